@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from labeling.models.candidates import CandidateList
+from labeling.models.query import Query
+from retrieval.models import Image
+
+
+class Relevance(models.TextChoices):
+    RELEVANT = "relevant", "Relevant"
+    NOT_RELEVANT = "not_relevant", "Not relevant"
+    UNSURE = "unsure", "Unsure"
+
+
+class JudgmentSource(models.TextChoices):
+    LIST = "list", "Candidate list"
+    SEARCH = "search", "Search"
+    IMPORT = "import", "Import"
+
+
+class Judgment(models.Model):
+    """One annotator's present relevance for one (query, image); `JudgmentEvent` keeps the earlier ones."""
+
+    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="judgments")
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="judgments")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="judgments"
+    )
+    relevance = models.CharField(max_length=12, choices=Relevance)
+    source = models.CharField(max_length=10, choices=JudgmentSource, default=JudgmentSource.LIST)
+    candidate_list = models.ForeignKey(
+        CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    rank = models.PositiveIntegerField(null=True, blank=True, help_text="in that list, from 1")
+    seconds = models.FloatField(
+        default=0, help_text="active time spent on it, all changes together"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["query", "image", "annotator"], name="judgment_once_per_annotator"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(relevance__in=["relevant", "not_relevant", "unsure"]),
+                name="judgment_relevance_known",
+            ),
+            models.CheckConstraint(condition=models.Q(seconds__gte=0), name="judgment_seconds"),
+        ]
+        indexes = [
+            # An annotator's own labels of one query, joined to its list.
+            models.Index(fields=["query", "annotator", "image"], name="judgment_query_annotator"),
+            # Last activity on the dashboard.
+            models.Index(fields=["query", "-updated_at"], name="judgment_query_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.image_id}: {self.relevance}"
+
+
+class JudgmentEvent(models.Model):
+    """One act of judging, as it came from a client; never changed, never removed."""
+
+    judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="events")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    client_id = models.UUIDField(help_text="made by the client, so that a repeat counts once")
+    previous = models.CharField(max_length=12, choices=Relevance, blank=True)
+    relevance = models.CharField(max_length=12, choices=Relevance)
+    source = models.CharField(max_length=10, choices=JudgmentSource)
+    candidate_list = models.ForeignKey(
+        CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    rank = models.PositiveIntegerField(null=True, blank=True)
+    seconds = models.FloatField(default=0)
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            # A judgment sent twice (a lost answer, a retry) is stored once.
+            models.UniqueConstraint(
+                fields=["annotator", "client_id"], name="judgment_event_client_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judgment_id}: {self.previous or 'none'} → {self.relevance}"

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from labeling.categories import CATEGORIES, supercategory_of
+from retrieval.models import Species
+
+
+class Query(models.Model):
+    """The text that annotators label against."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        OPEN = "open", "Open"
+        SUBMITTED = "submitted", "Submitted"
+        COMPLETE = "complete", "Complete"
+        REJECTED = "rejected", "Rejected"
+
+    class Split(models.TextChoices):
+        VAL = "val", "Validation"
+        TEST = "test", "Test"
+
+    class RejectReason(models.TextChoices):
+        TOO_EASY = "too_easy", "Too easy"
+        NOT_COMPREHENSIVE = "not_comprehensive", "Can't be labelled comprehensively"
+        UNLABELABLE = "unlabelable", "Can't be labelled from images"
+        OTHER = "other", "Other"
+
+    query_id = models.PositiveIntegerField(
+        unique=True, help_text="the number that the CSV files carry"
+    )
+    text = models.CharField(max_length=500)
+    category = models.CharField(max_length=60, choices=[(c, c) for c in CATEGORIES])
+    iconic_group = models.CharField(max_length=40, blank=True)
+    split = models.CharField(max_length=4, choices=Split)
+    scientific_terms = models.BooleanField(
+        default=False, help_text="the text uses terms that only an expert knows"
+    )
+    guidelines = models.TextField(blank=True)
+    species = models.ManyToManyField(Species, blank=True, related_name="queries")
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    reject_reason = models.CharField(max_length=20, choices=RejectReason, blank=True)
+    reject_note = models.TextField(blank=True)
+    current_list = models.ForeignKey(
+        "labeling.CandidateList",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="the list that is being labelled",
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "queries"
+        ordering = ["query_id"]
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(text=""), name="query_text_not_blank"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=["draft", "open", "submitted", "complete", "rejected"]
+                ),
+                name="query_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(split__in=["val", "test"]), name="query_split_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="rejected", reject_reason__gt="")
+                | (~models.Q(state="rejected") & models.Q(reject_reason="")),
+                name="query_rejected_with_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.text}"
+
+    @property
+    def supercategory(self) -> str:
+        return supercategory_of(self.category)
+
+
+class QueryTransition(models.Model):
+    """One change of a query's state: who, when, from, to, why."""
+
+    query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="transitions")
+    from_state = models.CharField(max_length=10, choices=Query.State)
+    to_state = models.CharField(max_length=10, choices=Query.State)
+    reason = models.CharField(max_length=20, choices=Query.RejectReason, blank=True)
+    note = models.TextField(blank=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.from_state} → {self.to_state}"
