@@ -1,0 +1,329 @@
+"""Reader and writer of INQUIRE's query files.
+
+The released files have the columns (unnamed), query_id, query_text, supercategory, category,
+iconic_group. The unnamed column is the query's position, from 0, among all queries of the benchmark
+(both splits) sorted by query_id.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final, Protocol, TextIO
+
+from labeling.categories import CATEGORIES, ICONIC_GROUPS, SPLITS, SUPERCATEGORIES
+
+REQUIRED_COLUMNS: Final = ("query_id", "query_text", "supercategory", "category", "iconic_group")
+OPTIONAL_COLUMNS: Final = ("species", "guidelines", "scientific_terms", "split")
+DEFAULT_SPLIT: Final = "test"
+#: The largest id that PostgreSQL's integer holds.
+MAX_QUERY_ID: Final = 2**31 - 1
+
+_BOOLEANS: Final = {
+    **dict.fromkeys(("", "0", "false", "no"), False),
+    **dict.fromkeys(("1", "true", "yes"), True),
+}
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+_NEEDS_QUOTES: Final = re.compile('[,"\r\n]')
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """One query of a file."""
+
+    query_id: int
+    query_text: str
+    """Verbatim, with leading and trailing blanks."""
+    supercategory: str
+    category: str
+    iconic_group: str
+    """Empty where the file names none."""
+    split: str
+    species: tuple[str, ...] = ()
+    """Scientific names of the species filter, in the file's order; empty means the whole corpus."""
+    guidelines: str = ""
+    scientific_terms: bool = False
+    line: int = 0
+    """The line of the file on which the row begins, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """Why a row, or with line 1 and a column's name the whole file, can't be read."""
+
+    file: str
+    line: int
+    field: str
+    """The column's name; empty where the error is of the whole row."""
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}, line {self.line}"
+        return (
+            f"{where}, {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
+        )
+
+
+def split_of_name(name: str) -> str | None:
+    """The split that a file's name ends in ("inquire_queries_val.csv" -> "val"); None if none."""
+    stem = PurePath(name).stem.lower()
+    return next((split for split in SPLITS if stem == split or stem.endswith(f"_{split}")), None)
+
+
+def read_queries(
+    lines: Iterable[str | bytes], *, name: str, default_split: str = DEFAULT_SPLIT
+) -> tuple[list[QueryRow], list[RowError]]:
+    """Read a query file: the rows that are right, and everything that is wrong.
+
+    `lines` is an open file, best in binary mode (or an upload), so that bytes that are not UTF-8
+    can be named by line. `name` is the file's name for messages; it also gives the split
+    ("…_val.csv", "…_test.csv") unless a split column does; a name that says nothing means
+    `default_split`. A byte order mark and CRLF are understood. Query texts are kept verbatim, other
+    fields are stripped. Never raises for what the file holds: callers refuse the file whole when
+    there is any error.
+    """
+    reader = _Reader(name, split_of_name(name) or default_split)
+    rows = list(reader.rows(lines))
+    return rows, sorted(reader.errors, key=lambda error: error.line)
+
+
+class _Reader:
+    """One pass over a file: the errors so far, the ids seen, the lines that don't decode."""
+
+    def __init__(self, name: str, split: str) -> None:
+        self.name = name
+        self.split = split
+        self.errors: list[RowError] = []
+        self.first_lines: dict[int, int] = {}
+        self.undecodable: set[int] = set()
+
+    def error(self, line: int, field: str, message: str) -> None:
+        self.errors.append(RowError(self.name, line, field, message))
+
+    def rows(self, lines: Iterable[str | bytes]) -> Iterator[QueryRow]:
+        records = self._records(lines)
+        header = next(records, None)
+        if header is None:
+            if not self.errors:
+                self.error(1, "", "the file is empty; a header line with the columns is needed")
+            return
+        line, names = header
+        columns = [column.strip() for column in names]
+        if not self._header_is_right(line, columns):
+            return
+        for line, fields in records:
+            if len(fields) != len(columns):
+                self.error(
+                    line,
+                    "",
+                    f"{len(fields)} fields where the header has {len(columns)}; "
+                    "a field with a comma must stand in quotes",
+                )
+                continue
+            row = self._row(line, dict(zip(columns, fields, strict=True)))
+            if row is not None:
+                yield row
+
+    def _text(self, lines: Iterable[str | bytes]) -> Iterator[str]:
+        """Lines as text without the byte order mark; remembers those that are not UTF-8."""
+        number = 0
+        source = iter(lines)
+        while True:
+            number += 1
+            try:
+                line = next(source)
+            except StopIteration:
+                return
+            except UnicodeDecodeError:
+                self.error(number, "", "not UTF-8 text from about this line on; save it as UTF-8")
+                return
+            if isinstance(line, bytes):
+                if number == 1 and line.startswith(_UTF16_MARKS):
+                    self.error(1, "", "the file is UTF-16; save it as UTF-8")
+                    return
+                try:
+                    line = line.decode("utf-8")
+                except UnicodeDecodeError:
+                    self.undecodable.add(number)
+                    self.error(number, "", "not UTF-8 text; save the file as UTF-8")
+                    line = line.decode("utf-8", errors="replace")
+            elif not _is_encodable(line):
+                self.undecodable.add(number)
+                self.error(number, "", "not UTF-8 text; save the file as UTF-8")
+            yield line.removeprefix("\ufeff") if number == 1 else line
+
+    def _records(self, lines: Iterable[str | bytes]) -> Iterator[tuple[int, list[str]]]:
+        """(first line, fields) of each record that is neither blank nor broken."""
+        # Strict, so that a quote that is never closed is an error instead of swallowing the rest.
+        records = csv.reader(self._text(lines), strict=True)
+        while True:
+            first = records.line_num + 1
+            try:
+                fields = next(records)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self.error(first, "", f"not readable as CSV ({error}); check the quotes")
+                continue
+            if not fields or not self.undecodable.isdisjoint(range(first, records.line_num + 1)):
+                continue
+            if any("\0" in field for field in fields):
+                self.error(first, "", "holds NUL bytes; is this a text file?")
+                continue
+            yield first, fields
+
+    def _header_is_right(self, line: int, columns: list[str]) -> bool:
+        before = len(self.errors)
+        known = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
+        for column in REQUIRED_COLUMNS:
+            if column not in columns:
+                self.error(line, column, "the column is missing from the header")
+        for column in sorted({name for name in columns if columns.count(name) > 1}):
+            self.error(line, column or "(unnamed)", "the column stands twice in the header")
+        for column in columns:
+            if column and column not in known:
+                self.error(line, column, f"unknown column; known are {', '.join(known)}")
+        return len(self.errors) == before
+
+    def _row(self, line: int, fields: Mapping[str, str]) -> QueryRow | None:
+        before = len(self.errors)
+        value = {column: field.strip() for column, field in fields.items()}
+        query_id = self._query_id(line, value["query_id"])
+        if not value["query_text"]:
+            self.error(line, "query_text", "the text is blank")
+        self._check_category(line, value["category"], value["supercategory"])
+        group = value["iconic_group"]
+        if group and group not in ICONIC_GROUPS:
+            self.error(
+                line,
+                "iconic_group",
+                f"unknown iconic group {group!r}; known are {', '.join(ICONIC_GROUPS)}, or blank",
+            )
+        split = value.get("split", "") or self.split
+        if split not in SPLITS:
+            self.error(line, "split", f"unknown split {split!r}; known are {', '.join(SPLITS)}")
+        terms = _BOOLEANS.get(value.get("scientific_terms", "").lower())
+        if terms is None:
+            self.error(line, "scientific_terms", "write true or false")
+        if len(self.errors) > before or query_id is None:
+            return None
+        names = (name.strip() for name in value.get("species", "").split(";"))
+        return QueryRow(
+            query_id=query_id,
+            query_text=fields["query_text"],
+            supercategory=value["supercategory"],
+            category=value["category"],
+            iconic_group=group,
+            split=split,
+            species=tuple(dict.fromkeys(name for name in names if name)),
+            guidelines=value.get("guidelines", ""),
+            scientific_terms=bool(terms),
+            line=line,
+        )
+
+    def _query_id(self, line: int, text: str) -> int | None:
+        if not text:
+            self.error(line, "query_id", "the id is missing")
+            return None
+        digits = text.lstrip("0") or "0"
+        is_number = text.isascii() and text.isdigit()
+        # The length first: int() itself refuses texts of thousands of digits.
+        if not is_number or len(digits) > 10 or int(digits) > MAX_QUERY_ID:
+            self.error(
+                line, "query_id", f"{text[:40]!r} is not a whole number from 0 to {MAX_QUERY_ID}"
+            )
+            return None
+        query_id = int(digits)
+        if query_id in self.first_lines:
+            self.error(
+                line, "query_id", f"{query_id} stands already on line {self.first_lines[query_id]}"
+            )
+            return None
+        self.first_lines[query_id] = line
+        return query_id
+
+    def _check_category(self, line: int, category: str, supercategory: str) -> None:
+        parent = CATEGORIES.get(category)
+        if parent is None:
+            self.error(
+                line,
+                "category",
+                f"unknown category {category!r}; known are {'; '.join(CATEGORIES)}",
+            )
+            if supercategory not in SUPERCATEGORIES:
+                self.error(
+                    line,
+                    "supercategory",
+                    f"unknown supercategory {supercategory!r}; "
+                    f"known are {', '.join(SUPERCATEGORIES)}",
+                )
+        elif supercategory != parent:
+            self.error(
+                line, "supercategory", f"{supercategory!r}, but {category!r} belongs to {parent!r}"
+            )
+
+
+class ExportedQuery(Protocol):
+    """What the writer needs of a query; `QueryRow` is one."""
+
+    @property
+    def query_id(self) -> int: ...
+    @property
+    def query_text(self) -> str: ...
+    @property
+    def supercategory(self) -> str: ...
+    @property
+    def category(self) -> str: ...
+    @property
+    def iconic_group(self) -> str: ...
+    @property
+    def split(self) -> str: ...
+
+
+def write_queries(rows: Iterable[ExportedQuery], files: Mapping[str, TextIO]) -> dict[str, int]:
+    """Write queries as INQUIRE's release does: one file a split; the number of rows in each.
+
+    `rows` are all queries of the release, both splits, in ascending query_id; `files` holds an open
+    file for each split (opened with newline="" and encoding="utf-8"). Rows stream. The bytes depend
+    on the rows alone.
+
+    ValueError: rows out of order, or a split without a file.
+    """
+    header = ",".join(("", *REQUIRED_COLUMNS)) + "\n"
+    counts = dict.fromkeys(files, 0)
+    for file in files.values():
+        file.write(header)
+    previous = -1
+    for index, row in enumerate(rows):
+        if row.query_id <= previous:
+            raise ValueError(f"query_id {row.query_id} follows {previous}: rows must ascend")
+        previous = row.query_id
+        if row.split not in files:
+            raise ValueError(f"query {row.query_id} has the split {row.split!r}, which has no file")
+        fields = (row.query_text, row.supercategory, row.category, row.iconic_group)
+        quoted = ",".join(csv_field(field) for field in fields)
+        files[row.split].write(f"{index},{row.query_id},{quoted}\n")
+        counts[row.split] += 1
+    return counts
+
+
+def csv_field(text: str) -> str:
+    """`text` as one CSV field: quoted only where it must be.
+
+    The csv module of Python 3.11 leaves a carriage return unquoted, which its own reader then
+    refuses.
+    """
+    return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text
+
+
+def _is_encodable(line: str) -> bool:
+    """Whether the text is free of surrogates.
+
+    They are how a file opened with errors="surrogateescape" marks bytes that are not UTF-8.
+    """
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
