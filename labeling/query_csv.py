@@ -19,6 +19,8 @@ OPTIONAL_COLUMNS: Final = ("species", "guidelines", "scientific_terms", "split")
 DEFAULT_SPLIT: Final = "test"
 #: The largest id that PostgreSQL's integer holds.
 MAX_QUERY_ID: Final = 2**31 - 1
+#: Characters of a query's text, as the database keeps it.
+MAX_TEXT_LENGTH: Final = 500
 
 _BOOLEANS: Final = {
     **dict.fromkeys(("", "0", "false", "no"), False),
@@ -192,6 +194,9 @@ class _Reader:
         query_id = self._query_id(line, value["query_id"])
         if not value["query_text"]:
             self.error(line, "query_text", "the text is blank")
+        if (length := len(fields["query_text"])) > MAX_TEXT_LENGTH:
+            message = f"{length} characters; at most {MAX_TEXT_LENGTH} can be kept"
+            self.error(line, "query_text", message)
         self._check_category(line, value["category"], value["supercategory"])
         group = value["iconic_group"]
         if group and group not in ICONIC_GROUPS:

@@ -1,0 +1,105 @@
+"""Consensus of several judgments, and agreement between two annotators."""
+
+import pytest
+
+from labeling.consensus import (
+    Agreement,
+    Consensus,
+    Vote,
+    agreement,
+    consensus,
+    consensus_by_key,
+)
+
+YES, NO, UNSURE = "relevant", "not_relevant", "unsure"
+
+
+def annotators(*relevances: str) -> list[Vote]:
+    return [Vote(number, "annotator", relevance) for number, relevance in enumerate(relevances, 1)]
+
+
+@pytest.mark.parametrize(
+    ("relevances", "relevant", "decided_by", "unsure"),
+    [
+        ([YES], True, "majority", False),
+        ([NO], False, "majority", False),
+        ([UNSURE], False, "majority", True),
+        ([YES, YES, NO], True, "majority", False),
+        ([YES, YES, UNSURE], True, "majority", True),
+        ([YES, NO, UNSURE], False, "majority", True),
+        ([YES, NO], False, "tie", False),
+        ([YES, UNSURE], False, "tie", True),
+        ([YES, YES, NO, UNSURE], False, "tie", True),
+    ],
+)
+def test_annotators_decide_by_majority_and_doubt_is_not_relevant(
+    relevances, relevant, decided_by, unsure
+):
+    assert consensus(annotators(*relevances)) == Consensus(
+        relevant=relevant, decided_by=decided_by, unsure=unsure, votes=len(relevances)
+    )
+
+
+@pytest.mark.parametrize("role", ["reviewer", "admin", "REVIEWER", "ADMIN"])
+@pytest.mark.parametrize(
+    ("relevance", "relevant", "unsure"),
+    [(YES, True, False), (NO, False, False), (UNSURE, False, True)],
+)
+def test_a_reviewer_settles_it_against_any_majority(role, relevance, relevant, unsure):
+    opposite = NO if relevant else YES
+    votes = [*annotators(opposite, opposite, UNSURE), Vote(9, role, relevance)]
+    assert consensus(votes) == Consensus(
+        relevant=relevant, decided_by="reviewer", unsure=unsure, votes=4
+    )
+
+
+def test_the_latest_of_several_reviewers_decides_in_any_order_of_rows():
+    votes = [Vote(1, "reviewer", NO, at=5.0), Vote(2, "admin", YES, at=6.0)]
+    assert consensus(votes).relevant is True
+    assert consensus(reversed(votes)).relevant is True
+
+
+def test_reviewers_at_the_same_instant_are_told_apart_by_id():
+    votes = [Vote(1, "reviewer", YES, at=5.0), Vote(2, "reviewer", NO, at=5.0)]
+    assert consensus(votes).relevant is consensus(reversed(votes)).relevant is False
+
+
+@pytest.mark.parametrize(
+    ("votes", "message"),
+    [
+        ([], "at least one vote"),
+        ([Vote(1, "annotator", YES), Vote(1, "annotator", NO)], "annotator 1 votes twice"),
+        ([Vote(1, "annotator", "maybe")], "unknown relevance: 'maybe'"),
+    ],
+)
+def test_impossible_votes_are_refused(votes, message):
+    with pytest.raises(ValueError, match=message):
+        consensus(votes)
+
+
+def test_a_stream_is_decided_pair_by_pair():
+    first, second = annotators(YES, NO)
+    stream = iter([((1, 10), first), ((1, 11), first), ((1, 11), second), ((2, 10), second)])
+    decided = [(key, result.relevant, result.votes) for key, result in consensus_by_key(stream)]
+    assert decided == [((1, 10), True, 1), ((1, 11), False, 2), ((2, 10), False, 1)]
+
+
+def test_kappa_of_a_worked_example():
+    # 20 both yes, 5 only the first, 10 only the second, 15 both no: 0.7 observed, 0.5 by chance.
+    pairs = [(YES, YES)] * 20 + [(YES, NO)] * 5 + [(NO, YES)] * 10 + [(NO, UNSURE)] * 15
+    assert agreement(pairs) == Agreement(images=50, observed=0.7, expected=0.5, kappa=0.4)
+
+
+def test_kappa_of_perfect_and_of_opposite_annotators():
+    assert agreement([(YES, YES), (NO, NO)]).kappa == 1.0
+    assert agreement([(YES, NO), (NO, YES)]).kappa == -1.0
+
+
+def test_kappa_is_undefined_without_images_or_without_variation():
+    assert agreement([]) == Agreement(images=0, observed=0.0, expected=0.0, kappa=None)
+    assert agreement([(NO, UNSURE), (NO, NO)]) == Agreement(2, 1.0, 1.0, None)
+
+
+def test_kappa_refuses_an_unknown_relevance():
+    with pytest.raises(ValueError, match="maybe"):
+        agreement([(YES, "maybe")])

@@ -1,0 +1,259 @@
+"""INQUIRE's query files: read without a loss, refused with file, line and field, written byte for
+byte."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labeling.categories import CATEGORIES, ICONIC_GROUPS, SUPERCATEGORIES, supercategory_of
+from labeling.query_csv import (
+    QueryRow,
+    csv_field,
+    read_queries,
+    split_of_name,
+    write_queries,
+)
+
+HEADER = b"query_id,query_text,supercategory,category,iconic_group"
+MATING = b'Behavior,"Mating, Courtship, Reproduction"'
+INQUIRE = Path(__file__).parents[3] / "shared" / "inquire"
+
+
+def read(data: bytes, name: str = "queries_val.csv") -> tuple[list[QueryRow], list[str]]:
+    rows, errors = read_queries(io.BytesIO(data), name=name)
+    return rows, [str(error) for error in errors]
+
+
+def messages(*lines: bytes, header: bytes = HEADER) -> list[str]:
+    rows, errors = read(b"\n".join((header, *lines, b"")))
+    assert errors, rows
+    return errors
+
+
+def texts(rows: list[QueryRow]) -> dict[str, str]:
+    """The content of each split's file."""
+    files = {"val": io.StringIO(), "test": io.StringIO()}
+    write_queries(rows, files)
+    return {split: file.getvalue() for split, file in files.items()}
+
+
+@pytest.fixture
+def released() -> dict[str, bytes]:
+    if not INQUIRE.is_dir():
+        pytest.skip("the released INQUIRE query files are not beside this checkout")
+    return {
+        split: (INQUIRE / f"inquire_queries_{split}.csv").read_bytes() for split in ("val", "test")
+    }
+
+
+def test_the_released_files_go_in_and_out_without_a_loss(released):
+    rows: list[QueryRow] = []
+    for split, data in released.items():
+        more, errors = read(data, f"inquire_queries_{split}.csv")
+        assert errors == []
+        assert {row.split for row in more} == {split}
+        rows += more
+    assert len(rows) == 250
+    rows.sort(key=lambda row: row.query_id)
+    written = texts(rows)
+    assert written["test"].encode() == released["test"]
+    # The released validation file is shuffled; its rows are the same.
+    assert sorted(written["val"].encode().split(b"\n")) == sorted(released["val"].split(b"\n"))
+
+
+def test_the_categories_are_those_of_the_released_files(released):
+    rows = [row for name, data in released.items() for row in read(data, f"{name}.csv")[0]]
+    assert {row.category: row.supercategory for row in rows} == CATEGORIES
+    assert {row.iconic_group for row in rows} == {"", *ICONIC_GROUPS}
+
+
+def test_quirks_of_the_released_files_are_kept(released):
+    rows = {row.query_id: row for data in released.values() for row in read(data)[0]}
+    assert rows[124].query_text == ('Strawberry poison-dart frog with the "blue jeans" color morph')
+    assert rows[161].query_text == "red fox showing signs of sarcoptic mange "
+    assert rows[29].iconic_group == ""
+    assert rows[236].query_text == "Hübner's Wasp Moth mating"
+
+
+def test_sixteen_categories_under_four_supercategories():
+    assert len(CATEGORIES) == 16
+    assert set(CATEGORIES.values()) == set(SUPERCATEGORIES)
+    assert supercategory_of("Mating, Courtship, Reproduction") == "Behavior"
+    with pytest.raises(ValueError, match="unknown category: 'Mating'"):
+        supercategory_of("Mating")
+
+
+def test_byte_order_mark_crlf_and_the_index_column_are_understood():
+    data = b"\xef\xbb\xbf," + HEADER + b"\r\n0,7, two storks ," + MATING + b",Birds\r\n\r\n"
+    rows, errors = read(data)
+    assert errors == []
+    assert rows == [
+        QueryRow(
+            query_id=7,
+            query_text=" two storks ",
+            supercategory="Behavior",
+            category="Mating, Courtship, Reproduction",
+            iconic_group="Birds",
+            split="val",
+            line=2,
+        )
+    ]
+
+
+def test_optional_columns():
+    header = b"split,species,guidelines,scientific_terms," + HEADER
+    line = b"test,Vulpes vulpes; Vulpes lagopus;;Vulpes vulpes, Only adults ,TRUE,1,fox,"
+    (row,), errors = read(header + b"\n" + line + b"Species,Species ID,\n")
+    assert errors == []
+    assert row.split == "test"
+    assert row.species == ("Vulpes vulpes", "Vulpes lagopus")
+    assert (row.guidelines, row.scientific_terms, row.iconic_group) == ("Only adults", True, "")
+
+
+def test_text_files_are_read_like_binary_ones():
+    data = HEADER.decode() + "\n1,ein Bär," + MATING.decode() + ",\n"
+    rows, errors = read_queries(io.StringIO(data), name="val.csv")
+    assert ([row.query_text for row in rows], errors) == (["ein Bär"], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("inquire_queries_val.csv", "val"),
+        ("/a/b/inquire_queries_TEST.csv", "test"),
+        ("val.csv", "val"),
+        ("interval.csv", None),
+        ("queries.csv", None),
+    ],
+)
+def test_the_split_comes_from_the_name(name, split):
+    assert split_of_name(name) == split
+
+
+def test_a_name_without_a_split_takes_the_default():
+    data = HEADER + b"\n1,fox,Species,Species ID,\n"
+    assert read(data, "mine.csv")[0][0].split == "test"
+    rows, _ = read_queries(io.BytesIO(data), name="mine.csv", default_split="val")
+    assert rows[0].split == "val"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b",fox,Species,Species ID,", "query_id: the id is missing"),
+        (b"1.0,fox,Species,Species ID,", "query_id: '1.0' is not a whole number"),
+        (b"-1,fox,Species,Species ID,", "query_id: '-1' is not a whole number"),
+        (b"2147483648,fox,Species,Species ID,", "query_id: '2147483648' is not a whole number"),
+        (b"9" * 5000 + b",fox,Species,Species ID,", "is not a whole number"),
+        ("٣,fox,Species,Species ID,".encode(), "query_id: '٣' is not a whole number"),
+        (b"1, ,Species,Species ID,", "query_text: the text is blank"),
+        (b"1," + b"x" * 501 + b",Species,Species ID,", "query_text: 501 characters; at most 500"),
+        (b"1,fox,Species,Species Id,", "category: unknown category 'Species Id'; known are"),
+        (b"1,fox,Context,Species ID,", "supercategory: 'Context', but 'Species ID' belongs to"),
+        (b"1,fox,,Species ID,", "supercategory: '', but 'Species ID' belongs to 'Species'"),
+        (b"1,fox,Species,Species ID,bird", "iconic_group: unknown iconic group 'bird'"),
+        (b"1,fox,Species,Species ID", "4 fields where the header has 5"),
+        (b"1,a fox, red,Species,Species ID,", "6 fields where the header has 5"),
+        (b"1,f\0x,Species,Species ID,", "holds NUL bytes"),
+        (b"1,f\xfcchs,Species,Species ID,", "not UTF-8 text; save the file as UTF-8"),
+        (b'1,"fox,Species,Species ID,', "not readable as CSV"),
+        (b'1,"fox"es,Species,Species ID,', "not readable as CSV"),
+    ],
+)
+def test_a_bad_row_is_named_by_file_line_and_field(line, expected):
+    errors = messages(b"5,ok,Species,Species ID,", line)
+    assert len(errors) == 1
+    assert errors[0].startswith("queries_val.csv, line 3")
+    assert expected in errors[0]
+
+
+def test_all_errors_are_collected_and_right_rows_are_still_read():
+    data = b"\n".join(
+        (
+            HEADER,
+            b"1,,Species,Nonsense,",
+            b'2,"two\nlines",Species,Species ID,',
+            b"2,fox,Species,Species ID,",
+            b"x,fox,Nonsense,Nonsense,",
+        )
+    )
+    rows, errors = read(data)
+    assert [(row.query_id, row.query_text, row.line) for row in rows] == [(2, "two\nlines", 3)]
+    assert [error.partition(": ")[0].removeprefix("queries_val.csv, ") for error in errors] == [
+        "line 2, query_text",
+        "line 2, category",
+        "line 5, query_id",
+        "line 6, query_id",
+        "line 6, category",
+        "line 6, supercategory",
+    ]
+    assert "2 stands already on line 3" in errors[2]
+
+
+def test_a_bad_split_or_flag_is_named():
+    errors = messages(
+        b"1,fox,Species,Species ID,,train,maybe", header=HEADER + b",split,scientific_terms"
+    )
+    assert [error.partition(": ")[0] for error in errors] == [
+        "queries_val.csv, line 2, split",
+        "queries_val.csv, line 2, scientific_terms",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (b"", "line 1: the file is empty"),
+        (b"\xff\xfeq\0u\0", "line 1: the file is UTF-16"),
+        (HEADER.replace(b"query_text,", b""), "line 1, query_text: the column is missing"),
+        (HEADER + b",category", "line 1, category: the column stands twice"),
+        (HEADER + b",specie", "line 1, specie: unknown column"),
+        (b"," + HEADER + b",", "line 1, (unnamed): the column stands twice"),
+    ],
+)
+def test_a_bad_header_is_one_error_and_no_rows(header, expected):
+    rows, errors = read(header + b"\n1,fox,Species,Species ID,\n" if header else b"")
+    assert rows == []
+    assert len(errors) == 1
+    assert expected in errors[0]
+
+
+def test_a_text_file_with_bytes_that_are_not_utf8_is_refused_by_line():
+    raw = io.BytesIO(HEADER + b"\n1,f\xfcchs,Species,Species ID,\n")
+    file = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape", newline="")
+    rows, errors = read_queries(file, name="val.csv")
+    assert rows == []
+    assert [(error.line, error.field) for error in errors] == [(2, "")]
+    raw.seek(0)
+    rows, errors = read_queries(io.TextIOWrapper(raw, encoding="utf-8"), name="val.csv")
+    assert rows == []
+    assert "not UTF-8" in errors[0].message
+
+
+def test_the_index_counts_all_queries_of_both_splits():
+    row = QueryRow(3, "a", "Species", "Species ID", "", "val")
+    rows = [row, QueryRow(5, 'b, "c"', "Species", "Species ID", "Birds", "test")]
+    rows.append(QueryRow(8, "d ", "Species", "Species ID", "", "val"))
+    header = ",query_id,query_text,supercategory,category,iconic_group\n"
+    assert texts(rows) == {
+        "val": header + "0,3,a,Species,Species ID,\n2,8,d ,Species,Species ID,\n",
+        "test": header + '1,5,"b, ""c""",Species,Species ID,Birds\n',
+    }
+
+
+def test_rows_out_of_order_or_of_an_unknown_split_are_not_written():
+    row = QueryRow(3, "a", "Species", "Species ID", "", "val")
+    with pytest.raises(ValueError, match="query_id 3 follows 3"):
+        write_queries([row, row], {"val": io.StringIO()})
+    with pytest.raises(ValueError, match="'val', which has no file"):
+        write_queries([row], {"test": io.StringIO()})
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+def test_any_text_survives_writing_and_reading(text):
+    line = csv_field(text) + "," + csv_field(text) + "\n"
+    assert list(csv.reader(io.StringIO(line, newline=""), strict=True)) == [[text, text]]

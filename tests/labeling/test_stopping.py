@@ -1,0 +1,134 @@
+"""The stop rules, at their exact edges."""
+
+import random
+
+import pytest
+
+from labeling.stopping import StopState, stop_state
+
+
+def state(labels: str, *, length: int = 1000, complete: bool = False, required: int = 100):
+    """The state after judging the first candidates in order: "+" relevant, "-" not, "?" unsure, "."
+    none."""
+    names = {"+": "relevant", "-": "not_relevant", "?": "unsure"}
+    pairs = [(rank, names[mark]) for rank, mark in enumerate(labels, start=1) if mark != "."]
+    return stop_state(pairs, length=length, complete=complete, streak_required=required)
+
+
+@pytest.mark.parametrize(("negatives", "met"), [(99, False), (100, True), (101, True)])
+@pytest.mark.parametrize("start", ["", "+", "-+", "?+"])
+def test_streak_is_met_at_exactly_100(start, negatives, met):
+    result = state(start + "-" * negatives)
+    assert (result.streak, result.streak_met, result.met) == (negatives, met, met)
+    assert result.rule == ("streak" if met else "none")
+
+
+def test_every_count_of_a_small_list():
+    assert state("+-+--?.-+", length=12, required=3) == StopState(
+        length=12,
+        judged=8,
+        relevant=3,
+        prefix=6,
+        streak=3,
+        required=3,
+        streak_met=True,
+        exhausted=False,
+        remaining=4,
+        next_rank=7,
+        rule="streak",
+    )
+
+
+def test_unsure_counts_as_a_negative():
+    assert state("+" + "?" * 100).rule == "streak"
+
+
+def test_a_gap_ends_the_prefix_and_filling_it_joins_what_follows():
+    gap = state("+" + "-" * 60 + "." + "-" * 60)
+    assert (gap.prefix, gap.streak, gap.rule, gap.next_rank) == (61, 60, "none", 62)
+    filled = state("+" + "-" * 60 + "-" + "-" * 60)
+    assert (filled.prefix, filled.streak, filled.rule, filled.next_rank) == (
+        122,
+        121,
+        "streak",
+        123,
+    )
+
+
+def test_a_gap_at_the_first_rank_leaves_no_prefix():
+    result = state("." + "-" * 150)
+    assert (result.judged, result.prefix, result.streak, result.next_rank) == (150, 0, 0, 1)
+    assert result.rule == "none"
+
+
+def test_a_relevant_image_after_the_stop_begins_a_new_streak():
+    result = state("-" * 100 + "+")
+    assert (result.streak, result.streak_met, result.rule) == (0, False, "none")
+    assert state("-" * 100 + "+" + "-" * 100).rule == "streak"
+
+
+def test_the_order_of_judging_does_not_matter():
+    labels = [(rank, "relevant" if rank == 7 else "not_relevant") for rank in range(1, 108)]
+    expected = stop_state(labels, length=500, complete=False)
+    assert (expected.streak, expected.rule) == (100, "streak")
+    random.Random(4).shuffle(labels)
+    assert stop_state(iter(labels), length=500, complete=False) == expected
+
+
+def test_a_complete_list_labelled_whole_is_exhausted():
+    result = state("+-?", length=3, complete=True)
+    assert (result.exhausted, result.rule, result.remaining, result.next_rank) == (
+        True,
+        "exhausted",
+        0,
+        None,
+    )
+
+
+def test_a_cut_list_labelled_whole_is_not_exhausted():
+    result = state("+-?", length=3, complete=False)
+    assert (result.exhausted, result.rule, result.next_rank) == (False, "none", None)
+
+
+def test_one_missing_judgment_keeps_a_list_from_being_exhausted():
+    result = state("+.-", length=3, complete=True)
+    assert (result.exhausted, result.remaining, result.next_rank) == (False, 1, 2)
+
+
+def test_exhausted_wins_over_the_streak():
+    result = state("-" * 100, length=100, complete=True)
+    assert (result.streak_met, result.exhausted, result.rule) == (True, True, "exhausted")
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_an_empty_list_meets_no_rule(complete):
+    result = state("", length=0, complete=complete)
+    assert (result.rule, result.remaining, result.next_rank) == ("none", 0, None)
+    assert not result.met
+
+
+def test_nothing_labelled_yet():
+    result = state("", length=5)
+    assert (result.judged, result.streak, result.next_rank, result.rule) == (0, 0, 1, "none")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([(1, "unsure"), (1, "unsure")], "rank 1 is labelled twice"),
+        ([(0, "unsure")], "rank 0 is outside 1..5"),
+        ([(6, "unsure")], "rank 6 is outside 1..5"),
+        ([(2, "maybe")], "unknown relevance at rank 2: 'maybe'"),
+    ],
+)
+def test_impossible_labels_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
+        stop_state(labels, length=5, complete=False)
+
+
+@pytest.mark.parametrize(
+    ("length", "required", "message"), [(-1, 100, "length"), (1, 0, "streak_required")]
+)
+def test_impossible_settings_are_refused(length, required, message):
+    with pytest.raises(ValueError, match=message):
+        stop_state([], length=length, complete=False, streak_required=required)
