@@ -41,8 +41,5 @@ class Embedding(models.Model):
         help_text="when it was stored; a candidate list takes none later"
     )
 
-    class Meta:
-        managed = True
-
     def __str__(self) -> str:
         return f"{self.model_id}/{self.image_id}"

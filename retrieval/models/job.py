@@ -29,6 +29,15 @@ class Job(models.Model):
     failed = models.PositiveBigIntegerField(default=0)
     total = models.PositiveBigIntegerField(null=True, blank=True)
     result = models.JSONField(default=dict)
+    cursor = models.JSONField(
+        default=dict, help_text="where the next slice goes on; only the kind's handler reads it"
+    )
+    turn = models.PositiveBigIntegerField(
+        default=0, help_text="slices begun; a message that names an earlier turn is stale"
+    )
+    fruitless_turns = models.PositiveIntegerField(
+        default=0, help_text="slices begun since the last that ended or made progress"
+    )
     error = models.TextField(blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True

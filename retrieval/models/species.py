@@ -60,8 +60,8 @@ class SpeciesName(models.Model):
         max_length=20, blank=True, help_text="BCP 47 code; empty for the scientific name"
     )
     name = models.CharField(max_length=200)
-    search_text = models.CharField(
-        max_length=200, help_text="the name in lower case without accents, for typo-tolerant search"
+    search_text = models.TextField(
+        help_text="the name in lower case without accents, for typo-tolerant search"
     )
 
     class Meta:
