@@ -1,0 +1,51 @@
+"""The kinds of long work, and who does each.
+
+A handler does one slice of a job: at least one unit of work, then more until `deadline` (of
+`time.monotonic`). It commits its work and its progress together (`services.jobs.job_advance`), so that a
+slice cut short anywhere is done again without a trace. It returns True when nothing is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+StepHandler = Callable[[Any, float], bool]
+
+_handlers: dict[str, StepHandler] = {}
+
+
+class UnknownJobKind(LookupError):
+    """No handler is registered for a job's kind."""
+
+
+class JobCancelled(Exception):
+    """The job was cancelled while a slice of it was at work; the slice's open transaction is undone."""
+
+
+def job_handler(kind: str) -> Callable[[StepHandler], StepHandler]:
+    """Register `step(job, deadline) -> finished` for a kind. Apps import their handlers in AppConfig.ready.
+
+    Raises ValueError if the kind already has another handler.
+    """
+
+    def register(step: StepHandler) -> StepHandler:
+        if _handlers.get(kind, step) is not step:
+            raise ValueError(f"Two handlers for jobs of kind {kind!r}.")
+        _handlers[kind] = step
+        return step
+
+    return register
+
+
+def handler_for(kind: str) -> StepHandler:
+    """Return the handler of a kind, or raise UnknownJobKind."""
+    try:
+        return _handlers[kind]
+    except KeyError:
+        raise UnknownJobKind(f"Nothing here knows how to do jobs of kind {kind!r}.") from None
+
+
+def kinds() -> list[str]:
+    """Return the registered kinds, sorted."""
+    return sorted(_handlers)

@@ -1,0 +1,47 @@
+"""Advisory locks: one place that gives each subject a number of its own.
+
+PostgreSQL frees a session's advisory locks when its connection ends, so a killed worker holds nothing back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import Error, connection
+
+_SUBJECTS = {"job": 1, "embedding_model": 2, "corpus": 3, "job_kind": 4}
+
+
+def lock_key(subject: str, number: int = 0) -> int:
+    """Return the 64-bit lock number of one thing; `number` below 2**48."""
+    return (_SUBJECTS[subject] << 48) + number
+
+
+@contextmanager
+def try_session_lock(key: int) -> Iterator[bool]:
+    """Hold `key` on this connection for the block if it is free; yields whether it was."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+        held = cursor.fetchone()[0]
+    try:
+        yield held
+    finally:
+        if held:
+            _session_unlock(key)
+
+
+def _session_unlock(key: int) -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+    except Error:
+        # The connection is gone or unusable, and ending it frees the lock.
+        connection.close()
+
+
+def transaction_lock(key: int, *, shared: bool = False) -> None:
+    """Wait for `key` and hold it until the current transaction ends."""
+    function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [key])
