@@ -1,0 +1,96 @@
+"""Forms of the query pages: they check what was typed; the services do the writing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from labeling.categories import ICONIC_GROUPS
+from labeling.models import Query
+from retrieval.models import Species
+from retrieval.selectors.species import species_resolve
+
+
+class QueryForm(forms.ModelForm):
+    """A query's fields; `cleaned_data["species"]` holds the picked species and those that the names expand to."""
+
+    species = forms.ModelMultipleChoiceField(
+        Species.objects.all(), required=False, widget=forms.MultipleHiddenInput
+    )
+    species_names = forms.CharField(
+        required=False,
+        label="Add by name",
+        help_text="Species, genera, families or look-alike groups, one a line or separated by commas; "
+        "a group adds all its species.",
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    class Meta:
+        model = Query
+        fields = (
+            "text",
+            "category",
+            "iconic_group",
+            "split",
+            "query_id",
+            "scientific_terms",
+            "guidelines",
+        )
+        labels = {  # noqa: RUF012
+            "text": "Query text",
+            "query_id": "Query number",
+            "scientific_terms": "Uses terms that only an expert knows",
+        }
+        help_texts = {  # noqa: RUF012
+            "text": "What an image must show, for example “a mongoose standing upright alert”.",
+            "query_id": "The number in the CSV files. Leave it empty for the next free one.",
+            "guidelines": "What counts as relevant, and what doesn’t. Annotators see this beside every image.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["query_id"].required = False
+        groups = [(name, name) for name in ICONIC_GROUPS if name]
+        self.fields["iconic_group"] = forms.ChoiceField(
+            choices=[("", "None in particular"), *groups], required=False, label="Iconic group"
+        )
+        if self.instance.pk and not self.is_bound:
+            self.initial["species"] = [s.pk for s in self.instance.species.all()]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        names = [
+            name.strip()
+            for line in cleaned.get("species_names", "").splitlines()
+            for name in line.split(",")
+            if name.strip()
+        ]
+        found, missing = species_resolve(names)
+        if missing:
+            self.add_error("species_names", f"Not in the corpus: {', '.join(map(str, missing))}.")
+        picked = list(cleaned.get("species") or [])
+        cleaned["species"] = list({s.pk: s for s in [*picked, *found]}.values())
+        return cleaned
+
+    def picked_species(self) -> list[Species]:
+        """The species that the form holds now, for drawing its chips."""
+        values = self["species"].value() or []
+        pks = [int(value) for value in values if str(value).isdigit()]
+        return list(Species.objects.filter(pk__in=pks).prefetch_related("names"))
+
+
+class QueryImportForm(forms.Form):
+    """An uploaded CSV of queries; its name only tells the split and never reaches the file system."""
+
+    file = forms.FileField(label="CSV file")
+    split = forms.ChoiceField(
+        required=False,
+        choices=[("", "As the file name says"), *Query.Split.choices],
+        help_text="INQUIRE’s files end in _val.csv and _test.csv.",
+    )
+
+
+class RejectForm(forms.Form):
+    reason = forms.ChoiceField(choices=Query.RejectReason.choices)
+    note = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))

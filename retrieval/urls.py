@@ -1,0 +1,10 @@
+from django.urls import include, path
+
+from retrieval import views
+
+urlpatterns = [
+    path("search/", views.search, name="search"),
+    path("corpus/", views.corpus, name="corpus"),
+    path("jobs/<int:pk>/", views.job, name="job"),
+    path("", include("retrieval.image_urls")),
+]
