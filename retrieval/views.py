@@ -1,0 +1,83 @@
+"""Pages of the corpus: free-text search, species and embeddings, jobs."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from retrieval.access import Role, at_least, require_role
+from retrieval.encoders import ModelSpecError
+from retrieval.models import Job
+from retrieval.selectors.corpus import corpus_counts, corpus_coverage, species_with_counts
+from retrieval.selectors.jobs import jobs_visible_to
+from retrieval.selectors.search import SearchUnavailable, search_images
+from retrieval.selectors.species import species_by_ids
+from retrieval.services.embedding import embedding_job_create
+
+SEARCH_RESULTS = 60
+SPECIES_PER_PAGE = 50
+RECENT_JOBS = 8
+
+
+@login_required
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """Free-text search in exact order, optionally within species."""
+    text = request.GET.get("text", "").strip()[:500]
+    picked = [int(value) for value in request.GET.getlist("species") if value.isdigit()]
+    species = species_by_ids(picked)
+    context = {
+        "text": text,
+        "species": species,
+        "hide_names": settings.HIDE_SPECIES_NAMES and not at_least(request.user, Role.REVIEWER),
+    }
+    if text:
+        try:
+            found = search_images(
+                text=text, species_ids=[s.pk for s in species] or None, limit=SEARCH_RESULTS
+            )
+            context |= {"results": found.hits, "total": found.total, "model": found.model}
+        except SearchUnavailable as error:
+            context["error"] = str(error)
+    return render(request, "retrieval/search.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def corpus(request: HttpRequest) -> HttpResponse:
+    """What the corpus holds; admins start an embedding job here."""
+    form_error = ""
+    if request.method == "POST":
+        require_role(request.user, Role.ADMIN)
+        try:
+            job = embedding_job_create(
+                model_name=request.POST.get("model", "").strip(), created_by=request.user
+            )
+            return redirect("job", pk=job.pk)
+        except ModelSpecError as error:
+            form_error = str(error)
+    species_text = request.GET.get("species", "").strip()[:100]
+    pages = Paginator(species_with_counts(species_text), SPECIES_PER_PAGE)
+    context = {
+        "counts": corpus_counts(),
+        "coverage": corpus_coverage(),
+        "species_text": species_text,
+        "species_page": pages.get_page(request.GET.get("page")) if pages.count else None,
+        "jobs": jobs_visible_to(request.user)[:RECENT_JOBS],
+        "default_model": request.POST.get("model") or settings.EMBEDDING_MODEL,
+        "form_error": form_error,
+    }
+    return render(request, "retrieval/corpus.html", context)
+
+
+@login_required
+@require_safe
+def job(request: HttpRequest, pk: int) -> HttpResponse:
+    """One job with its progress and what it could not do."""
+    found: Job = get_object_or_404(jobs_visible_to(request.user), pk=pk)
+    context = {"job": found, "errors": found.item_errors.order_by("pk")[:200]}
+    return render(request, "retrieval/job.html", context)
