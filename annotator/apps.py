@@ -1,0 +1,14 @@
+"""The application that holds people and workers' signs of life."""
+
+from django.apps import AppConfig
+
+
+class AnnotatorConfig(AppConfig):
+    """Django's configuration of the project's own models."""
+
+    name = "annotator"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Connect the worker's signals."""
+        from annotator import worker  # noqa: F401

@@ -1,0 +1,54 @@
+"""One typed reader of environment variables, so that a wrong value is named at start-up."""
+
+import os
+from collections.abc import Mapping
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off"})
+
+
+class Environment:
+    """Reads values from `variables`; an unset or blank variable means the default.
+
+    Raises ImproperlyConfigured, naming the variable and what it may hold, for a wrong value.
+    """
+
+    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
+        self._variables = os.environ if variables is None else variables
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value without surrounding blanks."""
+        return self._variables.get(name, "").strip() or default
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """true/false, also written 1/0, yes/no, on/off in any case."""
+        value = self.text(name).lower()
+        if not value:
+            return default
+        if value in TRUE:
+            return True
+        if value in FALSE:
+            return False
+        raise ImproperlyConfigured(f"{name}={value!r}: write true or false.")
+
+    def number(self, name: str, default: int, *, minimum: int, maximum: int = 2**31 - 1) -> int:
+        """A whole number between `minimum` and `maximum`, both allowed."""
+        value = self.text(name)
+        if not value:
+            return default
+        try:
+            number = int(value)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name}={value!r}: write a whole number.") from None
+        if not minimum <= number <= maximum:
+            raise ImproperlyConfigured(
+                f"{name}={number}: write a number from {minimum} to {maximum}."
+            )
+        return number
+
+    def words(self, name: str, default: list[str]) -> list[str]:
+        """A comma-separated list; blank items are dropped."""
+        words = [word.strip() for word in self.text(name).split(",")]
+        return [word for word in words if word] or default

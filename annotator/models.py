@@ -1,0 +1,28 @@
+"""The people who use the application, and the sign of life of its workers."""
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models.functions import Now
+
+from retrieval.access import Role
+
+
+class User(AbstractUser):
+    """A person with one role: annotators label, reviewers judge labels, admins do the rest."""
+
+    role = models.CharField(max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
+
+    class Meta(AbstractUser.Meta):
+        constraints = [
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")
+        ]
+
+
+class WorkerHeartbeat(models.Model):
+    """When a Celery worker process was last alive, by the database's clock."""
+
+    worker = models.CharField(max_length=255, unique=True)
+    seen_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.worker} seen {self.seen_at:%Y-%m-%d %H:%M:%S}"

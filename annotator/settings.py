@@ -1,0 +1,221 @@
+"""Settings, read from the environment; the README's table documents every variable."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from csp.constants import NONE, SELF
+
+from annotator.embedded_postgres import DATABASE, DATABASE_USER, Layout
+from annotator.environment import Environment
+from annotator.secret_key import secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = Environment()
+
+VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
+BIND = env.text("BIND", "127.0.0.1")
+PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
+DEBUG = env.flag("DEBUG")
+SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR / "secret_key")
+
+# What is labelled, and how.
+EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "ViT-H-14-378-quickgelu/dfn5b")
+EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 32, minimum=1, maximum=4096)
+IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
+CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
+STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
+HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
+
+INSTALLED_APPS = [
+    "annotator.apps.AnnotatorConfig",
+    "retrieval",
+    "labeling",
+    "benchmark",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django_filters",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "drf_spectacular",
+    "axes",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "annotator.middleware.LoopbackSecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "annotator.urls"
+WSGI_APPLICATION = "annotator.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# Database: DATABASE_URL, or the embedded server.
+_database: dict[str, Any]
+if env.text("DATABASE_URL"):
+    _database = dict(dj_database_url.parse(env.text("DATABASE_URL")))
+else:
+    _database = {
+        "ENGINE": "annotator.db",
+        "NAME": DATABASE,
+        "USER": DATABASE_USER,
+        "HOST": str(Layout(VAR_DIR).socket_dir),
+    }
+DATABASES = {"default": _database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+
+# Tasks: a message only says "look at job N", so no result is kept and losing one loses no work.
+CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "files://")
+if CELERY_BROKER_URL == "files://":
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "folder": str(VAR_DIR / "broker"),
+        "polling_interval": 0.1,
+    }
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+
+# People.
+AUTH_USER_MODEL = "annotator.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_CALLABLE = "annotator.lockout.lockout_response"
+AXES_CLIENT_IP_CALLABLE = "annotator.lockout.client_address"
+AXES_VERBOSE = False
+AXES_DISABLE_ACCESS_LOG = True
+
+# Browsers. Everything but this machine's own loopback address is held to HTTPS.
+HTTPS_ONLY = env.flag("HTTPS_ONLY", default=True)
+TRUST_PROXY = env.flag("TRUST_PROXY")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", [])
+if TRUST_PROXY:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_SSL_REDIRECT = HTTPS_ONLY
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
+SECURE_HSTS_PRELOAD = HTTPS_ONLY
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SESSION_COOKIE_SECURE = HTTPS_ONLY
+CSRF_COOKIE_SECURE = HTTPS_ONLY
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:", "blob:"],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+# The middleware that the check asks for by name is LoopbackSecurityMiddleware's base class.
+SILENCED_SYSTEM_CHECKS = ["security.W001"]
+
+# Static files, collected by `serve`.
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
+STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "annotator.static.StaticFilesStorage"},
+}
+
+REST_FRAMEWORK = {
+    # Token first: its WWW-Authenticate header makes an anonymous request a 401, not a 403.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "annotator.pagination.Pagination",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "annotator.problems.exception_handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Inquire Annotator",
+    "DESCRIPTION": "Build expert-level text-to-image retrieval benchmarks.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": r"/api/",
+}
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO").upper()},
+    "loggers": {"django": {"handlers": [], "propagate": True}},
+}

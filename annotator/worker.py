@@ -1,0 +1,62 @@
+"""What a Celery worker does beside its tasks: it shows that it lives, and repeats lost looks."""
+
+import logging
+import os
+import threading
+from datetime import timedelta
+from typing import Any
+
+from celery.signals import worker_ready, worker_shutting_down
+from django.db import close_old_connections, connection
+from django.db.models.functions import Now
+
+from annotator.models import WorkerHeartbeat
+
+INTERVAL_SECONDS = 15.0
+# A worker's name holds its process number, so restarts leave rows behind.
+KEEP = timedelta(days=1)
+
+logger = logging.getLogger(__name__)
+_stop = threading.Event()
+
+
+def beat(worker: str) -> None:
+    """Record that `worker` lives, by the database's clock, and forget the long dead."""
+    WorkerHeartbeat.objects.update_or_create(worker=worker, defaults={"seen_at": Now()})
+    WorkerHeartbeat.objects.filter(seen_at__lt=Now() - KEEP).delete()
+
+
+def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECONDS) -> None:
+    """Beat and sweep at once and every `interval` seconds until `stop` is set.
+
+    Runs in a thread of the worker's main process, which runs no tasks itself: a task that hangs
+    neither silences nor fakes the sign of life.
+    """
+    from retrieval.services.jobs import jobs_sweep
+
+    while True:
+        try:
+            beat(worker)
+            jobs_sweep()
+        except Exception:
+            # The database or broker is away for a while; the next turn tries again.
+            logger.exception("The worker could not report or sweep; it tries again")
+        finally:
+            connection.close()
+        if stop.wait(interval):
+            break
+
+
+@worker_ready.connect
+def start(sender: Any = None, **_: Any) -> None:
+    """Start attending when the worker takes messages."""
+    close_old_connections()
+    name = f"{getattr(sender, 'hostname', 'worker')}:{os.getpid()}"
+    _stop.clear()
+    threading.Thread(target=attend, args=(name, _stop), name="attend", daemon=True).start()
+
+
+@worker_shutting_down.connect
+def finish(**_: Any) -> None:
+    """Stop attending when the worker is asked to end."""
+    _stop.set()

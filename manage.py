@@ -1,0 +1,22 @@
+#!/usr/bin/env python
+"""Django's command line for Inquire Annotator."""
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command named on the command line."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError as error:
+        raise SystemExit(
+            f"Django cannot be imported ({error}). Run `make demo` once, "
+            "or activate the virtual environment: . .venv/bin/activate"
+        ) from error
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

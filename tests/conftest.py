@@ -1,0 +1,175 @@
+"""What all tests share: people, their API clients, real workers and served applications."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import connection
+from rest_framework.test import APIClient
+
+from annotator.embedded_postgres import embedded_postgres
+from retrieval.access import Role
+from tests.processes import ROOT, Served, Worker, database_url, wait_for
+
+PASSWORD = "tawny-owl-at-dusk-7"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the session's database server and remove its state folder."""
+    if not hasattr(config, "workerinput") and "VAR_DIR" in os.environ:
+        var_dir = Path(os.environ["VAR_DIR"])
+        if var_dir.name.startswith("inquire-tests-"):
+            embedded_postgres(var_dir).leave(wait=True)
+            shutil.rmtree(var_dir, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The folder of real data beside the checkout (photos, INQUIRE's files)."""
+    folder = Path(os.environ.get("INQUIRE_SHARED", ROOT.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip("the folder of real data, ../shared, is not here")
+    return folder
+
+
+def person(name: str, role: Role) -> Any:
+    """A user as `create_user` makes them, with the password PASSWORD and a token."""
+    from annotator.services import user_create
+
+    return user_create(username=name, role=role, password=PASSWORD)[0]
+
+
+@pytest.fixture
+def annotator(db: None) -> Any:
+    """An annotator."""
+    return person("ann", Role.ANNOTATOR)
+
+
+@pytest.fixture
+def other_annotator(db: None) -> Any:
+    """A second annotator."""
+    return person("otto", Role.ANNOTATOR)
+
+
+@pytest.fixture
+def reviewer(db: None) -> Any:
+    """A reviewer."""
+    return person("rita", Role.REVIEWER)
+
+
+@pytest.fixture
+def admin(db: None) -> Any:
+    """An admin."""
+    return person("ada", Role.ADMIN)
+
+
+def api_of(user: Any) -> APIClient:
+    """An API client that sends the user's token, as scripts do."""
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Token {user.auth_token.key}")
+    return client
+
+
+@pytest.fixture
+def anonymous_api() -> APIClient:
+    """An API client without a token."""
+    return APIClient()
+
+
+@pytest.fixture
+def annotator_api(annotator: Any) -> APIClient:
+    """The annotator's API client."""
+    return api_of(annotator)
+
+
+@pytest.fixture
+def other_annotator_api(other_annotator: Any) -> APIClient:
+    """The second annotator's API client."""
+    return api_of(other_annotator)
+
+
+@pytest.fixture
+def reviewer_api(reviewer: Any) -> APIClient:
+    """The reviewer's API client."""
+    return api_of(reviewer)
+
+
+@pytest.fixture
+def admin_api(admin: Any) -> APIClient:
+    """The admin's API client."""
+    return api_of(admin)
+
+
+@pytest.fixture
+def demo_encoder(settings: Any) -> str:
+    """Makes the demo model the one in use, and returns its name."""
+    settings.EMBEDDING_MODEL = "demo"
+    return "demo"
+
+
+@pytest.fixture
+def start_worker(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+    """Starts real Celery workers on the test database; they are ended after the test.
+
+    `start_worker(CELERY_BROKER_URL=…, concurrency=2)`: other names are environment variables.
+    Returns once the worker shows a sign of life.
+    """
+    from annotator.celery import app
+    from annotator.models import WorkerHeartbeat
+
+    started: list[Worker] = []
+    with app.connection_for_write() as broker:
+        broker.default_channel.queue_declare(queue="celery")
+        broker.default_channel.queue_purge(queue="celery")
+
+    def start(*, concurrency: int = 2, **environment: str) -> Worker:
+        basics = {
+            "VAR_DIR": str(django_settings.VAR_DIR),
+            "DATABASE_URL": database_url(connection.settings_dict),
+            "EMBEDDING_MODEL": django_settings.EMBEDDING_MODEL,
+        }
+        log = tmp_path / f"worker-{len(started)}.log"
+        worker = Worker({**basics, **environment}, log, concurrency=concurrency)
+        started.append(worker)
+
+        def beats() -> bool:
+            assert worker.alive(), log.read_text()
+            name = f":{worker.process.pid}"
+            return bool(WorkerHeartbeat.objects.filter(worker__endswith=name).exists())
+
+        wait_for(beats, what="the worker's first sign of life")
+        return worker
+
+    yield start
+    for worker in started:
+        worker.stop()
+
+
+@pytest.fixture
+def worker(start_worker: Callable[..., Worker]) -> Worker:
+    """A real Celery worker process on the test database."""
+    return start_worker()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Starts `manage.py serve` with a state folder of its own; ended after the test.
+
+    `serve()` waits until all is healthy; `serve("demo", wait=False)` runs another command.
+    """
+    started: list[Served] = []
+
+    def start(
+        *arguments: str, var_dir: Path | None = None, wait: bool = True, **environment: str
+    ) -> Served:
+        served = Served(var_dir or tmp_path / "var", *arguments, **environment)
+        started.append(served)
+        return served.wait_healthy() if wait else served
+
+    yield start
+    for served in started:
+        served.stop()

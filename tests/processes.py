@@ -1,0 +1,182 @@
+"""Real processes for tests: a Celery worker, and a whole served application."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def wait_for(
+    happened: Callable[[], Any], *, seconds: float = 60, what: str = "it", pause: float = 0.05
+) -> Any:
+    """Return the first truthy answer of `happened`; raise AssertionError after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        answer = happened()
+        if answer:
+            return answer
+        time.sleep(pause)
+    raise AssertionError(f"Waited {seconds:g} s in vain for {what}.")
+
+
+def free_port() -> int:
+    """A TCP port of the loopback address that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def database_url(settings_dict: dict[str, Any]) -> str:
+    """The DATABASE_URL of a Django connection's settings (socket folders included)."""
+    host = quote(str(settings_dict["HOST"]), safe="")
+    return f"postgres://{settings_dict['USER']}@{host}:5432/{settings_dict['NAME']}"
+
+
+class Worker:
+    """A Celery worker process on the test database; `kill` is SIGKILL to it and its children."""
+
+    def __init__(self, environment: dict[str, str], log: Path, *, concurrency: int = 2) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "celery", "-A", "annotator", "worker"),
+                    *("--concurrency", str(concurrency), "--loglevel", "INFO"),
+                    *("--without-gossip", "--without-mingle"),
+                ],
+                cwd=ROOT,
+                env={**os.environ, "DJANGO_SETTINGS_MODULE": "annotator.settings", **environment},
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def alive(self) -> bool:
+        """Whether the worker's main process runs."""
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """End the worker and its children at once, as the machine's power cut would."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Ask the worker to end after its tasks; kill it when that takes long."""
+        if not self.alive():
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+class Served:
+    """`manage.py serve` (or another command) with a state folder and a port of its own."""
+
+    def __init__(self, var_dir: Path, *arguments: str, **environment: str) -> None:
+        self.var_dir = var_dir
+        self.port = int(environment.get("PORT") or free_port())
+        self.environment = {
+            **os.environ,
+            "VAR_DIR": str(var_dir),
+            "PORT": str(self.port),
+            "DJANGO_SETTINGS_MODULE": "annotator.settings",
+            "HTTPS_ONLY": "true",
+            "EMBEDDING_MODEL": "demo",
+            "LOG_LEVEL": "INFO",
+            **environment,
+        }
+        var_dir.parent.mkdir(parents=True, exist_ok=True)
+        self.output = var_dir.parent / f"{var_dir.name}-output.txt"
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", *(arguments or ("serve",))],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def url(self) -> str:
+        """The address of the pages, without a slash at its end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def health(self) -> dict[str, Any]:
+        """The body of /healthz, or an empty one where nothing answers."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=10) as answer:
+                return dict(json.load(answer))
+        except urllib.error.HTTPError as answer:
+            return dict(json.load(answer)) if answer.code == 503 else {}
+        except (OSError, ValueError):
+            return {}
+
+    def healthy(self) -> bool:
+        """Whether database, migrations and worker are all ok; raises if the command ended."""
+        if self.process.poll() is not None:
+            raise AssertionError(f"It ended: {self.output.read_text()}")
+        return self.health().get("status") == "ok"
+
+    def wait_healthy(self, seconds: float = 90) -> "Served":
+        """Wait until everything works."""
+        wait_for(self.healthy, seconds=seconds, what=f"{self.url}/healthz", pause=0.2)
+        return self
+
+    def manage(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+        """Run a management command on the same state folder; its output is captured."""
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=check,
+            timeout=300,
+        )
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that works on this state folder, by its environment or arguments."""
+        return [process for process in psutil.process_iter() if self._ours(process)]
+
+    def find(self, *words: str) -> list[psutil.Process]:
+        """Those whose command line holds all of `words`, oldest first."""
+        found = []
+        for process in self.processes():
+            try:
+                line = " ".join(process.cmdline())
+                if all(word in line for word in words):
+                    found.append((process.create_time(), process.pid, process))
+            except psutil.NoSuchProcess:
+                continue
+        return [process for _time, _pid, process in sorted(found, key=lambda item: item[:2])]
+
+    def _ours(self, process: psutil.Process) -> bool:
+        try:
+            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            named = str(self.var_dir) in " ".join(process.cmdline())
+            return named or process.environ().get("VAR_DIR") == str(self.var_dir)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            return False
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal to the command alone and return its exit status once it has ended."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(90)
