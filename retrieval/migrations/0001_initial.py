@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "source_id",
-                    models.CharField(help_text="its id in that data set", max_length=200),
+                    models.CharField(help_text="its id in that data set", max_length=500),
                 ),
                 (
                     "file_name",

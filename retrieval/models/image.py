@@ -14,7 +14,7 @@ class Image(models.Model):
 
     id = models.BigIntegerField(primary_key=True)
     dataset = models.CharField(max_length=100, help_text="the data set it was imported from")
-    source_id = models.CharField(max_length=200, help_text="its id in that data set")
+    source_id = models.CharField(max_length=500, help_text="its id in that data set")
     file_name = models.CharField(
         max_length=500, help_text="its path in that data set; the image_path of a release"
     )

@@ -1,0 +1,53 @@
+"""The pictures themselves, for people and programs that are logged in."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.views.decorators.http import require_safe
+from rest_framework.authentication import TokenAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from retrieval.access import role_of
+from retrieval.models import Image
+from retrieval.storage import display_path, thumbnail_path
+
+_VERSION = re.compile(r"(?P<content>[0-9a-f]{8})(?P<thumbnail>-thumb)?")
+
+
+@require_safe
+def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
+    """Serve a picture or its thumbnail as a JPEG; `version` is as `Image.url` writes it.
+
+    An address names the content, so that browsers keep what they have; an address of content that the
+    image no longer has is not found. Without a log-in there are no bytes: the login page for a session, 401
+    for a token that is not valid.
+    """
+    try:
+        known = _is_known(request)
+    except AuthenticationFailed as error:
+        return HttpResponse(str(error.detail), status=401, content_type="text/plain")
+    if not known:
+        return redirect_to_login(request.get_full_path())
+    match = _VERSION.fullmatch(version)
+    sha256 = Image.objects.filter(pk=pk).values_list("sha256", flat=True).first()
+    if not match or not sha256 or not sha256.startswith(match["content"]):
+        raise Http404("There is no such image.")
+    path = thumbnail_path(sha256) if match["thumbnail"] else display_path(sha256)
+    try:
+        response = FileResponse(path.open("rb"), content_type="image/jpeg")
+    except FileNotFoundError:
+        raise Http404("The image's file is gone from the store.") from None
+    response["Cache-Control"] = "private, max-age=31536000, immutable"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _is_known(request: HttpRequest) -> bool:
+    if role_of(request.user) is not None:
+        return True
+    authenticated = TokenAuthentication().authenticate(Request(request))
+    return authenticated is not None and role_of(authenticated[0]) is not None
