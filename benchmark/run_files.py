@@ -5,7 +5,6 @@ at. CSV files have a header with the columns query_id, image_id and score; other
 follow from the scores alone: higher first, and the smaller image id first among equal scores.
 """
 
-import csv
 import math
 from array import array
 from collections.abc import Iterable, Iterator
@@ -16,14 +15,11 @@ from typing import Final, Literal, TextIO
 import numpy as np
 import numpy.typing as npt
 
+from benchmark.tables import MAX_ERRORS, csv_records, numbered_texts, whole_number
 from labeling.query_csv import RowError
 
 CSV_COLUMNS: Final = ("query_id", "image_id", "score")
 TREC_FIELDS: Final = 6
-#: A file with this many errors is read no further.
-MAX_ERRORS: Final = 100
-
-_LARGEST_ID: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +76,11 @@ def read_run(
     columns: dict[int, _Column] = {}
     for line, query_text, image_text, score_text in _fields(lines, name, errors):
         before = len(errors)
-        query_id = _whole_number(query_text)
+        query_id = whole_number(query_text)
         if query_id is None:
             message = f"{query_text[:40]!r} is not a whole number"
             errors.append(RowError(name, line, "query_id", message))
-        image_id = _whole_number(image_text)
+        image_id = whole_number(image_text)
         if image_id is None:
             message = f"{image_text[:40]!r} is not a whole number"
             errors.append(RowError(name, line, "image_id", message))
@@ -124,7 +120,7 @@ def write_trec(rows: Iterable[RunLine], file: TextIO, *, tag: str) -> int:
 
 def _fields(lines: Iterable[str | bytes], name: str, errors: list[RowError]) -> Iterator[Fields]:
     """(line, query id, image id, score) as text, of either format."""
-    numbered = enumerate(_texts(lines), start=1)
+    numbered = numbered_texts(lines)
     first = next(((number, text) for number, text in numbered if text.strip()), None)
     if first is None:
         errors.append(RowError(name, 1, "", "the file is empty"))
@@ -133,13 +129,6 @@ def _fields(lines: Iterable[str | bytes], name: str, errors: list[RowError]) -> 
     if run_format(first[1]) == "csv":
         return _csv_fields(all_lines, name, errors)
     return _trec_fields(all_lines, name, errors)
-
-
-def _texts(lines: Iterable[str | bytes]) -> Iterator[str]:
-    """Lines as text without the byte order mark; what is not UTF-8 shows up as a bad number."""
-    for number, line in enumerate(lines):
-        text = line.decode("utf-8", errors="replace") if isinstance(line, bytes) else line
-        yield text.removeprefix("\ufeff") if number == 0 else text
 
 
 def _trec_fields(
@@ -164,49 +153,9 @@ def _trec_fields(
 def _csv_fields(
     lines: Iterable[tuple[int, str]], name: str, errors: list[RowError]
 ) -> Iterator[Fields]:
-    position = 0
-
-    def texts() -> Iterator[str]:
-        nonlocal position
-        for number, text in lines:
-            position = number
-            yield text
-
-    records = csv.reader(texts(), strict=True)
-    header: list[str] | None = None
-    where: list[int] = []
-    while len(errors) < MAX_ERRORS:
-        try:
-            fields = next(records)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            errors.append(RowError(name, position, "", f"not readable as CSV ({error})"))
-            continue
-        if not fields:
-            continue
-        if header is None:
-            header = [column.strip() for column in fields]
-            missing = [column for column in CSV_COLUMNS if header.count(column) != 1]
-            for column in missing:
-                message = "the header must name this column once; it names " + ", ".join(header)
-                errors.append(RowError(name, position, column, message))
-            if missing:
-                return
-            where = [header.index(column) for column in CSV_COLUMNS]
-        elif len(fields) != len(header):
-            message = f"{len(fields)} fields where the header has {len(header)}"
-            errors.append(RowError(name, position, "", message))
-        else:
-            query_id, image_id, score = (fields[index].strip() for index in where)
-            yield position, query_id, image_id, score
-
-
-def _whole_number(text: str) -> int | None:
-    if not (text.isascii() and text.isdigit()) or len(text) > 19:
-        return None
-    number = int(text)
-    return number if number <= _LARGEST_ID else None
+    records = csv_records(lines, name=name, columns=CSV_COLUMNS, errors=errors)
+    for line, (query_id, image_id, score) in records:
+        yield line, query_id, image_id, score
 
 
 def _finite_number(text: str) -> float | None:

@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from benchmark.run_files import MAX_ERRORS, RunLine, read_run, run_format, write_trec
+from benchmark.run_files import RunLine, read_run, run_format, write_trec
+from benchmark.tables import MAX_ERRORS
 
 
 def read(data: str | bytes, name: str = "run.txt"):

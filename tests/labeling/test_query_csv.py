@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labeling.categories import CATEGORIES, ICONIC_GROUPS, SUPERCATEGORIES, supercategory_of
+from labeling.categories import (
+    CATEGORIES,
+    ICONIC_GROUPS,
+    SPLITS,
+    SUPERCATEGORIES,
+    supercategory_of,
+)
 from labeling.query_csv import (
     QueryRow,
     csv_field,
@@ -20,7 +26,6 @@ from labeling.query_csv import (
 
 HEADER = b"query_id,query_text,supercategory,category,iconic_group"
 MATING = b'Behavior,"Mating, Courtship, Reproduction"'
-INQUIRE = Path(__file__).parents[3] / "shared" / "inquire"
 
 
 def read(data: bytes, name: str = "queries_val.csv") -> tuple[list[QueryRow], list[str]]:
@@ -42,12 +47,10 @@ def texts(rows: list[QueryRow]) -> dict[str, str]:
 
 
 @pytest.fixture
-def released() -> dict[str, bytes]:
-    if not INQUIRE.is_dir():
-        pytest.skip("the released INQUIRE query files are not beside this checkout")
-    return {
-        split: (INQUIRE / f"inquire_queries_{split}.csv").read_bytes() for split in ("val", "test")
-    }
+def released(shared_dir: Path) -> dict[str, bytes]:
+    """The released query files by split."""
+    folder = shared_dir / "inquire"
+    return {split: (folder / f"inquire_queries_{split}.csv").read_bytes() for split in SPLITS}
 
 
 def test_the_released_files_go_in_and_out_without_a_loss(released):

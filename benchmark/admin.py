@@ -1,0 +1,21 @@
+"""Releases in Django's admin: to be looked at, never changed."""
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from benchmark.models import Release
+
+
+@admin.register(Release)
+class ReleaseAdmin(admin.ModelAdmin):
+    list_display = ("name", "created_at", "created_by", "made_at", "positives", "judgments")
+    search_fields = ("name",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Release | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Release | None = None) -> bool:
+        return False

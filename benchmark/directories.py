@@ -1,0 +1,95 @@
+"""Directories that appear whole or not at all."""
+
+import ctypes
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+class TargetRefused(Exception):
+    """The directory can't be written where it was asked for; the text says why and what to do."""
+
+
+@contextmanager
+def atomic_directory(
+    target: Path, *, replace: bool = False, replaceable: Collection[str] = ()
+) -> Iterator[Path]:
+    """Give an empty directory beside `target` to be filled; on leaving, it becomes `target`.
+
+    All files are on disk (fsync) before the name changes, so that a crash at any moment leaves the
+    old state or the new one. An exception inside removes what was written. An existing `target` is
+    refused, unless it is an empty directory or `replace` is set, and then too if it holds anything
+    but the files named in `replaceable`.
+
+    TargetRefused: before anything is written.
+    """
+    target = target.absolute()
+    _check(target, replace=replace, replaceable=replaceable)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # mkdir, not mkdtemp: the directory shall have the permissions that the umask gives.
+    partial = target.parent / f".{target.name}.partial-{uuid.uuid4().hex}"
+    partial.mkdir()
+    try:
+        yield partial
+        for path in partial.iterdir():
+            _sync(path)
+        _sync(partial)
+        # Again, because writing took its time.
+        _check(target, replace=replace, replaceable=replaceable)
+        if target.exists() and any(target.iterdir()):
+            _exchange(partial, target)
+        else:
+            partial.rename(target)
+        _sync(target.parent)
+    finally:
+        # After an exchange this is what `target` held before.
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _check(target: Path, *, replace: bool, replaceable: Collection[str]) -> None:
+    if not os.path.lexists(target):
+        return
+    if target.is_symlink() or not target.is_dir():
+        raise TargetRefused(f"{target} exists and is not a directory; choose another name.")
+    names = sorted(path.name for path in target.iterdir())
+    if names and not replace:
+        raise TargetRefused(f"{target} exists and is not empty; choose another directory.")
+    foreign = [name for name in names if name not in replaceable]
+    if foreign:
+        raise TargetRefused(
+            f"{target} holds {foreign[0]!r}, which is not part of a release, and is left alone; "
+            "choose another directory."
+        )
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _exchange(first: Path, second: Path) -> None:
+    """Swap two directories in one step where the system can, else with a short moment without
+    `second`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    swap = getattr(libc, "renameat2", None)
+    if swap is not None:
+        paths = os.fsencode(first), os.fsencode(second)
+        if swap(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(code, os.strerror(code), str(second))
+    aside = first.with_name(first.name + "-old")
+    second.rename(aside)
+    first.rename(second)
+    aside.rename(first)

@@ -1,0 +1,42 @@
+"""What the commands of this app share: reading releases, and refusing bad files whole."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+from benchmark.release_files import ReleaseData, read_release
+from labeling.query_csv import RowError
+
+SHOWN_ERRORS = 20
+
+
+def positive(text: str) -> int:
+    """An argument that is a whole number from 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return number
+
+
+def refuse(errors: Sequence[RowError]) -> None:
+    """Raise a CommandError that names the first errors, if there are any."""
+    if errors:
+        shown = [str(error) for error in errors[:SHOWN_ERRORS]]
+        if len(errors) > SHOWN_ERRORS:
+            shown.append(f"and {len(errors) - SHOWN_ERRORS} more errors")
+        raise CommandError("\n".join(shown))
+
+
+def open_release(directory: Path) -> ReleaseData:
+    """The release in a directory; CommandError if it can't be read or has an error."""
+    try:
+        release, errors = read_release(directory)
+    except OSError as error:
+        raise CommandError(f"Can't read the release: {error}") from error
+    refuse(errors)
+    return release

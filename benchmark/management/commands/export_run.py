@@ -1,0 +1,79 @@
+"""`manage.py export_run OUT --release DIR`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from benchmark.management.arguments import open_release, positive
+from benchmark.release_files import ReleaseData
+from benchmark.run_files import RunLine, write_trec
+from labeling.categories import SPLITS
+from retrieval.models import EmbeddingModel
+from retrieval.selectors.ranking import corpus_counts, rank_images, text_vector
+
+
+class Command(BaseCommand):
+    """Write an embedding model's own run for the queries of a release."""
+
+    help = (
+        "Write OUT, a TREC run file: for each query of the release in DIR the images of the "
+        "whole corpus that are most similar to its text under the model, in exact order."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("out", type=Path, help="the run file to be written")
+        parser.add_argument(
+            "--release", type=Path, required=True, metavar="DIR", help="the release's directory"
+        )
+        parser.add_argument(
+            "--model", default=settings.EMBEDDING_MODEL, help="default: %(default)s"
+        )
+        parser.add_argument(
+            "--depth", type=positive, default=1000, help="images a query (default: 1000)"
+        )
+        parser.add_argument("--split", choices=SPLITS, help="the queries of one split alone")
+        parser.add_argument("--force", action="store_true", help="replace OUT if it exists")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        release = open_release(options["release"])
+        model = EmbeddingModel.objects.filter(name=options["model"]).first()
+        if model is None:
+            raise CommandError(
+                f"No image is embedded with {options['model']!r} yet; run "
+                f"`manage.py embed --model {options['model']} --wait` first."
+            )
+        counts = corpus_counts(model=model)
+        if counts.unembedded:
+            self.stderr.write(
+                f"{counts.unembedded} images have no embedding under {model.name} "
+                "and are missing in this run."
+            )
+        out: Path = options["out"]
+        if out.exists() and not options["force"]:
+            raise CommandError(f"{out} exists; --force replaces it.")
+        # Beside OUT and renamed when it is whole, so that no cut run is ever taken for one.
+        partial = out.with_name(f".{out.name}.partial")
+        try:
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                rows = _rows(release, model, options["split"], options["depth"])
+                count = write_trec(rows, file, tag=model.name)
+            partial.replace(out)
+        except OSError as error:
+            raise CommandError(f"Can't write {out}: {error}") from error
+        finally:
+            partial.unlink(missing_ok=True)
+        self.stdout.write(f"{count} rows in {out}, of {counts.embedded} images under {model.name}")
+
+
+def _rows(
+    release: ReleaseData, model: EmbeddingModel, split: str | None, depth: int
+) -> Iterator[RunLine]:
+    for query_id, query in release.queries.items():
+        if split is None or query.split == split:
+            vector = text_vector(model, query.query_text)
+            ranked = rank_images(model=model, text_vector=vector, limit=depth)
+            for rank, (image_id, score) in enumerate(ranked, start=1):
+                yield RunLine(query_id=query_id, image_id=image_id, rank=rank, score=score)

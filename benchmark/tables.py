@@ -1,0 +1,85 @@
+"""What the readers of CSV files in this app share: records with lines, and ids."""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from labeling.query_csv import RowError
+
+#: A file with this many errors is read no further.
+MAX_ERRORS: Final = 100
+
+_LARGEST_ID: Final = 2**63 - 1
+
+
+def numbered_texts(lines: Iterable[str | bytes]) -> Iterator[tuple[int, str]]:
+    """(line from 1, text) of each line, without the byte order mark.
+
+    Bytes that are not UTF-8 become replacement characters, which no number and no column name
+    holds.
+    """
+    for number, line in enumerate(lines, start=1):
+        text = line.decode("utf-8", errors="replace") if isinstance(line, bytes) else line
+        yield number, text.removeprefix("\ufeff") if number == 1 else text
+
+
+def csv_records(
+    lines: Iterable[tuple[int, str]],
+    *,
+    name: str,
+    columns: Sequence[str],
+    errors: list[RowError],
+) -> Iterator[tuple[int, list[str]]]:
+    """(line, stripped fields of `columns` in that order) of each record under the header.
+
+    Other columns and blank lines are ignored. What is wrong goes into `errors`; a header without
+    one of the columns ends the reading, as do MAX_ERRORS errors.
+    """
+    position = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal position
+        for number, text in lines:
+            position = number
+            yield text
+
+    # Strict, so that a quote that is never closed is an error instead of swallowing the rest.
+    records = csv.reader(texts(), strict=True)
+    header: list[str] | None = None
+    where: list[int] = []
+    while len(errors) < MAX_ERRORS:
+        try:
+            fields = next(records)
+        except StopIteration:
+            if header is None:
+                message = f"the file is empty; a header with {', '.join(columns)} is needed"
+                errors.append(RowError(name, 1, "", message))
+            return
+        except csv.Error as error:
+            message = f"not readable as CSV ({error}); check the quotes"
+            errors.append(RowError(name, position, "", message))
+            continue
+        if not fields:
+            continue
+        if header is None:
+            header = [column.strip() for column in fields]
+            missing = [column for column in columns if header.count(column) != 1]
+            for column in missing:
+                message = "the header must name this column once; it names " + ", ".join(header)
+                errors.append(RowError(name, position, column, message))
+            if missing:
+                return
+            where = [header.index(column) for column in columns]
+        elif len(fields) != len(header):
+            message = f"{len(fields)} fields where the header has {len(header)}"
+            errors.append(RowError(name, position, "", message))
+        else:
+            yield position, [fields[index].strip() for index in where]
+
+
+def whole_number(text: str) -> int | None:
+    """The id from 0 to 2**63 - 1 that `text` writes in plain digits, or None."""
+    if not (text.isascii() and text.isdigit()) or len(text) > 19:
+        return None
+    number = int(text)
+    return number if number <= _LARGEST_ID else None
