@@ -1,0 +1,1 @@
+"""Invented natural-world scenes, their corpus, their queries and the small model trained on them."""

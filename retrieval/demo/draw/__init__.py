@@ -1,0 +1,1 @@
+"""Drawing of scenes as SVG, and their rasterisation."""

@@ -1,0 +1,82 @@
+"""What readers yield: species, images, and records that were refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One record that was not taken in: the file, the record and field in it, and the reason."""
+
+    file: str
+    record: str
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.record, self.field) if part)
+        return f"{where}: {self.reason}"
+
+
+class ImportRefused(Exception):
+    """A source that is refused whole, before anything was written."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(f"{file}: {reason}")
+        self.file = file
+        self.reason = reason
+
+
+class RecordRefused(Exception):
+    """One record that cannot be taken in; a reader turns it into a Refusal."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class SpeciesRecord:
+    """A species as a source describes it; unknown ranks are empty.
+
+    `names` holds (BCP 47 language, vernacular name).
+    """
+
+    scientific_name: str
+    kingdom: str = ""
+    phylum: str = ""
+    class_name: str = ""
+    order: str = ""
+    family: str = ""
+    genus: str = ""
+    specific_epithet: str = ""
+    iconic_group: str = ""
+    lookalike_group: str = ""
+    names: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class ImageRecord:
+    """An image as a source describes it, before its file is read.
+
+    `source_id` names it within its data set; `wanted_id` is the integer id that it asks for;
+    `path` is its file, which may not exist.
+    """
+
+    source_id: str
+    wanted_id: int | None
+    path: Path
+    file_name: str
+    record: str
+    scientific_name: str = ""
+    license: str = ""
+    license_url: str = ""
+    rights_holder: str = ""
+    observed_at: datetime | None = None
+    latitude: float | None = None
+    longitude: float | None = None
+    location_uncertainty: float | None = None
