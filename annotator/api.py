@@ -1,10 +1,14 @@
 """The API's way in: a token for a name and a password."""
 
+from typing import ClassVar
+
 from django.contrib.auth import authenticate
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.authtoken.models import Token
 from rest_framework.exceptions import AuthenticationFailed, Throttled
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -28,8 +32,8 @@ class TokenAnswer(serializers.Serializer):
 class TokenView(APIView):
     """Exchanges a name and a password for the person's API token."""
 
-    authentication_classes = []
-    permission_classes = []
+    authentication_classes: ClassVar[list[type[BaseAuthentication]]] = []
+    permission_classes: ClassVar[list[type[BasePermission]]] = []
 
     @extend_schema(
         operation_id="token_create",

@@ -61,11 +61,11 @@ class Channel(filesystem.Channel):
         binding = exchange_queue_t(routing_key or "", pattern or "", queue or "")
         self._change_table(exchange, lambda rows: [row for row in rows if row != binding])
 
-    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:
+    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]
         name = f"{time.time_ns():020d}_{uuid.uuid4().hex}.{queue}.msg"
         write_whole(self.folder / name, dumps(payload))
 
-    def _get(self, queue: str) -> Any:
+    def _get(self, queue: str, timeout: float | None = None) -> Any:
         for path in self._messages(queue):
             taken = path.with_name(f"{path.name}.taken")
             try:

@@ -7,8 +7,9 @@ from typing import Any
 import dj_database_url
 from csp.constants import NONE, SELF
 
-from annotator.embedded_postgres import DATABASE, DATABASE_USER, Layout
+from annotator.embedded_postgres import DATABASE
 from annotator.environment import Environment
+from annotator.postgres_guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -105,6 +106,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CONCURRENCY = 2
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True

@@ -6,10 +6,11 @@ import threading
 from datetime import timedelta
 from typing import Any
 
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 from django.db import close_old_connections, connection
 from django.db.models.functions import Now
 
+from annotator.lifelines import watch_parent
 from annotator.models import WorkerHeartbeat
 
 INTERVAL_SECONDS = 15.0
@@ -60,3 +61,9 @@ def start(sender: Any = None, **_: Any) -> None:
 def finish(**_: Any) -> None:
     """Stop attending when the worker is asked to end."""
     _stop.set()
+
+
+@worker_process_init.connect
+def bind_to_parent(**_: Any) -> None:
+    """Let no pool process outlive a worker that was killed."""
+    watch_parent()

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import psycopg2
 from django.conf import settings
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
-from annotator.embedded_postgres import EmbeddedPostgresError, embedded_postgres
+from annotator.embedded_postgres import embedded_postgres
+from annotator.postgres_guardian import EmbeddedPostgresError
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -18,7 +20,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         server.enter()
         try:
             return super().get_new_connection(conn_params)
-        except base.Database.OperationalError:
+        except psycopg2.OperationalError:
             try:
                 server.ensure()
             except EmbeddedPostgresError as error:

@@ -1,0 +1,37 @@
+# The two commands: `make demo` and `make test`. No virtual environment needs to be active.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo serve test lint clean
+
+## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
+demo: $(VENV)/runtime
+	@exec $(BIN)/python manage.py demo
+
+## The application on your own images: see README.md
+serve: $(VENV)/runtime
+	@exec $(BIN)/python manage.py serve
+
+## Checks of form and types, then all tests
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/development
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+## Removes what tools made, but neither var/ (your data) nor the virtual environment
+clean:
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+# Each stamp holds the checksum of the requirements that were installed; the script leaves it
+# alone, and installs nothing, where they have not changed.
+.PHONY: force
+$(VENV)/runtime: force
+	@PYTHON="$(PYTHON)" sh .ci/install.sh $(VENV) runtime requirements.txt
+$(VENV)/development: force
+	@PYTHON="$(PYTHON)" sh .ci/install.sh $(VENV) development requirements-dev.txt requirements.txt

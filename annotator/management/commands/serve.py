@@ -1,0 +1,27 @@
+"""Run the whole application on this machine."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from annotator.serving import Services
+
+
+class Command(BaseCommand):
+    """serve"""
+
+    help = "Runs the database, the worker and the web server until Ctrl-C or SIGTERM."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Start everything, say where it is, and run on."""
+        services = Services(self.say, {})
+        with services.running() as works:
+            if works:
+                self.say(f"Inquire Annotator is at {services.address} (Ctrl-C ends it)")
+                self.say(f"Logs: {services.logs}")
+                services.run_on()
+
+    def say(self, text: str) -> None:
+        """Write one line at once, also into a pipe."""
+        self.stdout.write(text)
+        self.stdout.flush()
