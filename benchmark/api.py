@@ -9,7 +9,6 @@ from django.http import FileResponse, Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status, viewsets
-from rest_framework.decorators import action
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -102,8 +101,7 @@ class ReleaseViewSet(
         parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH)],
         responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.BINARY)},
     )
-    @action(detail=True, url_path=r"files/(?P<name>[^/]+)", url_name="file")
-    def files(self, request: Request, name: str, pk: str | None = None) -> FileResponse:
+    def file(self, request: Request, pk: int, name: str) -> FileResponse:
         """One file of a release, as it was made."""
         path = selectors.release_file_path(release=self.get_object(), name=name)
         if path is None:

@@ -1,5 +1,6 @@
 """The addresses of this app's part of the API, under /api/."""
 
+from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from benchmark.api import ReleaseViewSet
@@ -7,4 +8,11 @@ from benchmark.api import ReleaseViewSet
 router = SimpleRouter()
 router.register("releases", ReleaseViewSet, basename="api-release")
 
-urlpatterns = router.urls
+urlpatterns = [
+    *router.urls,
+    path(
+        "releases/<int:pk>/files/<str:name>",
+        ReleaseViewSet.as_view({"get": "file"}, detail=True),
+        name="api-release-file",
+    ),
+]

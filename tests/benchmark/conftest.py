@@ -1,0 +1,63 @@
+"""A tiny corpus, completed queries and judgments of them."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labeling.models import Judgment, Query
+from retrieval.models import Image
+from tests.benchmark.toy import make_query
+
+Judge = Callable[..., Judgment]
+
+
+@pytest.fixture
+def var_dir(settings: Any, tmp_path: Path) -> Path:
+    """A state folder of the test's own."""
+    settings.VAR_DIR = tmp_path / "var"
+    return settings.VAR_DIR
+
+
+@pytest.fixture
+def images(db: None) -> list[Image]:
+    """Six images with the ids 1 to 6."""
+    return Image.objects.bulk_create(
+        Image(
+            id=number,
+            dataset="toy",
+            source_id=str(number),
+            file_name=f"train/a, b/{number}.jpg",
+            sha256=f"{number:064x}",
+            format="JPEG",
+            width=10,
+            height=10,
+            size_bytes=100,
+        )
+        for number in range(1, 7)
+    )
+
+
+@pytest.fixture
+def query(db: None) -> Query:
+    """A completed query of the test split."""
+    return make_query(30, "two storks on a nest ")
+
+
+@pytest.fixture
+def judge(images: list[Image]) -> Judge:
+    """`judge(query, 3, user, "relevant", …)` stores a judgment of the image with the id 3."""
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
+
+    def store(query: Query, image: int, user: Any, relevance: str, **values: Any) -> Judgment:
+        nonlocal moment
+        judgment = Judgment.objects.create(
+            query=query, image_id=image, annotator=user, relevance=relevance, **values
+        )
+        moment += timedelta(seconds=1)
+        Judgment.objects.filter(pk=judgment.pk).update(updated_at=moment)
+        return judgment
+
+    return store

@@ -1,0 +1,222 @@
+"""Releases: what goes in, byte for byte, made once and never changed."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from benchmark import selectors, services
+from benchmark.models import Release
+from benchmark.release_files import RELEASE_FILES
+from labeling.models import Query
+from labeling.query_csv import read_queries
+from retrieval.models import Job
+from retrieval.services.jobs import Slice, job_slice_run
+from tests.benchmark.toy import make_query
+
+QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
+
+
+def contents(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+def export(name: str, directory: Path) -> dict[str, str]:
+    """The content of each file of a release."""
+    services.release_export(name=name, directory=directory)
+    return contents(directory)
+
+
+@pytest.fixture
+def labelled(query, judge, annotator, other_annotator, reviewer) -> Query:
+    """A query with every way to a consensus, and others that must not go into a release."""
+    judge(query, 2, annotator, "relevant", rank=1, seconds=1.5)
+    judge(query, 1, annotator, "relevant", rank=2, seconds=2.25)
+    judge(query, 1, other_annotator, "not_relevant", rank=2, seconds=3)
+    judge(query, 3, annotator, "not_relevant", rank=3)
+    judge(query, 3, other_annotator, "not_relevant", rank=3)
+    judge(query, 3, reviewer, "relevant", source="search")
+    judge(query, 4, annotator, "unsure", rank=4)
+    make_query(7, 'a "blue" fox', split="val", category="Species ID", iconic_group="")
+    for number, state in enumerate(["draft", "open", "submitted", "rejected"], start=40):
+        reason = {"reject_reason": "other"} if state == "rejected" else {}
+        other = make_query(number, f"a query that is {state}", state=state, **reason)
+        judge(other, 5, annotator, "relevant", rank=1)
+    return query
+
+
+def test_the_files_of_a_release_exactly(labelled, var_dir, tmp_path):
+    assert export("v1", tmp_path / "out") == {
+        "inquire_queries_val.csv": QUERY_HEADER + '0,7,"a ""blue"" fox",Species,Species ID,\n',
+        "inquire_queries_test.csv": QUERY_HEADER
+        + '1,30,two storks on a nest ,Behavior,"Mating, Courtship, Reproduction",Birds\n',
+        # Image 1 is a tie, 2 a majority, 3 the reviewer's, 4 a doubt.
+        "inquire_annotations.csv": "query_id,image_id,image_path\n"
+        '30,2,"train/a, b/2.jpg"\n30,3,"train/a, b/3.jpg"\n',
+        "judgments.csv": "query_id,image_id,relevance,annotator,rank,seconds,source\n"
+        "30,1,relevant,annotator_1,2,2.250,list\n"
+        "30,1,not_relevant,annotator_2,2,3.000,list\n"
+        "30,2,relevant,annotator_1,1,1.500,list\n"
+        "30,3,not_relevant,annotator_1,3,0.000,list\n"
+        "30,3,not_relevant,annotator_2,3,0.000,list\n"
+        "30,3,relevant,annotator_3,,0.000,search\n"
+        "30,4,unsure,annotator_1,4,0.000,list\n",
+    }
+
+
+def test_two_releases_of_one_state_are_equal_byte_for_byte(labelled, var_dir, tmp_path):
+    assert export("v1", tmp_path / "one") == export("v2", tmp_path / "two")
+
+
+def test_no_complete_query_gives_files_of_headers(db, var_dir, tmp_path):
+    files = export("v1", tmp_path / "out")
+    assert set(files) == set(RELEASE_FILES)
+    assert [text.count("\n") for text in files.values()] == [1, 1, 1, 1]
+
+
+def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_path, shared_dir):
+    released = {}
+    for split in ("val", "test"):
+        name = f"inquire_queries_{split}.csv"
+        released[name] = (shared_dir / "inquire" / name).read_bytes()
+        rows, errors = read_queries(released[name].splitlines(keepends=True), name=name)
+        assert errors == []
+        for row in rows:
+            make_query(
+                row.query_id,
+                row.query_text,
+                category=row.category,
+                iconic_group=row.iconic_group,
+                split=row.split,
+            )
+    services.release_export(name="INQUIRE", directory=tmp_path / "out")
+    name = "inquire_queries_test.csv"
+    assert (tmp_path / "out" / name).read_bytes() == released[name]
+    name = "inquire_queries_val.csv"
+    # The released validation file is shuffled; its rows are the same.
+    written = (tmp_path / "out" / name).read_bytes()
+    assert sorted(written.splitlines()) == sorted(released[name].splitlines())
+
+
+def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
+    release, made = services.release_export(name="v1", directory=tmp_path / "out")
+    assert made
+    counts = (release.val_queries, release.test_queries, release.positives, release.judgments)
+    assert counts == (1, 1, 2, 7)
+    for entry in release.file_list:
+        data = (tmp_path / "out" / entry["name"]).read_bytes()
+        assert entry["size"] == len(data)
+        assert entry["sha256"] == hashlib.sha256(data).hexdigest()
+        assert (release.directory / entry["name"]).read_bytes() == data
+    assert [entry["name"] for entry in release.file_list] == list(RELEASE_FILES)
+
+
+def test_a_release_never_changes_after_it_is_made(labelled, judge, annotator, var_dir, tmp_path):
+    before = export("v1", tmp_path / "one")
+    judge(labelled, 6, annotator, "relevant", rank=5)
+    release, made = services.release_export(name="v1", directory=tmp_path / "two")
+    assert not made
+    assert contents(tmp_path / "two") == before
+    assert export("v2", tmp_path / "three") != before
+    with pytest.raises(IntegrityError, match="is made and never changes"), transaction.atomic():
+        Release.objects.filter(pk=release.pk).update(name="v1.1")
+    with pytest.raises(ValidationError, match="exists and never changes"):
+        services.release_create(name="v1", created_by=annotator)
+
+
+@pytest.mark.parametrize("damage", ["lost", "changed"])
+def test_lost_or_changed_files_of_a_release_are_not_given_out(labelled, var_dir, tmp_path, damage):
+    release, _ = services.release_export(name="v1", directory=tmp_path / "one")
+    path = release.directory / "judgments.csv"
+    if damage == "lost":
+        path.unlink()
+    else:
+        path.write_text(path.read_text().replace("unsure", "relevant"))
+    expected = "is gone" if damage == "lost" else "is not as it was made"
+    with pytest.raises(services.ReleaseUnusable, match=expected):
+        services.release_export(name="v1", directory=tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("  ", "cannot be blank"), ("x" * 101, "at most 100 characters"), ("a\nb", "be printed")],
+)
+def test_impossible_names_are_refused_and_leave_nothing(db, var_dir, tmp_path, name, expected):
+    with pytest.raises(ValidationError, match=expected):
+        services.release_export(name=name, directory=tmp_path / "out")
+    with pytest.raises(ValidationError, match=expected):
+        services.release_create(name=name, created_by=None)
+    assert not (tmp_path / "out").exists()
+    assert not Release.objects.exists()
+
+
+def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labelled, admin, var_dir):
+    release = services.release_create(name=" v1 ", created_by=admin)
+    assert (release.name, release.state) == ("v1", "queued")
+    assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
+    release = selectors.releases().get()
+    assert (release.state, release.job.done, release.job.total) == ("done", 1, 1)
+    made_at, files = release.made_at, contents(release.directory)
+    Job.objects.filter(pk=release.job_id).update(state=Job.State.QUEUED)
+    assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
+    release = selectors.releases().get()
+    assert (release.made_at, release.job.done) == (made_at, 1)
+    assert contents(release.directory) == files
+
+
+def test_what_a_killed_worker_left_is_replaced(labelled, admin, var_dir):
+    release = services.release_create(name="v1", created_by=admin)
+    for name in (str(release.pk), f".{release.pk}.partial-123"):
+        (release.directory.parent / name).mkdir(parents=True)
+        (release.directory.parent / name / "judgments.csv").write_text("half")
+    assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
+    assert [path.name for path in release.directory.parent.iterdir()] == [str(release.pk)]
+    assert contents(release.directory)["judgments.csv"].count("\n") == 8
+
+
+def test_a_failed_release_can_be_begun_again_under_its_name(labelled, admin, var_dir):
+    release = services.release_create(name="v1", created_by=admin)
+    with pytest.raises(ValidationError, match="already being made"):
+        services.release_create(name="v1", created_by=admin)
+    # A file where the releases' folder should be.
+    var_dir.mkdir()
+    (var_dir / "releases").write_text("in the way")
+    assert job_slice_run(job_id=release.job_id) is Slice.FAILED
+    assert selectors.releases().get().state == "failed"
+    (var_dir / "releases").unlink()
+    again = services.release_create(name="v1", created_by=admin)
+    assert (again.pk, again.job_id) == (release.pk, release.job_id)
+    assert job_slice_run(job_id=again.job_id) is Slice.FINISHED
+    assert selectors.releases().get().state == "done"
+
+
+def test_only_listed_files_of_a_made_release_are_found(labelled, admin, var_dir):
+    release = services.release_create(name="v1", created_by=admin)
+    assert selectors.release_file_path(release=release, name="judgments.csv") is None
+    job_slice_run(job_id=release.job_id)
+    release.refresh_from_db()
+    path = selectors.release_file_path(release=release, name="judgments.csv")
+    assert path == release.directory / "judgments.csv"
+    (release.directory / "secret").write_text("not listed")
+    for name in ("secret", "../1/judgments.csv", "../../secret_key", "", "."):
+        assert selectors.release_file_path(release=release, name=name) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_sees_one_moment_and_streams(labelled, judge, annotator, var_dir, tmp_path):
+    with CaptureQueriesContext(connection) as captured:
+        services.release_export(name="v1", directory=tmp_path / "out")
+    statements = [entry["sql"] for entry in captured.captured_queries]
+    begin = statements.index("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    reads = [
+        number
+        for number, sql in enumerate(statements)
+        if sql.startswith("DECLARE") and "labeling_" in sql
+    ]
+    # Queries, votes and judgments come through server-side cursors, after the snapshot began.
+    assert len(reads) == 3
+    assert min(reads) > begin
