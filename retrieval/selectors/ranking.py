@@ -19,7 +19,7 @@ from retrieval.models import EmbeddingModel
 
 
 @dataclass(frozen=True)
-class EmbeddingCounts:
+class CorpusCounts:
     """How many images of a filter have an embedding, and how many have none yet."""
 
     embedded: int
@@ -87,12 +87,12 @@ def rank_images(
         return [(image_id, value + 0.0) for image_id, value in cursor.fetchall()]
 
 
-def embedding_counts(
+def corpus_counts(
     *,
     model: EmbeddingModel,
     species_ids: Sequence[int] | None = None,
     created_before: datetime | None = None,
-) -> EmbeddingCounts:
+) -> CorpusCounts:
     """Count the images of a filter with and without an embedding (stored by `created_before`)."""
     where, values = _filter(species_ids, created_before)
     images = " WHERE i.species_id = ANY(%s)" if species_ids else ""
@@ -103,7 +103,7 @@ def embedding_counts(
             [model.pk, *values, *([list(species_ids)] if species_ids else [])],
         )
         embedded, total = cursor.fetchone()
-    return EmbeddingCounts(embedded=embedded, unembedded=total - embedded)
+    return CorpusCounts(embedded=embedded, unembedded=total - embedded)
 
 
 def _filter(
