@@ -107,5 +107,8 @@ class ReleaseViewSet(
         if path is None:
             raise Http404
         return FileResponse(
-            path.open("rb"), as_attachment=True, filename=name, content_type="text/csv"
+            path.open("rb"),
+            as_attachment=True,
+            filename=name,
+            content_type="text/csv; charset=utf-8",
         )

@@ -77,7 +77,7 @@ def test_a_file_is_a_download_of_the_exact_bytes(release, reviewer_api):
         b'query_id,image_id,image_path\n30,2,"train/a, b/2.jpg"\n'
     )
     assert response["Content-Disposition"] == 'attachment; filename="inquire_annotations.csv"'
-    assert response["Content-Type"] == "text/csv"
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
 
 
 def test_an_admin_begins_a_release_that_a_job_makes(release, admin_api, admin):
