@@ -1,0 +1,188 @@
+"""Pages on which queries are written, imported, opened and decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from labeling.access import can_judge, get_query_for
+from labeling.forms import QueryForm, QueryImportForm, RejectForm
+from labeling.models import Query
+from labeling.selectors.progress import annotators_of, progress
+from labeling.services.imports import QueryImportRefused, queries_import_file
+from labeling.services.lists import list_refresh
+from labeling.services.queries import (
+    QueryHasJudgments,
+    query_create,
+    query_delete as delete_query,
+    query_from_search as create_from_search,
+    query_transition as change_state,
+    query_update,
+)
+from labeling.transitions import TransitionRefused, transitions_for
+from retrieval.access import Role, at_least, require_role, role_of
+from retrieval.selectors.species import species_by_ids
+
+LARGEST_UPLOAD = 5 * 1024 * 1024
+
+
+@login_required
+@require_safe
+def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """One query: progress, history, guidelines, list, and what the user may do with it."""
+    query = get_query_for(request.user, pk)
+    reviewer = at_least(request.user, Role.REVIEWER)
+    allowed = transitions_for(role_of(request.user), query.state)
+    names = {
+        "open": "Open it" if query.state == "draft" else "Reopen",
+        "submitted": "Hand in",
+        "complete": "Complete",
+        "draft": "Back to draft",
+    }
+    context = {
+        "query": query,
+        "species": query.species.prefetch_related("names"),
+        "progress": progress(query, annotator=None if reviewer else request.user),
+        "annotators": annotators_of(query) if reviewer else [],
+        "transitions": query.transitions.select_related("made_by") if reviewer else [],
+        "transitions_open": sorted(
+            ((state, names[state]) for state in allowed if state != "rejected"),
+            key=lambda item: ["complete", "open", "submitted", "draft"].index(item[0]),
+        ),
+        "reject_form": RejectForm() if "rejected" in allowed else None,
+        "list_job": query.current_list.job if query.current_list else None,
+        "can_label": can_judge(request.user, query),
+    }
+    return render(request, "labeling/query_detail.html", context)
+
+
+def _form_page(request: HttpRequest, form: QueryForm, query: Query | None) -> HttpResponse:
+    return render(request, "labeling/query_form.html", {"form": form, "query": query})
+
+
+def _fields(form: QueryForm) -> dict[str, Any]:
+    fields = (*QueryForm.Meta.fields, "species")
+    return {name: form.cleaned_data[name] for name in fields}
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_new(request: HttpRequest) -> HttpResponse:
+    """Write a query; it starts as a draft."""
+    require_role(request.user, Role.ADMIN)
+    form = QueryForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        query = query_create(created_by=request.user, **_fields(form))
+        messages.success(request, "The query is a draft. Open it to have its candidates ranked.")
+        return redirect("query-detail", pk=query.pk)
+    return _form_page(request, form, None)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change a query; a new text or filter of an open one makes a new candidate list."""
+    require_role(request.user, Role.ADMIN)
+    query = get_query_for(request.user, pk)
+    form = QueryForm(request.POST or None, instance=query)
+    if request.method == "POST" and form.is_valid():
+        changes = _fields(form)
+        changes["query_id"] = changes["query_id"] or query.query_id
+        query_update(query=Query.objects.get(pk=pk), by=request.user, **changes)
+        messages.success(request, "Saved.")
+        return redirect("query-detail", pk=pk)
+    return _form_page(request, form, query)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a query that nobody has judged for."""
+    require_role(request.user, Role.ADMIN)
+    query = get_query_for(request.user, pk)
+    if request.method == "POST":
+        try:
+            delete_query(query=query)
+        except QueryHasJudgments as error:
+            messages.error(request, str(error))
+            return redirect("query-detail", pk=pk)
+        messages.success(request, f"Query {query.query_id} is deleted.")
+        return redirect("dashboard")
+    return render(request, "labeling/query_delete.html", {"query": query})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_import(request: HttpRequest) -> HttpResponse:
+    """Bring in queries from an uploaded CSV, whole or not at all."""
+    require_role(request.user, Role.ADMIN)
+    form = QueryImportForm(request.POST or None, request.FILES or None)
+    row_errors: list[Any] = []
+    if request.method == "POST" and form.is_valid():
+        upload = form.cleaned_data["file"]
+        if upload.size > LARGEST_UPLOAD:
+            form.add_error("file", "The file is larger than 5 MB.")
+        else:
+            try:
+                report = queries_import_file(
+                    data=upload.read(),
+                    name=upload.name,
+                    split=form.cleaned_data["split"],
+                    by=request.user,
+                )
+                messages.success(
+                    request,
+                    f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged.",
+                )
+                return redirect("dashboard")
+            except QueryImportRefused as error:
+                row_errors = list(error.errors)
+    return render(request, "labeling/query_import.html", {"form": form, "row_errors": row_errors})
+
+
+@login_required
+@require_POST
+def query_from_search(request: HttpRequest) -> HttpResponse:
+    """Turn a search into a draft query, then show its form for the rest."""
+    require_role(request.user, Role.ADMIN)
+    picked = [int(value) for value in request.POST.getlist("species") if value.isdigit()]
+    query = create_from_search(
+        text=request.POST.get("text", ""), species=species_by_ids(picked), created_by=request.user
+    )
+    messages.success(request, "The search is a draft query now. Give it its category and split.")
+    return redirect("query-edit", pk=query.pk)
+
+
+@login_required
+@require_POST
+def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open, hand in, complete, reopen or reject."""
+    query = get_query_for(request.user, pk)
+    state = request.POST.get("state", "")
+    try:
+        change_state(
+            query=query,
+            to_state=state,
+            by=request.user,
+            reason=request.POST.get("reason", ""),
+            note=request.POST.get("note", ""),
+        )
+        messages.success(request, f"The query is {Query.State(state).label.lower()} now.")
+    except TransitionRefused as error:
+        messages.error(request, str(error))
+    return redirect("query-detail", pk=pk)
+
+
+@login_required
+@require_POST
+def query_refresh(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a new candidate list that takes in what was embedded since."""
+    require_role(request.user, Role.ADMIN)
+    list_refresh(query=get_query_for(request.user, pk), by=request.user)
+    messages.success(request, "A new candidate list is being made. The judgments are kept.")
+    return redirect("query-detail", pk=pk)

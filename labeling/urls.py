@@ -1,0 +1,17 @@
+from django.urls import path
+
+from labeling import query_views, views
+
+urlpatterns = [
+    path("", views.dashboard, name="dashboard"),
+    path("queries/<int:pk>/label/", views.label, name="query-label"),
+    path("queries/<int:pk>/review/", views.review, name="query-review"),
+    path("queries/new/", query_views.query_new, name="query-new"),
+    path("queries/import/", query_views.query_import, name="query-import"),
+    path("queries/from-search/", query_views.query_from_search, name="query-from-search"),
+    path("queries/<int:pk>/", query_views.query_detail, name="query-detail"),
+    path("queries/<int:pk>/edit/", query_views.query_edit, name="query-edit"),
+    path("queries/<int:pk>/delete/", query_views.query_delete, name="query-delete"),
+    path("queries/<int:pk>/transition/", query_views.query_transition, name="query-transition"),
+    path("queries/<int:pk>/refresh/", query_views.query_refresh, name="query-refresh"),
+]

@@ -1,0 +1,102 @@
+"""The dashboard and the labelling and review pages."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+from labeling.access import can_judge, get_query_for
+from labeling.categories import CATEGORIES
+from labeling.models import Query
+from labeling.selectors.overview import annotator_activity, queries_overview
+from labeling.selectors.review import images_to_review
+from retrieval.access import Role, at_least, require_role
+from retrieval.selectors.jobs import jobs_visible_to
+
+# Column of the dashboard: sort key, heading, CSS class of its cells.
+COLUMNS = [
+    ("query_id", "No.", "numeric"),
+    ("text", "Query", ""),
+    ("state", "State", ""),
+    ("split", "Split", ""),
+    ("labelled", "Labelled", "numeric"),
+    ("relevant", "Relevant", "numeric"),
+    ("streak", "Streak", "numeric"),
+    ("last_activity", "Last active", ""),
+]
+FILTERS = ("search", "state", "split", "category")
+
+
+def _columns(filters: dict[str, str]) -> list[dict[str, str]]:
+    """Headings that sort by their column, and by the other direction when they already do."""
+    current = filters.get("sort", "")
+    columns = []
+    for key, label, css in COLUMNS:
+        descending = current == f"-{key}"
+        ascending = current == key or (not current and key == "query_id")
+        next_sort = f"-{key}" if ascending else key
+        query = {name: value for name, value in filters.items() if value} | {"sort": next_sort}
+        direction = "descending" if descending else "ascending" if ascending else ""
+        columns.append(
+            {"label": label, "css": css, "sorted": direction, "link": f"?{urlencode(query)}"}
+        )
+    return columns
+
+
+@login_required
+@require_safe
+def dashboard(request: HttpRequest) -> HttpResponse:
+    """Queries with their progress, who did what, and the jobs at work."""
+    filters = {name: request.GET.get(name, "").strip() for name in (*FILTERS, "sort")}
+    reviewer = at_least(request.user, Role.REVIEWER)
+    states = Query.State.choices
+    context: dict[str, Any] = {
+        "rows": queries_overview(
+            user=request.user,
+            filters={name: filters[name] for name in FILTERS},
+            sort=filters["sort"] or "query_id",
+        ),
+        "columns": _columns(filters),
+        "filters": filters,
+        "filtered": any(filters[name] for name in FILTERS),
+        "states": states if reviewer else [s for s in states if s[0] not in ("draft", "rejected")],
+        "splits": Query.Split.choices,
+        "categories": list(CATEGORIES),
+        "activity": annotator_activity() if reviewer else [],
+        "jobs": jobs_visible_to(request.user).filter(state__in=("queued", "running"))[:10],
+    }
+    return render(request, "labeling/dashboard.html", context)
+
+
+@login_required
+@ensure_csrf_cookie
+@require_safe
+def label(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page on which candidates are judged; it works through the API."""
+    query = get_query_for(request.user, pk)
+    if not can_judge(request.user, query):
+        return redirect("query-detail", pk=pk)
+    context = {
+        "query": query,
+        "stop_streak": settings.STOP_STREAK,
+        "filter_species": query.species.prefetch_related("names"),
+    }
+    return render(request, "labeling/label.html", context)
+
+
+@login_required
+@ensure_csrf_cookie
+@require_safe
+def review(request: HttpRequest, pk: int) -> HttpResponse:
+    """What someone was unsure of or annotators disagree on, for a reviewer to decide."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    context = {"query": query, "items": images_to_review(query)}
+    return render(request, "labeling/review.html", context)

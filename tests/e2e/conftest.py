@@ -1,0 +1,153 @@
+"""A served application with a small drawn corpus, and a real Chromium in front of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from retrieval.demo.corpus import write_corpus
+from tests.processes import Served, wait_for
+
+PASSWORD = "tawny-owl-at-dusk-7"
+IMAGES = 260
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1366, "height": 850}
+
+expect.set_options(timeout=15_000)
+
+
+class Site:
+    """The application as its users have it: over HTTP, and by its commands."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.url = served.url
+        self.tokens: dict[str, str] = {}
+
+    def create_user(self, name: str, role: str) -> None:
+        self.served.manage("create_user", name, "--role", role, "--password", PASSWORD)
+        answer = self.api("", "POST", "/api/token/", {"username": name, "password": PASSWORD})
+        self.tokens[name] = answer["token"]
+
+    def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
+        """The parsed answer of the REST API; raises HTTPError for a refusal."""
+        headers = {"Content-Type": "application/json"}
+        if user:
+            headers["Authorization"] = f"Token {self.tokens[user]}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read() or "null")
+
+    def open_query(self, text: str, **fields: Any) -> int:
+        """An open query with its candidate list; returns its id."""
+        query = self.api(
+            "ada",
+            "POST",
+            "/api/queries/",
+            {"text": text, "category": "Species ID", "split": "test", **fields},
+        )
+        self.api("ada", "PATCH", f"/api/queries/{query['id']}/", {"state": "open"})
+        wait_for(
+            lambda: self.candidates("ada", query["id"])["list"]["state"] == "ready",
+            seconds=60,
+            what="the candidate list",
+        )
+        return int(query["id"])
+
+    def candidates(self, user: str, query: int, start: int = 1, limit: int = 500) -> Any:
+        path = f"/api/queries/{query}/candidates/?start_rank={start}&limit={limit}"
+        return self.api(user, "GET", path)
+
+    def progress(self, user: str, query: int) -> Any:
+        return self.api(user, "GET", f"/api/queries/{query}/")["progress"]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One served application for all browser tests; each test makes queries of its own."""
+    folder = tmp_path_factory.mktemp("site")
+    served = Served(folder / "var")
+    try:
+        site = Site(served.wait_healthy())
+        for name, role in (
+            ("ann", "annotator"),
+            ("otto", "annotator"),
+            ("rita", "reviewer"),
+            ("ada", "admin"),
+        ):
+            site.create_user(name, role)
+        corpus = write_corpus(folder / "corpus", count=IMAGES)
+        served.manage("import_images", str(corpus))
+        served.manage("embed", "--wait")
+        yield site
+    finally:
+        served.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--no-first-run",
+            ],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
+    """`log_in("ann")` gives a page of a new browser context in which that user is logged in.
+
+    A script error, or something that the content security policy stopped, fails the test.
+    """
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+
+    def start(user: str, **options: Any) -> Page:
+        context = browser.new_context(**{"viewport": DESKTOP, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console",
+            lambda message: (
+                problems.append(message.text) if "Content Security" in message.text else None
+            ),
+        )
+        page.goto(f"{site.url}/login/")
+        page.get_by_label("User name").fill(user)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def picture_folder(tmp_path: Path) -> Path:
+    """Where a test may put what it downloads."""
+    return tmp_path

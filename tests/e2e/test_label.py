@@ -1,0 +1,169 @@
+"""Labelling in a real browser: keys, streak, stop, exhaustion, change of mind, lost servers."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import PHONE, Site
+from tests.processes import wait_for
+
+pytestmark = pytest.mark.e2e
+
+
+def open_label_page(page: Page, site: Site, query: int) -> None:
+    page.goto(f"{site.url}/queries/{query}/label/")
+    expect(page.locator(".stage img")).to_be_visible()
+
+
+def shown(page: Page, name: str) -> Any:
+    return page.locator(f"[data-show='{name}']").first
+
+
+def press(page: Page, key: str, times: int) -> None:
+    """Press a key once for each candidate, after the next candidate stands there."""
+    for _ in range(times):
+        rank = shown(page, "rank").inner_text()
+        page.keyboard.press(key)
+        if page.locator("dialog[open]").count():
+            return
+        page.wait_for_function(
+            "before => document.querySelector('[data-show=rank]').textContent !== before"
+            " || document.querySelector('dialog[open]')",
+            arg=rank,
+        )
+
+
+def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_in(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a bird on a branch at night")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    press(page, "r", 3)
+    press(page, "n", 99)
+    expect(shown(page, "streak")).to_have_text("99")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert site.progress("ann", query)["stop"]["met"] is False
+
+    page.keyboard.press("n")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_contain_text("The stop rule is met")
+    progress = site.progress("ann", query)
+    assert (progress["judged"], progress["relevant"], progress["streak"]) == (103, 3, 100)
+    assert progress["stop"]["met"] is True
+
+    page.keyboard.press("n")  # keys label nothing while the question stands
+    page.get_by_role("button", name="Go on").click()
+    press(page, "n", 1)
+    expect(shown(page, "streak")).to_have_text("101")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+    page.get_by_role("button", name="Hand in").first.click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "submitted"
+
+
+def test_a_species_filter_is_labelled_to_exhaustion_by_touch(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    species = site.api("ada", "GET", "/api/species/?search=marsh+hopper")["results"][0]
+    query = site.open_query("a marsh hopper resting", species=[species["scientific_name"]])
+    page = log_in("ann", viewport=PHONE, has_touch=True, is_mobile=True)
+    open_label_page(page, site, query)
+    size = len(site.candidates("ann", query)["results"])
+    assert size >= 3
+    for rank in range(1, size + 1):
+        expect(shown(page, "rank")).to_have_text(str(rank))
+        name = "Relevant" if rank == 1 else "Not relevant"
+        page.get_by_role("button", name=name, exact=False).and_(
+            page.locator(f"[data-do='label:{'relevant' if rank == 1 else 'not_relevant'}']")
+        ).tap()
+    expect(page.locator(".stage")).to_contain_text("The list is exhausted")
+    progress = site.progress("ann", query)
+    assert progress["judged"] == progress["candidates"] == size
+    assert progress["stop"]["exhausted"] is True
+
+
+def test_stepping_back_changes_a_judgment_and_the_old_value_is_kept(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a beetle in a meadow")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    press(page, "n", 3)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-given]")).to_have_text("Labelled: not relevant")
+    expect(shown(page, "rank")).to_have_text("3")
+    press(page, "r", 1)
+    expect(shown(page, "rank")).to_have_text("4")
+    expect(shown(page, "relevant")).to_have_text("1")
+    expect(shown(page, "streak")).to_have_text("0")
+    third = site.candidates("ann", query, start=3, limit=1)["results"][0]
+    assert third["relevance"] == "relevant"
+    path = f"/api/queries/{query}/judgments/"
+    events = site.api("ann", "GET", f"{path}?image={third['image']}&history=true")["results"]
+    assert [event["relevance"] for event in events[0]["history"]] == ["not_relevant", "relevant"]
+
+
+def test_a_reload_continues_at_the_first_unlabelled(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a snail")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    press(page, "u", 5)
+    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    page.reload()
+    expect(shown(page, "rank")).to_have_text("6")
+    expect(shown(page, "judged")).to_have_text("5")
+
+
+def test_judgments_outlive_a_killed_web_server_and_count_once(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a fish near a coral")
+    page = log_in("otto")
+    open_label_page(page, site, query)
+    press(page, "n", 5)
+    for process in site.served.find("gunicorn"):
+        process.send_signal(signal.SIGKILL)
+    press(page, "r", 4)
+    wait_for(site.served.healthy, seconds=60, what="the web server's return", pause=0.2)
+    expect(page.locator("[data-saved]")).to_have_text("All saved", timeout=30_000)
+    labels = [c["relevance"] for c in site.candidates("otto", query, limit=12)["results"]]
+    assert labels == ["not_relevant"] * 5 + ["relevant"] * 4 + [None] * 3
+    assert site.progress("otto", query)["judged"] == 9
+
+
+def test_a_judgment_that_is_refused_is_shown_with_its_reason(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a spider")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    press(page, "n", 1)
+    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    page.keyboard.press("r")
+    expect(page.locator("[data-refused]")).to_contain_text("was not stored")
+    assert site.progress("ada", query)["judged"] == 1
+
+
+def test_the_next_pictures_are_loaded_before_they_are_shown(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a fox in the snow")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    expect(page.locator("[data-saved]")).to_be_visible()
+    second = site.candidates("ann", query, start=2, limit=1)["results"][0]["url"]
+    page.wait_for_function(
+        "url => performance.getEntriesByType('resource').some(e => e.name.endsWith(url))",
+        arg=second,
+    )
+    expect(shown(page, "rank")).to_have_text("1")

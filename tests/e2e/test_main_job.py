@@ -1,0 +1,110 @@
+"""The whole way in the browser: search, query, label, review, complete, release, evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import PHONE, Site
+from tests.e2e.test_label import open_label_page, press
+
+pytestmark = pytest.mark.e2e
+
+
+def test_from_a_search_to_an_evaluated_release(
+    site: Site, log_in: Callable[..., Page], picture_folder: Path
+) -> None:
+    admin = log_in("ada")
+    admin.goto(f"{site.url}/search/")
+    admin.get_by_label("Text").fill("a spider on a rock")
+    admin.get_by_label("Only these species").press_sequentially("hoper marsh")
+    admin.get_by_role("option").first.click()
+    admin.get_by_role("button", name="Search").click()
+    expect(admin.locator(".image-grid img").first).to_be_visible()
+    admin.get_by_role("button", name="Make this a query").click()
+    admin.get_by_label("Category").select_option("Species ID")
+    admin.get_by_label("Guidelines").fill("The whole animal must be in the picture.")
+    admin.get_by_role("button", name="Save").click()
+    admin.get_by_role("button", name="Open it").click()
+    expect(admin.locator(".badge.open")).to_be_visible()
+    query = int(admin.url.rstrip("/").rsplit("/", 1)[1])
+
+    annotator = log_in("ann")
+    expect(annotator.get_by_role("link", name="a spider on a rock").first).to_be_visible()
+    annotator.goto(f"{site.url}/queries/{query}/label/")
+    expect(annotator.locator(".stage img")).to_be_visible()
+    expect(annotator.locator(".label-side")).to_contain_text("The whole animal must be")
+    size = len(site.candidates("ann", query)["results"])
+    press(annotator, "r", 1)
+    press(annotator, "u", 1)
+    press(annotator, "n", size - 2)
+    expect(annotator.locator(".stage")).to_contain_text("The list is exhausted")
+    annotator.locator(".stage").get_by_role("button", name="Hand in").click()
+    expect(annotator.get_by_role("heading", name="Queries")).to_be_visible()
+
+    reviewer = log_in("rita")
+    reviewer.goto(f"{site.url}/queries/{query}/review/")
+    reviewer.get_by_role("button", name="Relevant", exact=True).click()
+    expect(reviewer.get_by_role("status")).to_contain_text("stored as relevant")
+    reviewer.goto(f"{site.url}/queries/{query}/")
+    reviewer.get_by_role("button", name="Complete").click()
+    expect(reviewer.locator(".badge.complete").first).to_be_visible()
+
+    admin.goto(f"{site.url}/releases/")
+    admin.get_by_label("Name").fill("first")
+    admin.get_by_role("button", name="Make it").click()
+    expect(admin.get_by_role("link", name="inquire_annotations.csv")).to_be_visible(timeout=30_000)
+    with admin.expect_download() as download:
+        admin.get_by_role("link", name="inquire_annotations.csv").click()
+    rows = download.value.path().read_text().splitlines()
+    assert rows[0] == "query_id,image_id,image_path"
+    number = site.api("ada", "GET", f"/api/queries/{query}/")["query_id"]
+    assert len([row for row in rows[1:] if row.startswith(f"{number},")]) == 2
+
+    release, run = picture_folder / "release", picture_folder / "run.trec"
+    site.served.manage("export_release", "second", str(release))
+    site.served.manage("export_run", str(run), "--release", str(release))
+    printed = site.served.manage("evaluate", str(run), "--release", str(release), "--k", "50")
+    assert "AP@50" in printed.stdout
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 360, "height": 740}])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/search/?text=a+bird", "/corpus/", "/releases/", "/queries/new/", "/queries/import/"],
+)
+def test_no_page_is_wider_than_a_phone(
+    site: Site, log_in: Callable[..., Page], path: str, viewport: dict[str, int]
+) -> None:
+    page = log_in("ada", viewport=viewport)
+    page.goto(site.url + path)
+    expect(page.locator("main")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+def test_the_labelling_page_fits_a_phone_without_scrolling(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a turtle with its young on a beach at sunset, seen from the side")
+    page = log_in("ann", viewport={"width": 360, "height": 640})
+    open_label_page(page, site, query)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.documentElement.scrollHeight") <= 640
+    box = page.locator("[data-do='label:relevant']").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 640
+    picture = page.locator(".stage img").bounding_box()
+    assert picture is not None
+    assert picture["height"] >= 200
+
+
+def test_an_annotator_sees_no_admin_work(site: Site, log_in: Callable[..., Page]) -> None:
+    page = log_in("ann")
+    expect(page.get_by_role("link", name="New query")).to_be_hidden()
+    for path in ("/queries/new/", "/queries/import/", "/releases/"):
+        answer = page.goto(site.url + path)
+        assert answer is not None
+        assert answer.status == 403
