@@ -13,7 +13,7 @@ from retrieval.selectors.species import species_resolve
 
 
 class QueryForm(forms.ModelForm):
-    """A query's fields; `cleaned_data["species"]` holds the picked species and those that the names expand to."""
+    """A query's fields; `cleaned_data["species"]` holds the picked species and those named."""
 
     species = forms.ModelMultipleChoiceField(
         Species.objects.all(), required=False, widget=forms.MultipleHiddenInput
@@ -21,8 +21,8 @@ class QueryForm(forms.ModelForm):
     species_names = forms.CharField(
         required=False,
         label="Add by name",
-        help_text="Species, genera, families or look-alike groups, one a line or separated by commas; "
-        "a group adds all its species.",
+        help_text="Species, genera, families or look-alike groups, one a line or separated by "
+        "commas; a group adds all its species.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
@@ -37,15 +37,15 @@ class QueryForm(forms.ModelForm):
             "scientific_terms",
             "guidelines",
         )
-        labels = {  # noqa: RUF012
+        labels = {
             "text": "Query text",
             "query_id": "Query number",
             "scientific_terms": "Uses terms that only an expert knows",
         }
-        help_texts = {  # noqa: RUF012
+        help_texts = {
             "text": "What an image must show, for example “a mongoose standing upright alert”.",
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
-            "guidelines": "What counts as relevant, and what doesn’t. Annotators see this beside every image.",
+            "guidelines": "What counts as relevant, and what doesn’t. Annotators see it beside each image.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -81,7 +81,7 @@ class QueryForm(forms.ModelForm):
 
 
 class QueryImportForm(forms.Form):
-    """An uploaded CSV of queries; its name only tells the split and never reaches the file system."""
+    """An uploaded CSV of queries; its name only tells the split, and names no file on disk."""
 
     file = forms.FileField(label="CSV file")
     split = forms.ChoiceField(

@@ -137,7 +137,8 @@ def query_import(request: HttpRequest) -> HttpResponse:
                 )
                 messages.success(
                     request,
-                    f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged.",
+                    f"{report.added} added, {report.updated} updated, "
+                    f"{report.unchanged} unchanged.",
                 )
                 return redirect("dashboard")
             except QueryImportRefused as error:
