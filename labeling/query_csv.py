@@ -140,20 +140,22 @@ class _Reader:
             except UnicodeDecodeError:
                 self.error(number, "", "not UTF-8 text from about this line on; save it as UTF-8")
                 return
-            if isinstance(line, bytes):
-                if number == 1 and line.startswith(_UTF16_MARKS):
-                    self.error(1, "", "the file is UTF-16; save it as UTF-8")
-                    return
-                try:
-                    line = line.decode("utf-8")
-                except UnicodeDecodeError:
-                    self.undecodable.add(number)
-                    self.error(number, "", "not UTF-8 text; save the file as UTF-8")
-                    line = line.decode("utf-8", errors="replace")
-            elif not _is_encodable(line):
-                self.undecodable.add(number)
-                self.error(number, "", "not UTF-8 text; save the file as UTF-8")
-            yield line.removeprefix("\ufeff") if number == 1 else line
+            if number == 1 and isinstance(line, bytes) and line.startswith(_UTF16_MARKS):
+                self.error(1, "", "the file is UTF-16; save it as UTF-8")
+                return
+            text = self._decoded(number, line)
+            yield text.removeprefix("\ufeff") if number == 1 else text
+
+    def _decoded(self, number: int, line: str | bytes) -> str:
+        """The line's text; one that is not UTF-8 is named, and given with replacements."""
+        # A text file opened with errors="surrogateescape" marks such bytes by surrogates.
+        data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            self.undecodable.add(number)
+            self.error(number, "", "not UTF-8 text; save the file as UTF-8")
+            return data.decode("utf-8", errors="replace")
 
     def _records(self, lines: Iterable[str | bytes]) -> Iterator[tuple[int, list[str]]]:
         """(first line, fields) of each record that is neither blank nor broken."""
@@ -320,15 +322,3 @@ def csv_field(text: str) -> str:
     refuses.
     """
     return '"' + text.replace('"', '""') + '"' if _NEEDS_QUOTES.search(text) else text
-
-
-def _is_encodable(line: str) -> bool:
-    """Whether the text is free of surrogates.
-
-    They are how a file opened with errors="surrogateescape" marks bytes that are not UTF-8.
-    """
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

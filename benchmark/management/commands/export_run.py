@@ -12,7 +12,7 @@ from benchmark.release_files import ReleaseData
 from benchmark.run_files import RunLine, write_trec
 from labeling.categories import SPLITS
 from retrieval.models import EmbeddingModel
-from retrieval.selectors.ranking import embedding_counts, rank_images, text_vector
+from retrieval.selectors.ranking import corpus_counts, rank_images, text_vector
 
 
 class Command(BaseCommand):
@@ -45,7 +45,7 @@ class Command(BaseCommand):
                 f"No image is embedded with {options['model']!r} yet; run "
                 f"`manage.py embed --model {options['model']} --wait` first."
             )
-        counts = embedding_counts(model=model)
+        counts = corpus_counts(model=model)
         if counts.unembedded:
             self.stderr.write(
                 f"{counts.unembedded} images have no embedding under {model.name} "
