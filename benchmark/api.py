@@ -80,7 +80,7 @@ class ReleaseViewSet(
     serializer_class = ReleaseSerializer
     permission_classes: ClassVar = [ReleaseRole]
     queryset = Release.objects.none()
-    lookup_value_regex = r"\d+"
+    lookup_value_converter = "int"
 
     def get_queryset(self) -> QuerySet[Release]:
         return selectors.releases()

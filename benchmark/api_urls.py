@@ -5,7 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from benchmark.api import ReleaseViewSet
 
-router = SimpleRouter()
+router = SimpleRouter(use_regex_path=False)
 router.register("releases", ReleaseViewSet, basename="api-release")
 
 urlpatterns = [

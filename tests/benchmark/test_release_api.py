@@ -114,6 +114,9 @@ def test_bad_names_are_refused_with_the_field_named(release, admin_api, data, ex
     "path",
     [
         "999999/",
+        "99999999999999999999999/",
+        "99999999999999999999999/files/judgments.csv",
+        "one/",
         "999999/files/judgments.csv",
         "{pk}/files/secret_key",
         "{pk}/files/..%2F..%2Fsecret_key",
