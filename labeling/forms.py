@@ -45,7 +45,7 @@ class QueryForm(forms.ModelForm):
         help_texts = {
             "text": "What an image must show, for example “a mongoose standing upright alert”.",
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
-            "guidelines": "What counts as relevant, and what doesn’t. Annotators see it beside the image.",
+            "guidelines": "What counts as relevant. Annotators see it beside each image.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
