@@ -19,6 +19,10 @@ class UnknownJobKind(LookupError):
     """No handler is registered for a job's kind."""
 
 
+class JobFailed(Exception):
+    """What a handler raises to fail its job with a text for people."""
+
+
 class JobCancelled(Exception):
     """The job was cancelled while a slice of it was at work; the slice's open transaction is undone."""
 

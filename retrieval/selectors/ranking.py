@@ -15,6 +15,7 @@ import numpy as np
 from django.db import connection
 from numpy.typing import ArrayLike
 
+from retrieval.encoders import load_encoder
 from retrieval.models import EmbeddingModel
 
 
@@ -41,8 +42,6 @@ def half_rounded(vector: ArrayLike) -> list[float]:
 
 @lru_cache(maxsize=512)
 def _text_vector(model_name: str, text: str) -> tuple[float, ...]:
-    from retrieval.encoders import load_encoder
-
     return tuple(half_rounded(load_encoder(model_name).encode_texts([text])[0]))
 
 

@@ -7,30 +7,28 @@ from datetime import datetime
 from django.conf import settings
 from django.db import connection, transaction
 
+from retrieval.encoders import describe
 from retrieval.locks import lock_key, transaction_lock
 from retrieval.models import EmbeddingModel
 
 
 def embedding_model_get_or_create(
-    *, name: str | None = None, dimension: int | None = None, precision: str = "fp32"
+    *, name: str | None = None, dimension: int | None = None
 ) -> EmbeddingModel:
-    """Return the model of that name (default: settings.EMBEDDING_MODEL), making it and its partition once.
+    """Return the model of that name (default: settings.EMBEDDING_MODEL).
 
-    Without `dimension` a new model is loaded to learn it. Raises what `retrieval.encoders.load_encoder`
-    raises for a model that cannot be loaded.
+    It and its partition are made once; without `dimension` the model's configuration tells it. Raises
+    ModelSpecError for a name that is of no model.
     """
     name = name or settings.EMBEDDING_MODEL
     known = EmbeddingModel.objects.filter(name=name).first()
     if known is not None:
         return known
     if dimension is None:
-        from retrieval.encoders import load_encoder
-
-        encoder = load_encoder(name)
-        dimension, precision = encoder.dimension, encoder.precision
+        dimension = describe(name).dimension
     with transaction.atomic():
         model, created = EmbeddingModel.objects.get_or_create(
-            name=name, defaults={"dimension": dimension, "precision": precision}
+            name=name, defaults={"dimension": dimension}
         )
         if created:
             _partition_create(model)

@@ -17,7 +17,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from retrieval.jobs import JobCancelled, UnknownJobKind, handler_for
+from retrieval.jobs import JobCancelled, JobFailed, UnknownJobKind, handler_for
 from retrieval.locks import lock_key, try_session_lock
 from retrieval.models import Image, Job, JobItemError
 
@@ -179,7 +179,7 @@ def _turn_work(job: Job) -> Slice:
         logger.warning("Job %s is left to the next sweep: %s", job.pk, error)
         _note_trouble(job, error)
         return Slice.LATER
-    except UnknownJobKind as error:
+    except (JobFailed, UnknownJobKind) as error:
         return _fail(job, str(error))
     except Exception as error:
         logger.exception("Job %s failed", job.pk)

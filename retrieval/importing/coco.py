@@ -1,0 +1,305 @@
+"""COCO's JSON, as iNat21, iNat24 and INQUIRE use it.
+
+Read twice: the first pass checks that the whole file is JSON and indexes it, the second yields the images.
+The index holds 8 bytes for each image and 28 for each annotation, sorted; ids that are texts take more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from retrieval.importing import fields
+from retrieval.importing.json_stream import items, sections
+from retrieval.importing.records import (
+    ImageRecord,
+    ImportRefused,
+    RecordRefused,
+    Refusal,
+    SpeciesRecord,
+)
+from retrieval.importing.species_names import iconic_group, species_from_folder
+
+MAX_TEXT_ID: Final = 500
+# Ids travel as JSON numbers: beyond this a browser would round them.
+MAX_IMAGE_ID: Final = 2**53 - 1
+_RANKS: Final = {
+    "kingdom": "kingdom",
+    "phylum": "phylum",
+    "class": "class_name",
+    "order": "order",
+    "family": "family",
+    "genus": "genus",
+    "specific_epithet": "specific_epithet",
+}
+
+
+class CocoSource:
+    """Reads one COCO file.
+
+    Raises ImportRefused for a file that is not JSON or has no list `images`; single records that cannot be
+    taken in go to `refuse`.
+    """
+
+    def __init__(self, path: Path, refuse: Callable[[Refusal], None]) -> None:
+        self.path = path
+        self.root = path.parent
+        self._refuse_record = refuse
+        self._licenses: dict[Any, tuple[str, str]] | None = None
+        self._species: dict[int, SpeciesRecord] = {}
+        self._category_numbers: dict[Any, int] = {}
+        self._category_ids: list[Any] = []
+        self._text_ids: dict[str, int] = {}
+        self._image_keys = array("q")
+        self._annotations = (array("q"), array("i"), array("q"))
+        self._read_index()
+        self._repeated = self._find_repeated()
+        self._sort_annotations()
+
+    @property
+    def highest_id(self) -> int:
+        """The highest integer id that an image asks for, or -1."""
+        keys = self._sorted_keys[self._sorted_keys <= MAX_IMAGE_ID]
+        return int(keys[-1]) if len(keys) and keys[-1] >= 0 else -1
+
+    def default_dataset(self) -> str:
+        """Return the file's folder and name, such as `inat24/train`: the same on every run."""
+        return f"{self.path.resolve().parent.name}/{self.path.stem}"
+
+    def species(self) -> list[SpeciesRecord]:
+        """Return the categories as species."""
+        return list(self._species.values())
+
+    def count(self) -> int:
+        """Count the image records, good and bad."""
+        return self._image_records
+
+    def images(self) -> Iterator[ImageRecord]:
+        """Yield the images in the file's order; bad ones are refused."""
+        seen_repeated: set[int] = set()
+        for position, item in enumerate(items(self.path, "images"), start=1):
+            record = f"image number {position}"
+            try:
+                if not isinstance(item, dict):
+                    raise RecordRefused("", "must be an object")
+                key = self._image_key(item.get("id"), "id")
+                record = f"image {item['id']}"
+                if key in self._repeated:
+                    if key in seen_repeated:
+                        raise RecordRefused("id", "an earlier image of this file has the same id")
+                    seen_repeated.add(key)
+                yield self._image(item, key, record)
+            except RecordRefused as error:
+                self._refuse(record, error)
+
+    def _refuse(self, record: str, error: RecordRefused) -> None:
+        self._refuse_record(Refusal(str(self.path), record, error.field, error.reason))
+
+    def _read_index(self) -> None:
+        self._image_records = 0
+        has_images = False
+        readers = {
+            "categories": self._read_category,
+            "licenses": self._read_license,
+            "annotations": self._read_annotation,
+        }
+        for name, position, item in sections(self.path):
+            if position is None:
+                has_images = has_images or (name == "images" and item == [])
+                if name == "licenses" and item == []:
+                    self._licenses = self._licenses or {}
+                continue
+            if name == "images":
+                self._image_records += 1
+                key = self._key_or_none(item.get("id") if isinstance(item, dict) else None)
+                if key is not None:
+                    self._image_keys.append(key)
+            elif name in readers:
+                record = f"{_SINGULAR[name]} number {position}"
+                try:
+                    if not isinstance(item, dict):
+                        raise RecordRefused("", "must be an object")
+                    if "id" in item:
+                        record = f"{_SINGULAR[name]} {fields.shown(item['id'])}"
+                    readers[name](item)
+                except RecordRefused as error:
+                    self._refuse(record, error)
+        if not has_images:
+            raise ImportRefused(
+                str(self.path), "The file has no list “images”: it is no COCO file."
+            )
+
+    def _read_category(self, item: dict[str, Any]) -> None:
+        number = self._category_number(item.get("id"), "id")
+        if number in self._species:
+            raise RecordRefused("id", "an earlier category of this file has the same id")
+        name = fields.text(item, "name", limit=200, required=True)
+        ranks = {
+            attribute: fields.text(item, rank, limit=100) for rank, attribute in _RANKS.items()
+        }
+        species = SpeciesRecord(
+            scientific_name=name,
+            lookalike_group=fields.text(item, "lookalike_group", limit=100),
+            names=fields.vernacular_names(item),
+            **ranks,
+        )
+        if not species.kingdom:
+            species = _with_folder_lineage(species, fields.text(item, "image_dir_name", limit=500))
+        group = iconic_group(
+            supercategory=fields.text(item, "supercategory", limit=100),
+            kingdom=species.kingdom,
+            phylum=species.phylum,
+            class_name=species.class_name,
+        )
+        self._species[number] = replace(species, iconic_group=group)
+
+    def _read_license(self, item: dict[str, Any]) -> None:
+        self._licenses = self._licenses or {}
+        name = fields.text(item, "name", limit=200)
+        self._licenses[_scalar(item.get("id"), "id")] = name, fields.text(item, "url", limit=500)
+
+    def _read_annotation(self, item: dict[str, Any]) -> None:
+        image = self._image_key(item.get("image_id"), "image_id")
+        category = item.get("category_id")
+        number = _NONE if category is None else self._category_number(category, "category_id")
+        own_id = item.get("id")
+        images, numbers, own_ids = self._annotations
+        images.append(image)
+        numbers.append(number)
+        own_ids.append(own_id if _is_id(own_id) else _NONE)
+
+    def _find_repeated(self) -> set[int]:
+        self._sorted_keys = np.sort(np.frombuffer(self._image_keys, dtype=np.int64))
+        return set(self._sorted_keys[1:][self._sorted_keys[1:] == self._sorted_keys[:-1]].tolist())
+
+    def _sort_annotations(self) -> None:
+        """Sort annotations by image for look-up, and refuse those of images that are not there."""
+        images, numbers, own_ids = self._annotations
+        keys = np.frombuffer(images, dtype=np.int64)
+        order = np.argsort(keys, kind="stable")
+        self._by_image = keys[order]
+        self._numbers = np.frombuffer(numbers, dtype=np.int32)[order]
+        self._own_ids = np.frombuffer(own_ids, dtype=np.int64)[order]
+        for at in np.flatnonzero(~np.isin(self._by_image, self._sorted_keys)):
+            record = f"annotation {self._own_ids[at]}" if self._own_ids[at] >= 0 else "annotation"
+            shown = self._shown_key(int(self._by_image[at]))
+            self._refuse(record, RecordRefused("image_id", f"there is no image {shown}"))
+
+    def _image(self, item: dict[str, Any], key: int, record: str) -> ImageRecord:
+        file_name = item.get("file_name")
+        if not isinstance(file_name, str) or not file_name:
+            raise RecordRefused("file_name", "is missing")
+        if len(file_name) > 500 or not file_name.isprintable():
+            raise RecordRefused("file_name", "must be printable and of at most 500 letters")
+        for side in ("width", "height"):
+            fields.size(item, side)
+        license_name, license_url = self._license_of(item)
+        return ImageRecord(
+            source_id=self._shown_key(key),
+            wanted_id=key if 0 <= key <= MAX_IMAGE_ID else None,
+            path=self.root / file_name,
+            file_name=file_name,
+            record=record,
+            scientific_name=self._species_of(key),
+            license=license_name,
+            license_url=license_url,
+            rights_holder=fields.text(item, "rights_holder", limit=500),
+            observed_at=fields.moment(item, "date", "date_captured"),
+            latitude=fields.number(item, "latitude", low=-90, high=90),
+            longitude=fields.number(item, "longitude", low=-180, high=180),
+            location_uncertainty=fields.number(item, "location_uncertainty", low=0),
+        )
+
+    def _license_of(self, item: dict[str, Any]) -> tuple[str, str]:
+        known, license_id = self._licenses, item.get("license")
+        if license_id is None or known is None:
+            return "", ""
+        if _scalar(license_id, "license") not in known:
+            raise RecordRefused("license", f"the file lists no licence {fields.shown(license_id)}")
+        return known[license_id]
+
+    def _species_of(self, key: int) -> str:
+        """Return the scientific name that an image is annotated with, or "" without annotations."""
+        first, last = np.searchsorted(self._by_image, [key, key + 1])
+        names = {}
+        for at in range(first, last):
+            number = int(self._numbers[at])
+            own = f" (annotation {self._own_ids[at]})" if self._own_ids[at] >= 0 else ""
+            if number == _NONE:
+                raise RecordRefused("category_id", f"its annotation has no category{own}")
+            if number not in self._species:
+                shown = fields.shown(self._category_ids[number])
+                raise RecordRefused("category_id", f"there is no category {shown}{own}")
+            names[self._species[number].scientific_name] = own
+        if len(names) > 1:
+            listed = ", ".join(name + own for name, own in names.items())
+            raise RecordRefused("category_id", f"it is annotated with several species: {listed}")
+        return next(iter(names), "")
+
+    def _category_number(self, category_id: Any, field: str) -> int:
+        category_id = _scalar(category_id, field)
+        if category_id not in self._category_numbers:
+            self._category_numbers[category_id] = len(self._category_ids)
+            self._category_ids.append(category_id)
+        return self._category_numbers[category_id]
+
+    def _image_key(self, image_id: Any, field: str) -> int:
+        key = self._key_or_none(image_id)
+        if key is None:
+            if image_id is None:
+                raise RecordRefused(field, "is missing")
+            raise RecordRefused(
+                field,
+                f"must be an integer from 0 or a text of at most {MAX_TEXT_ID} letters, "
+                f"not {fields.shown(image_id)}",
+            )
+        return key
+
+    def _key_or_none(self, image_id: Any) -> int | None:
+        """Return the integer id itself; a text gets a negative number of its own."""
+        if isinstance(image_id, str):
+            if not image_id or len(image_id) > MAX_TEXT_ID or not image_id.isprintable():
+                return None
+            if not (image_id.isascii() and image_id.isdigit() and str(int(image_id)) == image_id):
+                return self._text_ids.setdefault(image_id, -2 - len(self._text_ids))
+            image_id = int(image_id)
+        return image_id if _is_id(image_id) else None
+
+    def _shown_key(self, key: int) -> str:
+        if key >= 0:
+            return str(key)
+        if not hasattr(self, "_texts"):
+            self._texts = list(self._text_ids)
+        return self._texts[-2 - key]
+
+
+_NONE: Final = -1
+_SINGULAR: Final = {"categories": "category", "licenses": "licence", "annotations": "annotation"}
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _scalar(value: Any, field: str) -> Any:
+    """Return an id that may be a key; True would be the same key as 1."""
+    if value is None:
+        raise RecordRefused(field, "is missing")
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise RecordRefused(field, f"must be an integer or a text, not {fields.shown(value)}")
+    return value
+
+
+def _with_folder_lineage(species: SpeciesRecord, folder: str) -> SpeciesRecord:
+    """Fill unknown ranks from `image_dir_name`, and the genus from a two-word name."""
+    try:
+        lineage = species_from_folder(folder or species.scientific_name)
+    except RecordRefused:
+        return species
+    blank = {a: getattr(lineage, a) for a in _RANKS.values() if not getattr(species, a)}
+    return replace(species, **blank)

@@ -1,0 +1,113 @@
+"""Single fields of a record: each reader returns a clean value or refuses the record by field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from retrieval.importing.records import RecordRefused
+from retrieval.importing.species_names import clean_name
+
+
+def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = False) -> str:
+    """Return a text in NFC with single blanks; an absent or null one is empty."""
+    value = item.get(field)
+    if value is None:
+        value = ""
+    if not isinstance(value, str):
+        raise RecordRefused(field, f"must be text, not {shown(value)}")
+    value = clean_name(value)
+    if required and not value:
+        raise RecordRefused(field, "is missing")
+    if len(value) > limit:
+        raise RecordRefused(field, f"has {len(value)} letters; at most {limit} are allowed")
+    if not value.isprintable():
+        raise RecordRefused(field, "holds characters that cannot be printed")
+    return value
+
+
+def number(
+    item: Mapping[str, Any], field: str, *, low: float, high: float = math.inf
+) -> float | None:
+    """Return a finite number from `low` to `high`, or None where it is absent or null."""
+    value = item.get(field)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise RecordRefused(field, f"must be a number, not {shown(value)}")
+    if not low <= value <= high:
+        bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+        raise RecordRefused(field, f"must be {bounds}, not {shown(value)}")
+    return float(value)
+
+
+def size(item: Mapping[str, Any], field: str) -> None:
+    """Check a declared width or height: a positive integer, or absent."""
+    value = item.get(field)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise RecordRefused(field, f"must be a positive integer, not {shown(value)}")
+
+
+def moment(item: Mapping[str, Any], *fields: str) -> datetime | None:
+    """Return the first of `fields` that is present as a moment; one without a zone is in UTC."""
+    for field in fields:
+        value = item.get(field)
+        if value is None or value == "":
+            continue
+        try:
+            found = datetime.fromisoformat(value.strip().replace("/", "-"))
+            return found if found.tzinfo else found.replace(tzinfo=UTC)
+        except (ValueError, AttributeError):
+            raise RecordRefused(
+                field, f"must be a date such as 2021-05-30 or 2021-05-30 14:05, not {shown(value)}"
+            ) from None
+    return None
+
+
+def vernacular_names(item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return (language, name) of `common_name` (English) and of `vernacular_names` by language."""
+    found = []
+    common = text(item, "common_name", limit=200)
+    if common:
+        found.append(("en", common))
+    by_language = item.get("vernacular_names") or {}
+    if not isinstance(by_language, dict):
+        raise RecordRefused("vernacular_names", "must be an object of names by language")
+    for language, names in by_language.items():
+        if not language or len(language) > 20 or not language.isprintable():
+            raise RecordRefused("vernacular_names", f"{shown(language)} is no language code")
+        for name in names if isinstance(names, list) else [names]:
+            clean = text({"vernacular_names": name}, "vernacular_names", limit=200)
+            if clean:
+                found.append((language, clean))
+    return tuple(dict.fromkeys(found))
+
+
+def file_inside(root: Path, name: str) -> Path:
+    """Return the file that a relative path names, links followed.
+
+    `root` must be resolved. Raises RecordRefused for a path that leaves it, in whichever way, and for
+    one that leads to no regular file.
+    """
+    parts = PurePosixPath(name)
+    if "\0" in name or parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        raise RecordRefused("file_name", "must be a path below the folder of the data set")
+    try:
+        path = (root / name).resolve()
+        inside, present = path.is_relative_to(root), path.is_file()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RecordRefused("file_name", f"cannot be followed: {error}") from None
+    if not inside:
+        raise RecordRefused("file_name", "leads out of the folder of the data set")
+    if not present:
+        raise RecordRefused("file_name", "there is no such file")
+    return path
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message may show it."""
+    written = repr(value)
+    return written if len(written) <= 60 else written[:57] + "..."
