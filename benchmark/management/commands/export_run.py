@@ -11,6 +11,7 @@ from benchmark.management.arguments import open_release, positive
 from benchmark.release_files import ReleaseData
 from benchmark.run_files import RunLine, write_trec
 from labeling.categories import SPLITS
+from retrieval.encoders import ModelSpecError
 from retrieval.models import EmbeddingModel
 from retrieval.selectors.ranking import corpus_counts, rank_images, text_vector
 
@@ -61,6 +62,8 @@ class Command(BaseCommand):
                 rows = _rows(release, model, options["split"], options["depth"])
                 count = write_trec(rows, file, tag=model.name)
             partial.replace(out)
+        except ModelSpecError as error:
+            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't write {out}: {error}") from error
         finally:
