@@ -46,6 +46,8 @@ _OBJECT_WEIGHTS = {
 _CONDITION_WEIGHTS = (0.76, 0.07, 0.05, 0.06, 0.06)
 _COUNT_WEIGHTS = (0.60, 0.25, 0.15)
 _SPECIMEN_SHARE = 0.05
+_PATIENCE = 2000
+LAND_OBJECTS = frozenset({"nest", "burrow", "web", "fence", "camera trap"})
 _ADULT_ONLY = frozenset({"displaying", "carrying young", "guarding eggs"})
 
 
@@ -96,16 +98,23 @@ def partition_of(combination: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Motif:
-    """A recurring subject of the collection: attribute values that are drawn together."""
+    """A recurring subject of the collection: attribute values that are drawn together.
+
+    ``share`` is the share of a suitable species' scenes that follow it, 0 to 1.
+    """
 
     wanted: Mapping[str, str]
-    weight: float
+    share: float
 
     def suits(self, kind: Species) -> bool:
         """Tell whether this species can show the motif."""
         if self.wanted.get("species", kind.scientific_name) != kind.scientific_name:
             return False
         if self.wanted.get("plan", kind.plan) != kind.plan:
+            return False
+        if self.wanted.get("group", kind.iconic_group) != kind.iconic_group:
+            return False
+        if self.wanted.get("object") in LAND_OBJECTS and kind.plan == "fish":
             return False
         return self.wanted.get("habitat", SPECIMEN_HABITAT) in (*kind.habitats, SPECIMEN_HABITAT)
 
@@ -127,7 +136,7 @@ def _draw(rng: random.Random, kind: Species, wanted: Mapping[str, str]) -> Scene
     values["object"] = _pick(rng, objects, tuple(_OBJECT_WEIGHTS[name] for name in objects))
     values["condition"] = _pick(rng, CONDITIONS, _CONDITION_WEIGHTS)
     values["count"] = _pick(rng, COUNTS, _COUNT_WEIGHTS)
-    values.update({name: value for name, value in wanted.items() if name != "plan"})
+    values.update({name: value for name, value in wanted.items() if name not in ("plan", "group")})
     return Scene(**values)
 
 
@@ -138,6 +147,8 @@ def is_possible(scene: Scene) -> bool:
     burrows and webs are not under water; and fences and camera traps stand on land.
     """
     if scene.sexage == "juvenile" and scene.behaviour in _ADULT_ONLY:
+        return False
+    if scene.object in ("nest", "burrow", "web") and scene.object != scene.kind.structure:
         return False
     if scene.behaviour == "guarding eggs" and scene.kind.plan == "fox":
         return False
@@ -150,22 +161,26 @@ def is_possible(scene: Scene) -> bool:
             and scene.count != "3"
         )
     if scene.habitat in ("reef", "seagrass"):
-        return scene.object not in ("nest", "burrow", "web", "fence", "camera trap") and (
+        return scene.object not in LAND_OBJECTS and (
             scene.condition != "cleaner bird"
         )
     return True
 
 
 def sample(rng: random.Random, kind: Species, wanted: Mapping[str, str] | None = None) -> Scene:
-    """Draw one possible scene of ``kind``, with the attributes in ``wanted`` held fixed."""
+    """Draw one possible scene of ``kind``, with the attributes in ``wanted`` held fixed.
+
+    ValueError when the wanted attributes cannot be shown together.
+    """
     fixed = dict(wanted or {})
-    while True:
+    for _ in range(_PATIENCE):
         drawn = _draw(rng, kind, fixed)
         if drawn.habitat == SPECIMEN_HABITAT:
             still = {"behaviour": "resting", "light": "day"}
             drawn = _draw(rng, kind, {**still, **fixed, "habitat": SPECIMEN_HABITAT})
         if is_possible(drawn):
             return drawn
+    raise ValueError(f"{kind.common_name} cannot be shown with {fixed}")
 
 
 def scene(
@@ -174,24 +189,28 @@ def scene(
     *,
     partition: str = "demo",
     motifs: tuple[Motif, ...] = (),
-    motif_share: float = 0.0,
 ) -> Scene:
     """Return scene ``index`` of the endless series that ``seed`` names.
 
     Species take turns, so every species is equally common. Only combinations of the given
-    partition are returned. With ``motif_share`` above zero that share of the scenes that suit
-    a motif follow one. ValueError for an unknown partition.
+    partition are returned. Some scenes follow one of ``motifs``. ValueError for an unknown
+    partition.
     """
     if partition not in PARTITIONS:
         raise ValueError(f"partition must be one of {PARTITIONS}, not {partition!r}")
     kind = SPECIES[index % len(SPECIES)]
     label = f"{seed}:{partition}:{index}"
     rng = random.Random(label)
-    suited = [motif for motif in motifs if motif.suits(kind)]
     wanted: Mapping[str, str] = {}
-    if suited and rng.random() < motif_share:
-        wanted = rng.choices(suited, [motif.weight for motif in suited])[0].wanted
-    while True:
+    turn = rng.random()
+    for motif in motifs:
+        if motif.suits(kind):
+            turn -= motif.share
+            if turn < 0:
+                wanted = motif.wanted
+                break
+    for _ in range(_PATIENCE):
         drawn = sample(rng, kind, wanted)
         if partition_of(drawn.combination()) == partition:
             return Scene(*drawn.combination(), draw_seed=label)
+    raise ValueError(f"the {partition} partition holds no {kind.common_name} with {dict(wanted)}")
