@@ -1,6 +1,12 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
 class LabelingConfig(AppConfig):
     name = "labeling"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register this app's job handlers."""
+        import_module("labeling.job_handlers")

@@ -11,12 +11,19 @@ from retrieval.models import EmbeddingModel, Image, Job
 class CandidateList(models.Model):
     """The frozen, exact order of images for (query text, model, species filter).
 
-    It holds all that is needed to compute it again bit for bit: the text's vector as it was used, and the moment
-    after which no embedding was taken in.
+    It holds all that is needed to compute it again bit for bit: the text's vector as it was used,
+    and the moment after which no embedding was taken in.
     """
 
     query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="lists")
-    embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.PROTECT, related_name="+")
+    model_name = models.CharField(max_length=300, help_text="the embedding model asked for")
+    embedding_model = models.ForeignKey(
+        EmbeddingModel,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="+",
+        help_text="empty until it is ready: only the worker loads the model",
+    )
     text = models.CharField(max_length=500)
     species_ids = ArrayField(
         models.BigIntegerField(), default=list, help_text="sorted; empty for the whole corpus"
@@ -45,6 +52,21 @@ class CandidateList(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(frozen_at__isnull=True, size=0)
+                | models.Q(
+                    frozen_at__isnull=False,
+                    embedding_model__isnull=False,
+                    text_vector__isnull=False,
+                    checksum__gt="",
+                ),
+                name="candidate_list_frozen_whole",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(size__lte=models.F("total")), name="candidate_list_size_in_total"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"list {self.pk} of query {self.query_id}"
@@ -55,14 +77,17 @@ class CandidateList(models.Model):
 
     @property
     def complete(self) -> bool:
-        """Whether it holds every image of its filter, so that labelling it all exhausts the filter."""
+        """Whether it holds every image of its filter: labelling it all exhausts the filter."""
         return self.ready and self.size == self.total and self.unembedded == 0
 
 
 class Candidate(models.Model):
-    """One image at its rank (from 1) in a candidate list, with its cosine similarity to the text."""
+    """One image at its rank (from 1) in a list, with its cosine similarity to the text."""
 
-    list = models.ForeignKey(CandidateList, on_delete=models.CASCADE, related_name="candidates")
+    # No index of its own: both unique constraints begin with it.
+    list = models.ForeignKey(
+        CandidateList, on_delete=models.CASCADE, related_name="candidates", db_index=False
+    )
     rank = models.PositiveIntegerField()
     image = models.ForeignKey(Image, on_delete=models.CASCADE, related_name="+")
     score = models.FloatField()

@@ -21,9 +21,14 @@ class JudgmentSource(models.TextChoices):
 
 
 class Judgment(models.Model):
-    """One annotator's present relevance for one (query, image); `JudgmentEvent` keeps the earlier ones."""
+    """One annotator's present relevance for one (query, image); `JudgmentEvent` keeps the earlier
+    ones.
+    """
 
-    query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="judgments")
+    # No index of its own: three others begin with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.PROTECT, related_name="judgments", db_index=False
+    )
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="judgments")
     annotator = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="judgments"
@@ -50,7 +55,10 @@ class Judgment(models.Model):
                 condition=models.Q(relevance__in=["relevant", "not_relevant", "unsure"]),
                 name="judgment_relevance_known",
             ),
-            models.CheckConstraint(condition=models.Q(seconds__gte=0), name="judgment_seconds"),
+            # The upper bound keeps NaN out, which PostgreSQL holds for greater than every number.
+            models.CheckConstraint(
+                condition=models.Q(seconds__range=(0, 1e9)), name="judgment_seconds"
+            ),
         ]
         indexes = [
             # An annotator's own labels of one query, joined to its list.
@@ -87,6 +95,9 @@ class JudgmentEvent(models.Model):
             # A judgment sent twice (a lost answer, a retry) is stored once.
             models.UniqueConstraint(
                 fields=["annotator", "client_id"], name="judgment_event_client_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(seconds__range=(0, 1e9)), name="judgment_event_seconds"
             ),
         ]
 

@@ -48,7 +48,7 @@ class Query(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="the list that is being labelled",
+        help_text="the list that is labelled, or is being made to be",
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

@@ -1,0 +1,56 @@
+"""Who sees which query, and who may judge for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import Http404
+
+from labeling.models import Judgment, Query
+from retrieval.access import Role, at_least, role_of
+
+
+def queries_visible_to(user: Any) -> QuerySet[Query]:
+    """The queries that exist for the user.
+
+    Reviewers and admins see all; annotators the open ones and those that they have judged for;
+    nobody else any.
+    """
+    queries = Query.objects.all()
+    if at_least(user, Role.REVIEWER):
+        return queries
+    if role_of(user) is None:
+        return queries.none()
+    own = Judgment.objects.filter(query=OuterRef("pk"), annotator=user)
+    return queries.filter(Q(state=Query.State.OPEN) | Exists(own))
+
+
+def get_query_for(user: Any, query_pk: int) -> Query:
+    """The query with its list, or Http404 for one that doesn't exist for the user."""
+    query = (
+        queries_visible_to(user)
+        .select_related("current_list__embedding_model", "current_list__job")
+        .filter(pk=query_pk)
+        .first()
+    )
+    if query is None:
+        raise Http404("There is no such query.")
+    return query
+
+
+def judging_problem(user: Any, query: Query) -> str:
+    """Why the user may not judge for the query now; an empty string if they may."""
+    role = role_of(user)
+    if role is None:
+        return "Log in to judge."
+    if query.state == Query.State.OPEN:
+        return ""
+    if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):
+        return ""
+    return f"The query is {query.get_state_display().lower()}, so it isn't labelled now."
+
+
+def can_judge(user: Any, query: Query) -> bool:
+    """Whether the user may judge now: an open query, or as a reviewer a submitted one."""
+    return not judging_problem(user, query)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from labeling.categories import SPLITS
+from labeling.services.imports import QueryImportRefused, queries_import
+
+
+class Command(BaseCommand):
+    help = (
+        "Import queries from CSV files in INQUIRE's columns. All files or none; run twice, it "
+        "changes nothing. The split comes from a file's name (…_val.csv, …_test.csv), a split "
+        "column or --split."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE.csv")
+        parser.add_argument("--split", choices=SPLITS, default="", help="for every row")
+
+    def handle(self, *args: Any, files: list[Path], split: str, **options: Any) -> None:
+        try:
+            contents = [(path.name, path.read_bytes()) for path in files]
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from error
+        try:
+            report = queries_import(files=contents, by=None, split=split)
+        except QueryImportRefused as error:
+            for problem in error.errors:
+                self.stderr.write(str(problem))
+            raise CommandError(
+                f"Nothing was imported: {len(error.errors)} errors in the files."
+            ) from error
+        self.stdout.write(
+            f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged"
+        )

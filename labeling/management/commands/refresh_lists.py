@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from labeling.services.lists import lists_refresh_stale
+
+
+class Command(BaseCommand):
+    help = (
+        "Have new candidate lists made for the open queries whose list is missing, failed or of "
+        "another text, species filter or model: run it after a change of EMBEDDING_MODEL. "
+        "The judgments are kept."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(f"{lists_refresh_stale(by=None)} lists asked for")

@@ -1,0 +1,241 @@
+"""Candidate lists: asked for, frozen by a worker, extended, made anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from labeling.errors import Conflict, QueryGone
+from labeling.list_checksum import list_checksum
+from labeling.models import Candidate, CandidateList, Query
+from labeling.selectors.lists import list_fits, wanted_species_ids
+from retrieval.models import Job
+from retrieval.selectors.ranking import corpus_counts, rank_images, text_vector
+from retrieval.services.embedding_models import (
+    embedding_model_freeze,
+    embedding_model_get_or_create,
+)
+from retrieval.services.jobs import job_advance, job_cancel, job_create
+
+JOB_KIND = "rank_candidates"
+EXTENSION = 500
+LARGEST_EXTENSION = 5000
+ROWS_AT_A_TIME = 5000
+
+
+class ListRefused(Exception):
+    """The list would do harm; the message says why, for people. It fails the job."""
+
+
+def query_lock(query: Query) -> Query:
+    """The query as it is now, locked until the transaction ends.
+
+    Judgments, changes of state and of the list take this lock first, so that a judgment is either
+    before a completion or refused by it, and always ranked in the list that is current. Raises
+    QueryGone.
+    """
+    locked = (
+        Query.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("current_list")
+        .filter(pk=query.pk)
+        .first()
+    )
+    if locked is None:
+        raise QueryGone("The query was deleted meanwhile.")
+    return locked
+
+
+def list_request(*, query: Query, by: Any) -> CandidateList:
+    """Ask for a list of the query as it is now; the caller holds the query's lock.
+
+    A list that is still being made is superseded. Sets `query.current_list` unless a finished list
+    that still fits is there: that one goes on being labelled until the new one is ready.
+    """
+    for old in query.lists.filter(frozen_at=None).select_related("job"):
+        if old.job is not None:
+            job_cancel(job=old.job)
+        old.delete()
+    query.refresh_from_db(fields=["current_list"])
+    created = CandidateList.objects.create(
+        query=query,
+        model_name=settings.EMBEDDING_MODEL,
+        text=query.text,
+        species_ids=wanted_species_ids(query),
+        depth=settings.CANDIDATE_DEPTH,
+    )
+    created.job = job_create(
+        kind=JOB_KIND,
+        params={"list": created.pk, "query": query.pk},
+        created_by=by,
+        title=f"Rank the candidates of query {query.query_id}",
+    )
+    created.save(update_fields=["job"])
+    if not list_fits(query):
+        query.current_list = created
+        query.save(update_fields=["current_list", "updated_at"])
+    return created
+
+
+def list_ensure(*, query: Query, by: Any) -> None:
+    """Ask for a list if the query's own doesn't fit it (any more); the caller holds the query's
+    lock.
+    """
+    current = query.current_list
+    if current is not None and list_fits(query):
+        if current.ready:
+            return
+        if current.job is not None and current.job.state in Job.UNFINISHED:
+            return
+    list_request(query=query, by=by)
+
+
+@transaction.atomic
+def list_refresh(*, query: Query, by: Any) -> CandidateList:
+    """Make a new list that takes in what was imported and embedded since; keeps the judgments.
+
+    While it is made, a list that still fits the query goes on being labelled. A refresh that is
+    under way is returned instead of a second one. Raises Conflict unless the query is open or
+    submitted.
+    """
+    query = query_lock(query)
+    if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
+        raise Conflict(
+            f"The query is {query.get_state_display().lower()}; "
+            "only an open or submitted one gets a new list."
+        )
+    pending = query.lists.filter(frozen_at=None).select_related("job").last()
+    if (
+        pending is not None
+        and list_fits(query, pending)
+        and pending.job is not None
+        and pending.job.state in Job.UNFINISHED
+    ):
+        return pending
+    return list_request(query=query, by=by)
+
+
+def lists_refresh_stale(*, by: Any) -> int:
+    """Make new lists for the open queries whose list is missing, failed or of another model, text
+    or filter.
+
+    Returns how many were asked for. Meant for after a change of EMBEDDING_MODEL.
+    """
+    asked = 0
+    for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):
+        with transaction.atomic():
+            query = query_lock(Query(pk=pk))
+            if query.state != Query.State.OPEN:
+                continue
+            before = query.lists.order_by("-pk").values_list("pk", flat=True).first()
+            list_ensure(query=query, by=by)
+            asked += query.lists.order_by("-pk").values_list("pk", flat=True).first() != before
+    return asked
+
+
+def list_freeze(*, list_id: int, job: Job | None = None) -> CandidateList | None:
+    """Rank the corpus for a list that was asked for and store the order, whole or not at all.
+
+    Returns None if the list was superseded. Doing it again changes nothing. The freezing moment is
+    taken under the model's lock, so the list holds exactly the embeddings stored until then. Raises
+    ListRefused if nothing is embedded while an older list holds candidates, and what loading the
+    model raises.
+    """
+    wanted = CandidateList.objects.filter(pk=list_id).select_related("query").first()
+    if wanted is None or wanted.ready:
+        return wanted
+    model = embedding_model_get_or_create(name=wanted.model_name)
+    vector = text_vector(model, wanted.text)
+    frozen_at = embedding_model_freeze(model=model)
+    within: dict[str, Any] = {
+        "model": model,
+        "species_ids": wanted.species_ids,
+        "created_before": frozen_at,
+    }
+    counts = corpus_counts(**within)
+    # A species filter is small enough to be labelled whole, which is what exhausts it.
+    depth = counts.embedded if wanted.species_ids else wanted.depth
+    rows = rank_images(text_vector=vector, limit=depth, **within)
+    with transaction.atomic():
+        query = query_lock(wanted.query)
+        frozen = CandidateList.objects.select_for_update().filter(pk=list_id).first()
+        if frozen is None or frozen.ready:
+            return frozen
+        current = query.current_list
+        if not rows and current is not None and current.size:
+            raise ListRefused(
+                f"No image of the filter is embedded under {model.name}, so the present list stays."
+            )
+        _candidates_store(frozen, rows, first_rank=1)
+        frozen.embedding_model = model
+        frozen.text_vector = vector
+        frozen.frozen_at = frozen_at
+        frozen.depth = depth
+        frozen.size = len(rows)
+        frozen.total = max(counts.embedded, len(rows))
+        frozen.unembedded = counts.unembedded
+        frozen.checksum = list_checksum(rows)
+        frozen.save()
+        if current is None or current.pk < frozen.pk:
+            query.current_list = frozen
+            query.save(update_fields=["current_list", "updated_at"])
+        if job is not None:
+            job_advance(job=job, done=len(rows), total=len(rows), result={"list": frozen.pk})
+    return frozen
+
+
+def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> int:
+    """Append the next candidates of the same frozen order; returns how many.
+
+    They continue behind the last (score, image id), among the embeddings of the freezing moment, so
+    the longer list is what a greater depth would have given. Of two extensions at once one counts
+    and the other returns 0. Raises Conflict if the list isn't ready or holds all, ValueError for a
+    count outside 1..LARGEST_EXTENSION.
+    """
+    if not 1 <= by_count <= LARGEST_EXTENSION:
+        raise ValueError(f"by_count must be from 1 to {LARGEST_EXTENSION}: {by_count}")
+    known = CandidateList.objects.select_related("embedding_model", "query").get(
+        pk=candidate_list.pk
+    )
+    model = known.embedding_model
+    if not known.ready or model is None:
+        raise Conflict("The candidate list isn't ready yet.")
+    if known.size >= known.total:
+        raise Conflict("The candidate list already holds every embedded image of its filter.")
+    last = known.candidates.filter(rank=known.size).first()
+    rows = rank_images(
+        model=model,
+        text_vector=known.text_vector,
+        species_ids=known.species_ids,
+        limit=by_count,
+        after=(last.score, last.image_id) if last else None,
+        created_before=known.frozen_at,
+    )
+    with transaction.atomic():
+        query_lock(known.query)
+        extended = CandidateList.objects.select_for_update().get(pk=known.pk)
+        if extended.size != known.size:
+            return 0
+        _candidates_store(extended, rows, first_rank=known.size + 1)
+        extended.size += len(rows)
+        extended.depth = max(extended.depth, extended.size)
+        if len(rows) < by_count:
+            # Some of what was counted when it was frozen is no longer in the corpus.
+            extended.total = extended.size
+        order = extended.candidates.order_by("rank").values_list("image_id", "score")
+        extended.checksum = list_checksum(order.iterator(ROWS_AT_A_TIME))
+        extended.save(update_fields=["size", "depth", "total", "checksum"])
+    return len(rows)
+
+
+def _candidates_store(
+    candidate_list: CandidateList, rows: list[tuple[int, float]], *, first_rank: int
+) -> None:
+    Candidate.objects.bulk_create(
+        (
+            Candidate(list=candidate_list, rank=rank, image_id=image_id, score=score)
+            for rank, (image_id, score) in enumerate(rows, start=first_rank)
+        ),
+        batch_size=ROWS_AT_A_TIME,
+    )

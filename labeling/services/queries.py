@@ -1,0 +1,268 @@
+"""Queries: written, changed, deleted, and passed from state to state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypedDict, Unpack
+
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+from django.db.models import Max, ProtectedError
+
+from labeling.categories import ICONIC_GROUPS
+from labeling.errors import Conflict
+from labeling.models import Query, QueryTransition
+from labeling.query_csv import MAX_QUERY_ID
+from labeling.selectors.lists import wanted_species_ids
+from labeling.selectors.progress import progress
+from labeling.services.lists import list_ensure, query_lock
+from labeling.transitions import TransitionIncomplete, TransitionRefused, check_transition
+from retrieval.access import Role, at_least, role_of
+from retrieval.models import Species
+
+# Held while the next free query id is looked up and taken; "inqu" as a number, apart from
+# retrieval's locks.
+QUERY_ID_LOCK = 0x696E7175
+
+#: For a search that becomes a query; the admin gives it its own category afterwards.
+CATEGORY_OF_SEARCHES = "Miscellaneous Context"
+
+
+class QueryHasJudgments(Conflict):
+    """A query with judgments is not deleted; it can be rejected."""
+
+
+class QueryFields(TypedDict, total=False):
+    """What can be written of a query; a member that is left out stays as it is."""
+
+    query_id: int
+    text: str
+    category: str
+    iconic_group: str
+    split: str
+    scientific_terms: bool
+    guidelines: str
+    species: Iterable[Species]
+
+
+@transaction.atomic
+def query_create(
+    *,
+    text: str,
+    category: str,
+    created_by: Any,
+    split: str = Query.Split.TEST,
+    iconic_group: str = "",
+    query_id: int | None = None,
+    scientific_terms: bool = False,
+    guidelines: str = "",
+    species: Iterable[Species] = (),
+) -> Query:
+    """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
+
+    `text` is kept verbatim. Raises ValidationError with the fields named.
+    """
+    query_ids_lock()
+    query = Query(
+        query_id=_next_query_id() if query_id is None else query_id,
+        text=text,
+        category=category,
+        split=split,
+        iconic_group=iconic_group,
+        scientific_terms=scientific_terms,
+        guidelines=guidelines,
+        created_by=created_by,
+    )
+    _check(query)
+    query.save()
+    query.species.set(species)
+    return query
+
+
+@transaction.atomic
+def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Query:
+    """Change a query's fields; an open query whose text or filter changes gets a new list and keeps
+    its judgments.
+
+    Raises ValidationError with the fields named, and Conflict for a new text or filter of a query
+    that is submitted or complete: reopen it first.
+    """
+    if "query_id" in changes:
+        query_ids_lock()
+    query = query_lock(query)
+    species = changes.pop("species", None)
+    before = (query.text, wanted_species_ids(query))
+    for name, value in changes.items():
+        setattr(query, name, value)
+    _check(query)
+    query.save()
+    if species is not None:
+        query.species.set(species)
+    if before != (query.text, wanted_species_ids(query)):
+        if query.state in (Query.State.SUBMITTED, Query.State.COMPLETE):
+            raise Conflict(
+                f"The query is {query.get_state_display().lower()}: its text and species filter "
+                "are what was labelled. Reopen it to change them."
+            )
+        if query.state == Query.State.OPEN:
+            list_ensure(query=query, by=by)
+    return query
+
+
+@transaction.atomic
+def query_delete(*, query: Query) -> None:
+    """Delete a query with its lists. Raises QueryHasJudgments if anybody has judged for it."""
+    query = query_lock(query)
+    try:
+        query.delete()
+    except ProtectedError:
+        raise QueryHasJudgments(
+            f"Query {query.query_id} has judgments, so it can't be deleted; reject it instead."
+        ) from None
+
+
+@transaction.atomic
+def query_transition(
+    *, query: Query, to_state: str, by: Any, reason: str = "", note: str = ""
+) -> Query:
+    """Pass a query into another state and keep who did it, when and why; into its own state changes
+    nothing.
+
+    Opening makes sure of a candidate list. An annotator hands in when a stop rule is met by their
+    own labels or by everybody's, and otherwise only with a note that says why. Raises
+    TransitionRefused and what is derived of it.
+    """
+    query = query_lock(query)
+    if to_state not in Query.State.values:
+        raise TransitionIncomplete(
+            "state", f"{to_state!r} is no state; known are {', '.join(Query.State.values)}."
+        )
+    if to_state == query.state:
+        return query
+    check_transition(role=role_of(by), from_state=query.state, to_state=to_state, reason=reason)
+    if reason and reason not in Query.RejectReason.values:
+        raise TransitionIncomplete(
+            "reject_reason",
+            f"{reason!r} is no reason; known are {', '.join(Query.RejectReason.values)}.",
+        )
+    _check_plain("note", note)
+    if to_state == Query.State.SUBMITTED and not note.strip():
+        _check_hand_in(query, by)
+    QueryTransition.objects.create(
+        query=query,
+        from_state=query.state,
+        to_state=to_state,
+        reason=reason,
+        note=note,
+        made_by=by,
+    )
+    query.state = to_state
+    query.reject_reason = reason
+    query.reject_note = note if to_state == Query.State.REJECTED else ""
+    query.save(update_fields=["state", "reject_reason", "reject_note", "updated_at"])
+    if to_state == Query.State.OPEN:
+        list_ensure(query=query, by=by)
+    return query
+
+
+@transaction.atomic
+def query_change(
+    *,
+    query: Query,
+    by: Any,
+    fields: QueryFields,
+    to_state: str | None = None,
+    reason: str = "",
+    note: str = "",
+) -> Query:
+    """Change fields and state together or not at all: fields first, so that opening ranks the new
+    text.
+    """
+    if fields:
+        query = query_update(query=query, by=by, **fields)
+    if to_state is not None:
+        query = query_transition(query=query, to_state=to_state, by=by, reason=reason, note=note)
+    return query
+
+
+@transaction.atomic
+def query_from_search(
+    *,
+    text: str,
+    created_by: Any,
+    species: Iterable[Species] = (),
+    category: str = CATEGORY_OF_SEARCHES,
+    split: str = Query.Split.TEST,
+) -> Query:
+    """Turn a search into a draft; the same search again gives the draft that it made.
+
+    The iconic group is that of the species where they share one. Raises ValidationError for a blank
+    text.
+    """
+    query_ids_lock()  # two clicks make one draft
+    species = list(species)
+    wanted = sorted(one.pk for one in species)
+    for draft in Query.objects.filter(state=Query.State.DRAFT, text=text, created_by=created_by):
+        if wanted_species_ids(draft) == wanted:
+            return draft
+    groups = {one.iconic_group for one in species}
+    group = groups.pop() if len(groups) == 1 else ""
+    return query_create(
+        text=text,
+        category=category,
+        split=split,
+        iconic_group=group if group in ICONIC_GROUPS else "",
+        species=species,
+        created_by=created_by,
+    )
+
+
+def query_ids_lock() -> None:
+    """Keep others from adding queries until the transaction ends, so that an id found free stays
+    free.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [QUERY_ID_LOCK])
+
+
+def _next_query_id() -> int:
+    """The number after the highest; the caller holds the lock of the query ids."""
+    highest: int | None = Query.objects.aggregate(highest=Max("query_id"))["highest"]
+    return 1 if highest is None else highest + 1
+
+
+def _check(query: Query) -> None:
+    """Raise ValidationError for what the model's own checks or ours find wrong, by field."""
+    errors: dict[str, list[str]] = {}
+    try:
+        query.full_clean(exclude=["current_list", "created_by"])
+    except ValidationError as error:
+        errors = dict(error.message_dict)
+    if not query.text.strip():
+        errors.setdefault("text", ["The text is blank."])
+    for field in ("text", "guidelines"):
+        if "\0" in getattr(query, field):
+            errors.setdefault(field, []).append("NUL characters can't be stored.")
+    if query.iconic_group and query.iconic_group not in ICONIC_GROUPS:
+        errors["iconic_group"] = [f"Unknown; known are {', '.join(ICONIC_GROUPS)}, or blank."]
+    if isinstance(query.query_id, int) and query.query_id > MAX_QUERY_ID:
+        errors["query_id"] = [f"The largest number is {MAX_QUERY_ID}."]
+    if errors:
+        raise ValidationError(errors)
+
+
+def _check_plain(field: str, text: str) -> None:
+    if "\0" in text:
+        raise ValidationError({field: "NUL characters can't be stored."})
+
+
+def _check_hand_in(query: Query, by: Any) -> None:
+    if at_least(by, Role.REVIEWER):
+        return
+    own = progress(query, annotator=by)
+    if own.stop.met or progress(query).stop.met:
+        return
+    raise TransitionRefused(
+        f"The stop rule isn't met yet: {own.streak} of {own.stop.required} negatives in a row. "
+        "Label on, or hand in with a note that says why to stop here."
+    )

@@ -1,0 +1,75 @@
+"""Which state a query may pass into from which, and who may decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+#: Roles from the least to the most powerful; each may do what those before it may.
+ROLES: Final = ("annotator", "reviewer", "admin")
+STATES: Final = ("draft", "open", "submitted", "complete", "rejected")
+
+#: (from, to) -> the least role that may decide it.
+LEAST_ROLE: Final[Mapping[tuple[str, str], str]] = {
+    ("draft", "open"): "admin",
+    ("open", "draft"): "admin",
+    ("open", "submitted"): "annotator",
+    ("open", "complete"): "reviewer",
+    ("submitted", "open"): "reviewer",
+    ("submitted", "complete"): "reviewer",
+    ("complete", "open"): "admin",
+    ("rejected", "open"): "admin",
+    ("draft", "rejected"): "admin",
+    ("open", "rejected"): "admin",
+    ("submitted", "rejected"): "reviewer",
+    ("complete", "rejected"): "admin",
+}
+
+
+class TransitionRefused(Exception):
+    """The state can't be changed so; the message says why, for people."""
+
+
+class TransitionForbidden(TransitionRefused):
+    """The change is possible, but not for this role."""
+
+
+class TransitionIncomplete(TransitionRefused):
+    """Something that the change needs is missing; `field` names it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def transitions_for(role: str | None, state: str) -> tuple[str, ...]:
+    """The states that `role` may put a query of `state` into, in the order of STATES."""
+    if role not in ROLES:
+        return ()
+    rank = ROLES.index(role)
+    return tuple(
+        to_state
+        for to_state in STATES
+        if (least := LEAST_ROLE.get((state, to_state))) and ROLES.index(least) <= rank
+    )
+
+
+def check_transition(*, role: str | None, from_state: str, to_state: str, reason: str) -> None:
+    """Raise TransitionRefused (or what is derived of it) unless the change is allowed.
+
+    `reason` is the code of the rejection; a rejection needs one, nothing else may have one.
+    """
+    least = LEAST_ROLE.get((from_state, to_state))
+    if least is None:
+        known = ", ".join(to for start, to in LEAST_ROLE if start == from_state)
+        raise TransitionRefused(
+            f"A query that is {from_state} can't become {to_state}; it can become: {known}."
+        )
+    if to_state not in transitions_for(role, from_state):
+        raise TransitionForbidden(
+            f"Making a query that is {from_state} {to_state} needs the role {least}."
+        )
+    if to_state == "rejected" and not reason:
+        raise TransitionIncomplete("reject_reason", "A rejection needs a reason.")
+    if to_state != "rejected" and reason:
+        raise TransitionIncomplete("reject_reason", "Only a rejection has a reason.")

@@ -1,0 +1,124 @@
+"""A toy corpus whose order is known: image n (from 0) has the score 1 - n/2048, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils import timezone
+
+from labeling.models import Query
+from labeling.services.queries import query_create, query_transition
+from retrieval.models import Embedding, EmbeddingModel, Image, Job, Species, SpeciesName
+from retrieval.selectors import ranking
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.jobs import job_slice_run
+
+MODEL = "toy"
+FIRST_ID = 1001
+
+
+class ToyEncoder:
+    """Looks along the first axis, whatever the text, and along the second for a text of "other"."""
+
+    dimension = 2
+    precision = "fp32"
+
+    def encode_texts(self, texts: Sequence[str]) -> Any:
+        return np.array([[0, 1] if text.startswith("other") else [1, 0] for text in texts], float)
+
+
+def make_species(name: str, **fields: Any) -> Species:
+    genus, _, epithet = name.partition(" ")
+    species = Species.objects.create(
+        scientific_name=name, genus=genus, specific_epithet=epithet, **fields
+    )
+    SpeciesName.objects.create(species=species, name=name, search_text=name.lower())
+    return species
+
+
+def make_images(
+    count: int, *, first: int = 0, species: Species | None = None, embedded: bool = True
+) -> list[Image]:
+    """Images number `first`.. of the toy corpus; image number n has the id FIRST_ID + n."""
+    images = Image.objects.bulk_create(
+        Image(
+            id=FIRST_ID + n,
+            dataset="toy",
+            source_id=str(n),
+            file_name=f"toy/{n}.jpg",
+            sha256=f"{n:064x}",
+            format="JPEG",
+            width=4,
+            height=3,
+            size_bytes=100,
+            species=species,
+            latitude=1.5,
+            longitude=-2.5,
+        )
+        for n in range(first, first + count)
+    )
+    if embedded:
+        embed(images)
+    return images
+
+
+def embed(images: Sequence[Image], scores: Sequence[float] | None = None) -> None:
+    """Give images their vectors: by default the score that their number means."""
+    model = EmbeddingModel.objects.get(name=MODEL)
+    for position, image in enumerate(images):
+        score = scores[position] if scores else 1 - (image.pk - FIRST_ID) / 2048
+        Embedding.objects.create(
+            model=model,
+            image=image,
+            vector=[score, float(np.sqrt(1 - score * score))],
+            created_at=timezone.now(),
+        )
+
+
+def run_jobs() -> list[Job]:
+    """Do all unfinished jobs in this process, as a worker would; returns them."""
+    jobs = list(Job.objects.filter(state__in=Job.UNFINISHED).order_by("pk"))
+    for job in jobs:
+        job_slice_run(job_id=job.pk)
+        job.refresh_from_db()
+    return jobs
+
+
+@pytest.fixture
+def toy_model(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> EmbeddingModel:
+    """The model "toy", of two dimensions, in use."""
+    settings.EMBEDDING_MODEL = MODEL
+    monkeypatch.setattr("retrieval.selectors.ranking.load_encoder", lambda name: ToyEncoder())
+    ranking._text_vector.cache_clear()
+    return embedding_model_get_or_create(name=MODEL, dimension=2)
+
+
+@pytest.fixture
+def new_query(admin: Any) -> Callable[..., Query]:
+    """Makes draft queries."""
+
+    def make(text: str = "a toad", **fields: Any) -> Query:
+        fields = {"category": "Species ID", "split": "val", "created_by": admin} | fields
+        return query_create(text=text, **fields)
+
+    return make
+
+
+@pytest.fixture
+def open_query(
+    toy_model: EmbeddingModel, admin: Any, new_query: Callable[..., Query]
+) -> Callable[..., Query]:
+    """Makes open queries with a ready list over the images that there are."""
+
+    def make(text: str = "a toad", **fields: Any) -> Query:
+        query = query_transition(query=new_query(text, **fields), to_state="open", by=admin)
+        run_jobs()
+        query.refresh_from_db()
+        assert query.current_list is not None
+        assert query.current_list.ready
+        return query
+
+    return make

@@ -1,0 +1,31 @@
+"""Short ways to judge toy images."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from labeling.models import Query
+from labeling.services.judgments import JudgmentInput, JudgmentOutcome, judgments_record
+from tests.labeling.conftest import FIRST_ID
+
+
+def item(number: int, relevance: str, **fields: Any) -> JudgmentInput:
+    """One act of judging toy image `number`, with a client id of its own unless one is given."""
+    fields = {"client_id": uuid.uuid4(), "seconds": 1.0} | fields
+    return JudgmentInput(image_id=FIRST_ID + number, relevance=relevance, **fields)
+
+
+def judge(
+    query: Query, annotator: Any, numbers: Iterable[int], relevance: str
+) -> list[JudgmentOutcome]:
+    """Judge toy images for a query; each must be stored."""
+    outcomes: list[JudgmentOutcome] = []
+    items = [item(number, relevance) for number in numbers]
+    for start in range(0, len(items), 500):
+        outcomes += judgments_record(
+            query=query, annotator=annotator, items=items[start : start + 500]
+        )
+    assert [outcome.status for outcome in outcomes] == ["stored"] * len(items)
+    return outcomes

@@ -1,0 +1,305 @@
+"""Candidate lists: exact, frozen, the same bit for bit, and made anew when the query changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from labeling.errors import Conflict
+from labeling.models import Candidate, CandidateList, Query
+from labeling.selectors.lists import list_status, list_verify
+from labeling.services.judgments import judgments_record
+from labeling.services.lists import (
+    list_extend,
+    list_freeze,
+    list_refresh,
+    lists_refresh_stale,
+)
+from labeling.services.queries import query_transition, query_update
+from retrieval.models import Embedding, EmbeddingModel, Image, Job
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
+from tests.labeling.judging import item, judge
+
+MakeQuery = Callable[..., Query]
+
+
+def ranked(candidate_list: CandidateList | None) -> list[int]:
+    """Numbers of the toy images, in the list's order."""
+    rows = Candidate.objects.filter(list=candidate_list).order_by("rank")
+    return [image_id - FIRST_ID for image_id in rows.values_list("image_id", flat=True)]
+
+
+def current(query: Query) -> CandidateList:
+    found = Query.objects.get(pk=query.pk).current_list
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def images(toy_model: EmbeddingModel) -> list[Image]:
+    return make_images(8)
+
+
+def test_opening_freezes_the_exact_order_with_its_scores(
+    images: list[Image], open_query: MakeQuery
+) -> None:
+    query = open_query()
+    frozen = current(query)
+    rows = list(frozen.candidates.order_by("rank").values_list("rank", "image_id", "score"))
+    assert rows == [(n + 1, FIRST_ID + n, 1 - n / 2048) for n in range(8)]
+    assert (frozen.size, frozen.total, frozen.unembedded) == (8, 8, 0)
+    assert frozen.complete
+    assert list_verify(frozen)
+
+
+def test_equal_scores_are_in_the_order_of_image_ids(
+    toy_model: EmbeddingModel, open_query: MakeQuery
+) -> None:
+    images = make_images(4, embedded=False)
+    embed([images[2], images[0], images[3], images[1]], scores=[0.5, 0.5, 0.75, 0.5])
+    assert ranked(current(open_query())) == [3, 0, 1, 2]
+
+
+def test_without_a_filter_the_depth_is_the_settings(
+    images: list[Image], open_query: MakeQuery, settings: Any
+) -> None:
+    settings.CANDIDATE_DEPTH = 3
+    frozen = current(open_query())
+    assert ranked(frozen) == [0, 1, 2]
+    assert (frozen.depth, frozen.size, frozen.total) == (3, 3, 8)
+    assert not frozen.complete
+
+
+def test_a_species_filter_takes_all_its_images_however_many(
+    images: list[Image], open_query: MakeQuery, settings: Any
+) -> None:
+    settings.CANDIDATE_DEPTH = 3
+    toad, frog = make_species("Bufo bufo"), make_species("Rana temporaria")
+    make_images(4, first=20, species=toad)
+    make_images(2, first=30, species=frog)
+    frozen = current(open_query(species=[frog, toad]))
+    assert ranked(frozen) == [20, 21, 22, 23, 30, 31]
+    assert frozen.species_ids == sorted([toad.pk, frog.pk])
+    assert frozen.complete
+
+
+def test_extending_goes_on_behind_the_last_exactly(
+    toy_model: EmbeddingModel, open_query: MakeQuery, settings: Any
+) -> None:
+    images = make_images(9, embedded=False)
+    # Ties across the seam: 2, 3 and 4 share a score.
+    embed(images, scores=[0.9, 0.8, 0.5, 0.5, 0.5, 0.4, 0.3, 0.2, 0.1])
+    whole = current(open_query("a whole list"))
+    settings.CANDIDATE_DEPTH = 3
+    frozen = current(open_query("a short list"))
+    assert list_extend(candidate_list=frozen, by_count=2) == 2
+    assert list_extend(candidate_list=frozen, by_count=3) == 3
+    assert ranked(frozen) == list(range(8))
+    assert list_extend(candidate_list=frozen, by_count=500) == 1
+    frozen.refresh_from_db()
+    assert ranked(frozen) == ranked(whole)
+    assert frozen.checksum == whole.checksum
+    assert list_verify(frozen)
+    assert frozen.complete
+    with pytest.raises(Conflict, match="already holds every"):
+        list_extend(candidate_list=frozen)
+
+
+def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(
+    images: list[Image], open_query: MakeQuery, settings: Any
+) -> None:
+    settings.CANDIDATE_DEPTH = 4
+    frozen = current(open_query())
+    late = make_images(2, first=100, embedded=False)
+    embed(late, scores=[0.9999, 0.998])
+    assert list_verify(frozen)
+    assert list_extend(candidate_list=frozen, by_count=10) == 4
+    frozen.refresh_from_db()
+    assert ranked(frozen) == list(range(8))
+    assert list_verify(frozen)
+
+
+def test_a_list_differs_once_an_embedding_of_it_is_gone(
+    images: list[Image], open_query: MakeQuery
+) -> None:
+    frozen = current(open_query())
+    call_command("verify_lists")
+    Embedding.objects.filter(image=images[3]).delete()
+    assert not list_verify(frozen)
+    with pytest.raises(CommandError, match="1 of 1 lists differ"):
+        call_command("verify_lists")
+
+
+def test_a_list_differs_when_a_stored_row_was_changed(
+    images: list[Image], open_query: MakeQuery
+) -> None:
+    frozen = current(open_query())
+    Candidate.objects.filter(list=frozen, rank=2).update(score=0.25)
+    assert not list_verify(frozen)
+
+
+@pytest.mark.parametrize("change", ["text", "species"])
+def test_a_new_text_or_filter_makes_a_new_list_and_keeps_the_judgments(
+    change: str, images: list[Image], open_query: MakeQuery, admin: Any, annotator: Any
+) -> None:
+    query = open_query()
+    old = current(query)
+    judge(query, annotator, [0, 1], "relevant")
+    toad = make_species("Bufo bufo")
+    make_images(3, first=50, species=toad)
+    Image.objects.filter(pk=FIRST_ID + 1).update(species=toad)
+    changes: dict[str, Any] = {"text": {"text": "other"}, "species": {"species": [toad]}}[change]
+    query_update(query=query, by=admin, **changes)
+    building = current(query)
+    assert building.pk != old.pk
+    assert list_status(Query.objects.get(pk=query.pk)).state == "building"
+    run_jobs()
+    new = current(query)
+    assert new.pk == building.pk
+    if change == "text":
+        assert ranked(new) == [52, 51, 50, *reversed(range(8))]
+    else:
+        assert ranked(new) == [1, 50, 51, 52]
+    assert query.judgments.count() == 2
+    assert CandidateList.objects.filter(pk=old.pk).exists()
+
+
+def test_a_new_text_of_a_draft_makes_no_list(new_query: MakeQuery, admin: Any) -> None:
+    query = new_query()
+    query_update(query=query, by=admin, text="something else")
+    assert query.lists.count() == 0
+
+
+def test_the_same_text_again_makes_no_new_list(
+    images: list[Image], open_query: MakeQuery, admin: Any
+) -> None:
+    query = open_query()
+    query_update(query=query, by=admin, text=query.text, guidelines="Look at the feet.")
+    assert query.lists.count() == 1
+
+
+def test_a_new_model_makes_new_lists_of_open_queries(
+    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, settings: Any
+) -> None:
+    query, draft = open_query(), new_query()
+    old = current(query)
+    settings.EMBEDDING_MODEL = "toy-2"
+    model = embedding_model_get_or_create(name="toy-2", dimension=2)
+    Embedding.objects.create(
+        model=model, image=images[5], vector=[1, 0], created_at=Embedding.objects.last().created_at
+    )
+    assert lists_refresh_stale(by=None) == 1
+    assert lists_refresh_stale(by=None) == 0
+    run_jobs()
+    assert ranked(current(query)) == [5]
+    assert current(query).unembedded == 7
+    assert list_verify(old)
+    assert draft.lists.count() == 0
+
+
+def test_a_refresh_takes_in_what_came_since_and_labels_go_on_until_it_is_there(
+    images: list[Image], open_query: MakeQuery, admin: Any
+) -> None:
+    query = open_query()
+    old = current(query)
+    make_images(2, first=8)
+    asked = list_refresh(query=query, by=admin)
+    assert current(query) == old
+    assert list_refresh(query=query, by=admin) == asked
+    run_jobs()
+    assert current(query) == asked
+    assert ranked(asked) == list(range(10))
+
+
+def test_a_change_supersedes_a_list_that_is_being_made(
+    images: list[Image], open_query: MakeQuery, admin: Any
+) -> None:
+    query = open_query()
+    first = list_refresh(query=query, by=admin)
+    query_update(query=query, by=admin, text="other")
+    assert list_freeze(list_id=first.pk) is None
+    assert {job.state for job in Job.objects.filter(pk=first.job_id)} == {"cancelled"}
+    run_jobs()
+    assert ranked(current(query)) == list(reversed(range(8)))
+
+
+def test_freezing_again_changes_nothing(images: list[Image], open_query: MakeQuery) -> None:
+    frozen = current(open_query())
+    make_images(1, first=9)
+    again = list_freeze(list_id=frozen.pk)
+    assert again is not None
+    assert (again.frozen_at, again.checksum) == (frozen.frozen_at, frozen.checksum)
+    assert frozen.candidates.count() == 8
+
+
+def test_images_without_an_embedding_keep_a_list_from_being_exhausted(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    make_images(2, first=8, embedded=False)
+    query = open_query()
+    frozen = current(query)
+    assert (frozen.size, frozen.total, frozen.unembedded) == (8, 8, 2)
+    assert not frozen.complete
+    assert list_status(Query.objects.get(pk=query.pk)).detail.startswith("2 images in the corpus")
+
+
+def test_a_list_over_nothing_is_empty_and_says_why(
+    toy_model: EmbeddingModel, open_query: MakeQuery
+) -> None:
+    empty = open_query()
+    assert list_status(empty).detail == "There was no image in the corpus when the list was made."
+    make_images(2, embedded=False)
+    status = list_status(open_query("again"))
+    assert (status.state, status.size) == ("ready", 0)
+    assert status.detail.startswith("None of the 2 images in the corpus was embedded under toy")
+
+
+def test_an_empty_list_does_not_take_the_place_of_a_full_one(
+    images: list[Image], open_query: MakeQuery, admin: Any
+) -> None:
+    query = open_query()
+    old = current(query)
+    Embedding.objects.all().delete()
+    list_refresh(query=query, by=admin)
+    [job] = run_jobs()
+    assert job.state == Job.State.FAILED
+    assert "so the present list stays" in job.error
+    assert current(query) == old
+
+
+def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
+    images: list[Image],
+    new_query: MakeQuery,
+    admin: Any,
+    settings: Any,
+) -> None:
+    settings.EMBEDDING_MODEL = "no-such-model"
+    query = query_transition(query=new_query(), to_state="open", by=admin)
+    [job] = run_jobs()
+    assert "Model 'no-such-model'" in job.error
+    status = list_status(Query.objects.get(pk=query.pk))
+    assert (status.state, status.job) == ("failed", job.pk)
+    settings.EMBEDDING_MODEL = "toy"
+    list_refresh(query=query, by=admin)
+    run_jobs()
+    assert ranked(current(query)) == list(range(8))
+
+
+def test_a_draft_has_no_list_to_refresh(new_query: MakeQuery, admin: Any) -> None:
+    with pytest.raises(Conflict, match="only an open or submitted one"):
+        list_refresh(query=new_query(), by=admin)
+
+
+def test_a_list_is_never_seen_half_made(
+    images: list[Image], new_query: MakeQuery, admin: Any, annotator: Any, toy_model: EmbeddingModel
+) -> None:
+    query = query_transition(query=new_query(), to_state="open", by=admin)
+    assert query.current_list is not None
+    assert not query.current_list.ready
+    [outcome] = judgments_record(query=query, annotator=annotator, items=[item(0, "relevant")])
+    assert outcome.status == "refused"
+    assert "being made anew" in outcome.detail
