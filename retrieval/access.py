@@ -1,7 +1,7 @@
 """Roles, and the questions that pages and the API ask of them.
 
-Every view goes through these helpers, so that a role means the same thing everywhere. The user model lives in
-``annotator``; here a user is anything with ``is_active`` and ``role``.
+Every view goes through these helpers, so that a role means the same thing everywhere. The user
+model lives in ``annotator``; here a user is anything with ``is_active`` and ``role``.
 """
 
 from __future__ import annotations

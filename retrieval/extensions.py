@@ -1,4 +1,4 @@
-"""The PostgreSQL extensions that the corpus rests on, and the oldest pgvector that it may rest on."""
+"""The PostgreSQL extensions that the corpus rests on, and the oldest pgvector that will do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pgvector_problem(installed: str | None) -> str | None:
     """Say what is wrong with an installed pgvector version, or return None if it will do."""
     wanted = ".".join(map(str, OLDEST_PGVECTOR))
     if installed is None:
-        return f"This server has no pgvector. Install pgvector {wanted} or newer on it, then migrate again."
+        return f"This server has no pgvector. Install {wanted} or newer on it, then migrate again."
     if version_tuple(installed) < OLDEST_PGVECTOR:
         return (
             f"This database has pgvector {installed}; {wanted} or newer is needed. "
@@ -35,7 +35,8 @@ def pgvector_problem(installed: str | None) -> str | None:
 def extensions_create(connection: Any) -> None:
     """Create the required extensions and bring pgvector up to what the server offers.
 
-    Raises NotSupportedError, in words for whoever runs the server, if pgvector is missing or too old.
+    Raises NotSupportedError, in words for whoever runs the server, if pgvector is missing or too
+    old.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -47,7 +48,8 @@ def extensions_create(connection: Any) -> None:
         for name in REQUIRED:
             cursor.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
         cursor.execute(
-            "SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'vector'"
+            "SELECT installed_version, default_version "
+            "FROM pg_available_extensions WHERE name = 'vector'"
         )
         installed, offered = cursor.fetchone()
         if pgvector_problem(installed) and not pgvector_problem(offered):

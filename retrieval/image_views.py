@@ -22,9 +22,9 @@ _VERSION = re.compile(r"(?P<content>[0-9a-f]{8})(?P<thumbnail>-thumb)?")
 def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     """Serve a picture or its thumbnail as a JPEG; `version` is as `Image.url` writes it.
 
-    An address names the content, so that browsers keep what they have; an address of content that the
-    image no longer has is not found. Without a log-in there are no bytes: the login page for a session, 401
-    for a token that is not valid.
+    An address names the content, so that browsers keep what they have; an address of content that
+    the image no longer has is not found. Without a log-in there are no bytes: the login page for a
+    session, 401 for a token that is not valid.
     """
     try:
         known = _is_known(request)

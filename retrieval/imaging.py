@@ -41,7 +41,8 @@ _UPRIGHT: Final = {
     8: Image.Transpose.ROTATE_90,
 }
 
-# Pillow's own limit is one for the whole process and allows twice its value; ours is checked on each header.
+# Pillow's own limit is one for the whole process and allows twice its value; ours is checked on
+# each header.
 Image.MAX_IMAGE_PIXELS = None
 
 
@@ -93,7 +94,7 @@ def open_picture(data: bytes, *, max_pixels: int) -> Picture:
     if image.width * image.height > max_pixels:
         raise ImageRefused(
             Reason.TOO_LARGE,
-            f"The image has {image.width} × {image.height} pixels; at most {max_pixels} are allowed.",
+            f"The image has {image.width} × {image.height} pixels; {max_pixels} are allowed.",
         )
     try:
         image.load()
@@ -190,7 +191,8 @@ def _rgb(image: Image.Image) -> Image.Image:
 def _to_bytes(values: np.ndarray) -> np.ndarray:
     """Bring 16-bit, 32-bit or float samples (h, w) to 0–255.
 
-    Integers that fit 16 bits are scaled as such, floats within 0–1 likewise; others by their own range.
+    Integers that fit 16 bits are scaled as such, floats within 0–1 likewise; others by their own
+    range.
     """
     wide = np.nan_to_num(values.astype(np.float64))
     low, high = float(wide.min()), float(wide.max())

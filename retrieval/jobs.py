@@ -1,8 +1,9 @@
 """The kinds of long work, and who does each.
 
 A handler does one slice of a job: at least one unit of work, then more until `deadline` (of
-`time.monotonic`). It commits its work and its progress together (`services.jobs.job_advance`), so that a
-slice cut short anywhere is done again without a trace. It returns True when nothing is left to do.
+`time.monotonic`). It commits its work and its progress together (`services.jobs.job_advance`), so
+that a slice cut short anywhere is done again without a trace. It returns True when nothing is left
+to do.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ class JobFailed(Exception):
 
 
 class JobCancelled(Exception):
-    """The job was cancelled while a slice of it was at work; the slice's open transaction is undone."""
+    """The job was cancelled while a slice was at work; its open transaction is undone."""
 
 
 def job_handler(kind: str) -> Callable[[StepHandler], StepHandler]:
-    """Register `step(job, deadline) -> finished` for a kind. Apps import their handlers in AppConfig.ready.
+    """Register `step(job, deadline) -> finished` for a kind.
 
-    Raises ValueError if the kind already has another handler.
+    Apps import their handlers in AppConfig.ready. Raises ValueError for a second handler.
     """
 
     def register(step: StepHandler) -> StepHandler:

@@ -1,6 +1,7 @@
 """Advisory locks: one place that gives each subject a number of its own.
 
-PostgreSQL frees a session's advisory locks when its connection ends, so a killed worker holds nothing back.
+PostgreSQL frees a session's advisory locks when its connection ends, so a killed worker holds
+nothing back.
 """
 
 from __future__ import annotations

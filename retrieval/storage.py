@@ -1,8 +1,8 @@
 """Where pictures lie: by the SHA-256 of their source bytes, under VAR_DIR/images.
 
 No name that anyone gave a file reaches the file system. Of one content there is one source file
-(`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, where the source itself cannot be shown, one display
-copy (`.display.jpg`). The source is written last, so that where it lies the others do.
+(`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, where the source itself cannot be shown, one
+display copy (`.display.jpg`). The source is written last, so that where it lies the others do.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def content_hash(data: bytes) -> str:
 def picture_store(data: bytes) -> StoredPicture:
     """Decode, check and store a picture with its thumbnail and, if need be, its display copy.
 
-    Safe to repeat and to run at once in several processes. Raises `imaging.ImageRefused` and stores nothing
-    for what is no picture.
+    Safe to repeat and to run at once in several processes. Raises `imaging.ImageRefused` and stores
+    nothing for what is no picture.
     """
     sha256 = content_hash(data)
     picture = open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS)
@@ -71,7 +71,9 @@ def thumbnail_path(sha256: str) -> Path:
 
 
 def picture_open(sha256: str) -> Picture:
-    """Decode a stored source. Raises FileNotFoundError where it is gone, ImageRefused where it is broken."""
+    """Decode a stored source. Raises FileNotFoundError where it is gone, ImageRefused where it is
+    broken.
+    """
     data = _path(sha256, "source").read_bytes()
     return open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS)
 

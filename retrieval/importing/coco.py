@@ -1,7 +1,8 @@
 """COCO's JSON, as iNat21, iNat24 and INQUIRE use it.
 
-Read twice: the first pass checks that the whole file is JSON and indexes it, the second yields the images.
-The index holds 8 bytes for each image and 28 for each annotation, sorted; ids that are texts take more.
+Read twice: the first pass checks that the whole file is JSON and indexes it, the second yields the
+images. The index holds 8 bytes for each image and 28 for each annotation, sorted; ids that are
+texts take more.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _RANKS: Final = {
 class CocoSource:
     """Reads one COCO file.
 
-    Raises ImportRefused for a file that is not JSON or has no list `images`; single records that cannot be
-    taken in go to `refuse`.
+    Raises ImportRefused for a file that is not JSON or has no list `images`; single records that
+    cannot be taken in go to `refuse`.
     """
 
     def __init__(self, path: Path, refuse: Callable[[Refusal], None]) -> None:

@@ -89,8 +89,8 @@ def vernacular_names(item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def file_inside(root: Path, name: str) -> Path:
     """Return the file that a relative path names, links followed.
 
-    `root` must be resolved. Raises RecordRefused for a path that leaves it, in whichever way, and for
-    one that leads to no regular file.
+    `root` must be resolved. Raises RecordRefused for a path that leaves it, in whichever way, and
+    for one that leads to no regular file.
     """
     parts = PurePosixPath(name)
     if "\0" in name or parts.is_absolute() or ".." in parts.parts or not parts.parts:

@@ -7,7 +7,7 @@ from retrieval.models.image import Image
 
 
 class EmbeddingModel(models.Model):
-    """An open_clip model with its weights, under the specification that `retrieval.encoders` loads."""
+    """An open_clip model with its weights, named as `retrieval.encoders` loads it."""
 
     name = models.CharField(max_length=300, unique=True, help_text="for example ViT-B-32/openai")
     dimension = models.PositiveIntegerField()
@@ -29,8 +29,8 @@ class EmbeddingModel(models.Model):
 class Embedding(models.Model):
     """One unit-length vector of one image under one model.
 
-    The table is partitioned by model (`embedding_model_get_or_create` makes the partition), so that an exact
-    scan reads the vectors of one model only, stored plain and outside TOAST.
+    The table is partitioned by model (`embedding_model_get_or_create` makes the partition), so that
+    an exact scan reads the vectors of one model only, stored plain and outside TOAST.
     """
 
     pk = models.CompositePrimaryKey("model_id", "image_id")

@@ -8,8 +8,8 @@ from retrieval.models.species import Species
 class Image(models.Model):
     """One picture of the corpus.
 
-    The primary key is the image id that releases and runs carry: the source data set's own id where that is a
-    free integer, else the next free one.
+    The primary key is the image id that releases and runs carry: the source data set's own id where
+    that is a free integer, else the next free one.
     """
 
     id = models.BigIntegerField(primary_key=True)

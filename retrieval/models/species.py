@@ -53,7 +53,7 @@ class Species(models.Model):
 
 
 class SpeciesName(models.Model):
-    """One name by which a species can be found: the scientific one (language "") or a vernacular one."""
+    """A name by which a species is found: the scientific (language "") or a vernacular one."""
 
     species = models.ForeignKey(Species, on_delete=models.CASCADE, related_name="names")
     language = models.CharField(

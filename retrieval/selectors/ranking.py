@@ -1,7 +1,7 @@
 """The exact order of images by cosine similarity to a text.
 
-A labelling order rests on this: never on an approximate index. Vectors are of unit length, so that the
-negative inner product orders as cosine distance does; equal scores are ordered by image id.
+A labelling order rests on this: never on an approximate index. Vectors are of unit length, so that
+the negative inner product orders as cosine distance does; equal scores are ordered by image id.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def _text_vector(model_name: str, text: str) -> tuple[float, ...]:
 def text_vector(model: EmbeddingModel, text: str) -> list[float]:
     """Return the text's vector (d,) under the model, unit length, rounded to half precision.
 
-    The model is loaded by the first call in a process; the last 512 texts are remembered. Raises what
-    `retrieval.encoders.load_encoder` raises for a model that cannot be loaded.
+    The model is loaded by the first call in a process; the last 512 texts are remembered. Raises
+    what `retrieval.encoders.load_encoder` raises for a model that cannot be loaded.
     """
     return list(_text_vector(model.name, text))
 
@@ -63,13 +63,15 @@ def rank_images(
     after: tuple[float, int] | None = None,
     created_before: datetime | None = None,
 ) -> list[tuple[int, float]]:
-    """Return (image id, cosine similarity) of the most similar images, best first, ties by image id.
+    """Return (image id, cosine similarity) of the most similar images; ties by image id.
 
-    An exact scan, the same bit for bit each time on one machine. Scores are float32 values. `species_ids`
-    empty or None means the whole corpus; `limit` None means all. `after` = (score, image id) goes on
-    behind that one. `created_before` leaves out embeddings stored later than that moment.
+    An exact scan, the same bit for bit each time on one machine. Scores are float32 values.
+    `species_ids` empty or None means the whole corpus; `limit` None means all. `after` = (score,
+    image id) goes on behind that one. `created_before` leaves out embeddings stored later than that
+    moment.
     """
-    # `-(vector <#> q)` rather than the bare operator: no approximate index can ever serve this order.
+    # `-(vector <#> q)` rather than the bare operator: no approximate index can ever serve this
+    # order.
     score = "-(e.vector <#> %s::halfvec)"
     query = "[" + ",".join(map(repr, map(float, text_vector))) + "]"
     where, values = _filter(species_ids, created_before)

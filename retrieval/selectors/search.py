@@ -49,8 +49,8 @@ def search_images(
     known = EmbeddingModel.objects.filter(name=name).first()
     if known is None or not known.embeddings.exists():
         raise SearchUnavailable(
-            f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus page, "
-            "or with “python manage.py embed”."
+            f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
+            "page, or with “python manage.py embed”."
         )
     ranked = ranking.rank_images(
         model=known,

@@ -15,8 +15,8 @@ from retrieval.models import Species
 SIMILAR = 0.35
 NEAR = 0.6
 
-# One row per species, with its best name: the whole name, then a name that begins so, then one with a word
-# that begins so, then by trigrams. Both LIKE and <% use the trigram index.
+# One row per species, with its best name: the whole name, then a name that begins so, then one with
+# a word that begins so, then by trigrams. Both LIKE and <% use the trigram index.
 _SEARCH = """
 SELECT DISTINCT ON (species_id) species_id, name, language, class, similarity
 FROM (
@@ -70,7 +70,7 @@ def species_search(text: str, limit: int = 20) -> list[Species]:
 
 
 def species_by_ids(ids: Sequence[int]) -> list[Species]:
-    """Return the species with these ids, in this order, with their names; unknown ids are left out."""
+    """Return the species with these ids, in this order, with their names; others are left out."""
     found = Species.objects.prefetch_related("names").in_bulk(list(ids))
     return [found[pk] for pk in dict.fromkeys(ids) if pk in found]
 

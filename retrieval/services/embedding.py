@@ -27,7 +27,8 @@ from retrieval.storage import picture_open
 
 KIND: Final = "embed"
 
-# Decoded images of one batch: at 3 bytes a pixel at most about 200 MB, twice while one is read ahead.
+# Decoded images of one batch: at 3 bytes a pixel at most about 200 MB, twice while one is read
+# ahead.
 BATCH_PIXELS: Final = 64_000_000
 
 # By key, so that memory and time do not grow with the corpus. Images that this job failed on are

@@ -17,8 +17,8 @@ def embedding_model_get_or_create(
 ) -> EmbeddingModel:
     """Return the model of that name (default: settings.EMBEDDING_MODEL).
 
-    It and its partition are made once; without `dimension` the model's configuration tells it. Raises
-    ModelSpecError for a name that is of no model.
+    It and its partition are made once; without `dimension` the model's configuration tells it.
+    Raises ModelSpecError for a name that is of no model.
     """
     name = name or settings.EMBEDDING_MODEL
     known = EmbeddingModel.objects.filter(name=name).first()
@@ -36,12 +36,12 @@ def embedding_model_get_or_create(
 
 
 def embedding_model_freeze(*, model: EmbeddingModel) -> datetime:
-    """Return a moment at which every embedding of the model stored so far is visible, and none later.
+    """Return a moment that parts the model's stored embeddings from those still to come.
 
-    An insert holds the model's lock shared until it is committed and takes its `created_at` under it;
-    this takes the lock for itself, for a moment: whatever was stored at or before the moment returned is
-    committed by then, whatever is stored afterwards has a later `created_at`. Call it outside of a long
-    transaction, since the lock is held until the transaction ends.
+    An insert holds the model's lock shared until it is committed and takes its `created_at` under
+    it; this takes the lock for itself, for a moment: whatever was stored at or before the moment
+    returned is committed by then, whatever is stored afterwards has a later `created_at`. Call it
+    outside of a long transaction, since the lock is held until the transaction ends.
     """
     with transaction.atomic():
         transaction_lock(embedding_model_lock(model))
@@ -59,7 +59,8 @@ def embedding_model_lock(model: EmbeddingModel) -> int:
 def _partition_create(model: EmbeddingModel) -> None:
     table, dimension = f"retrieval_embedding_{int(model.pk)}", int(model.dimension)
     with connection.cursor() as cursor:
-        # The model's row is new, so nothing can be in a table of its number: it is left from a reset sequence.
+        # The model's row is new, so nothing can be in a table of its number: it is left from a
+        # reset sequence.
         cursor.execute(f"DROP TABLE IF EXISTS {table}")
         cursor.execute(
             f"CREATE TABLE {table} PARTITION OF retrieval_embedding ("

@@ -69,12 +69,13 @@ def import_images(
     progress: Progress | None = None,
     on_refusal: OnRefusal | None = None,
 ) -> ImportReport:
-    """Bring the images of a COCO file, or of a folder with a sub-folder per species, into the corpus.
+    """Bring a COCO file's images, or those of a folder with a sub-folder per species, in.
 
-    An image is known again by data set and id (in a folder: by its path), so that a second import adds
-    nothing; what changed is updated, and the embeddings of a changed file are dropped. Records that cannot
-    be taken in are reported, and the rest goes on, 200 in a transaction. `dataset` is by default the
-    file's folder and name, or the folder's name. `progress(done, total)` is called after each batch.
+    An image is known again by data set and id (in a folder: by its path), so that a second import
+    adds nothing; what changed is updated, and the embeddings of a changed file are dropped. Records
+    that cannot be taken in are reported, and the rest goes on, 200 in a transaction. `dataset` is
+    by default the file's folder and name, or the folder's name. `progress(done, total)` is called
+    after each batch.
 
     Raises ImportRefused, before anything is written, if the source as a whole cannot be read.
     """
@@ -129,7 +130,7 @@ def _known_pictures(dataset: str, batch: list[ImageRecord]) -> dict[str, StoredP
 def _read(
     root: Path, record: ImageRecord, known: dict[str, StoredPicture]
 ) -> StoredPicture | Refusal:
-    """Read and store one file; one that did not change since the last import is not decoded again."""
+    """Read and store one file; one that is the same as at the last import is not decoded."""
     try:
         data = _bytes_of(file_inside(root, record.file_name))
         before = known.get(record.source_id)
@@ -160,7 +161,8 @@ def _batch_store(
     *,
     above: int,
 ) -> None:
-    # One import at a time gives out ids. Rows are locked in the order of their ids, as embedding does.
+    # One import at a time gives out ids. Rows are locked in the order of their ids, as embedding
+    # does.
     transaction_lock(lock_key("corpus"))
     known = {
         image.source_id: image

@@ -1,8 +1,8 @@
 """Long work, slice by slice.
 
-The Job row says what is to be done; a message only says "look at job N, turn T". Each slice begins a new
-turn, so a message from an earlier turn is stale and dropped: however often the sweep repeats itself, one
-chain of messages goes round for a job. Between two slices other jobs have theirs.
+The Job row says what is to be done; a message only says "look at job N, turn T". Each slice begins
+a new turn, so a message from an earlier turn is stale and dropped: however often the sweep repeats
+itself, one chain of messages goes round for a job. Between two slices other jobs have theirs.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def job_advance(
 ) -> None:
     """Record progress, in the same transaction as the work that it speaks of.
 
-    `done` and `failed` are added to what was there; the others replace it. Raises JobCancelled if the job
-    was cancelled meanwhile: let it pass, so that the transaction is undone.
+    `done` and `failed` are added to what was there; the others replace it. Raises JobCancelled if
+    the job was cancelled meanwhile: let it pass, so that the transaction is undone.
     """
     changes: dict[str, Any] = {
         "done": F("done") + done,

@@ -38,7 +38,7 @@ def species_create(*, record: SpeciesRecord) -> Species:
 
 @transaction.atomic
 def species_upsert(*, records: Iterable[SpeciesRecord]) -> dict[str, Species]:
-    """Store species, each with its scientific and vernacular names; returns them by scientific name.
+    """Store species with all their names; returns them by scientific name.
 
     Of a known species, what the record knows replaces what was there; what it leaves empty stays.
     """

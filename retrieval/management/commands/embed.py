@@ -20,8 +20,8 @@ ERRORS_SHOWN = 20
 
 class Command(BaseCommand):
     help = (
-        "Embed every image of the corpus that a model has not embedded yet, as a job of the workers. "
-        "Running it again goes on where the last one stopped."
+        "Embed every image of the corpus that a model has not embedded yet, as a job of the "
+        "workers. Running it again goes on where the last one stopped."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

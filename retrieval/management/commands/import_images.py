@@ -14,9 +14,9 @@ from retrieval.terminal import ProgressLine, bar
 
 class Command(BaseCommand):
     help = (
-        "Bring images into the corpus. PATH is a COCO file (as iNat24's train.json) or a folder with "
-        "one sub-folder per species. Run it again when the data set changed: nothing is doubled. "
-        "The exit code is 1 if any record was refused."
+        "Bring images into the corpus. PATH is a COCO file (as iNat24's train.json) or a folder "
+        "with one sub-folder per species. Run it again when the data set changed: nothing is "
+        "doubled. The exit code is 1 if any record was refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

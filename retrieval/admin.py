@@ -1,0 +1,67 @@
+"""The corpus in Django's admin: to look at. Imports and jobs write it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from retrieval.models import EmbeddingModel, Image, Job, JobItemError, Species, SpeciesName
+
+
+class ReadOnly:
+    """Nothing is added, changed or deleted here."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class SpeciesNameInline(ReadOnly, admin.TabularInline):
+    model = SpeciesName
+    fields = ("language", "name")
+
+
+@admin.register(Species)
+class SpeciesAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("scientific_name", "common_name", "family", "iconic_group")
+    list_filter = ("iconic_group",)
+    search_fields = ("scientific_name", "names__name")
+    inlines = (SpeciesNameInline,)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Species]:
+        return super().get_queryset(request).prefetch_related("names")
+
+
+@admin.register(Image)
+class ImageAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("id", "dataset", "file_name", "species", "width", "height")
+    list_select_related = ("species",)
+    list_filter = ("dataset",)
+    search_fields = ("=id", "file_name", "species__scientific_name")
+    show_full_result_count = False
+
+
+@admin.register(EmbeddingModel)
+class EmbeddingModelAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("name", "dimension", "precision", "created_at")
+
+
+class JobItemErrorInline(ReadOnly, admin.TabularInline):
+    model = JobItemError
+    fields = ("item", "message")
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("id", "kind", "title", "state", "done", "failed", "total", "created_by")
+    list_select_related = ("created_by",)
+    list_filter = ("state", "kind")
+    inlines = (JobItemErrorInline,)

@@ -1,0 +1,1 @@
+"""The corpus through the API: search, images, species, jobs."""

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import mixins, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from retrieval.access import Role, require_role
+from retrieval.api.serializers import (
+    ImageSerializer,
+    JobCreateSerializer,
+    JobDetailSerializer,
+    JobSerializer,
+    SearchQuerySerializer,
+    SearchResultsSerializer,
+    SpeciesSerializer,
+)
+from retrieval.encoders import ModelSpecError
+from retrieval.models import Image, Job, Species
+from retrieval.selectors.jobs import jobs_visible_to
+from retrieval.selectors.search import SearchUnavailable, search_images
+from retrieval.selectors.species import species_resolve, species_search
+from retrieval.services.embedding import embedding_job_create
+from retrieval.services.jobs import job_cancel, job_retry
+
+MATCHES = 500
+
+
+class NotReady(APIException):
+    """The corpus is not in a state in which the request makes sense."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
+class ModelUnavailable(APIException):
+    """The model that the server is set up with cannot be loaded."""
+
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+
+
+class SearchView(APIView):
+    """Free-text search over the embedded images."""
+
+    @extend_schema(
+        operation_id="search",
+        parameters=[SearchQuerySerializer],
+        responses=SearchResultsSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """Answer the most similar images, in exact order: cosine similarity, ties by image id."""
+        named = [
+            name.strip() for v in request.query_params.getlist("species") for name in v.split(",")
+        ]
+        asked = SearchQuerySerializer(
+            data={**request.query_params.dict(), "species": [name for name in named if name]}
+        )
+        asked.is_valid(raise_exception=True)
+        species, missing = species_resolve(asked.validated_data["species"])
+        if missing:
+            raise ValidationError(
+                {"species": f"Not in the corpus: {', '.join(map(str, missing))}."}
+            )
+        try:
+            found = search_images(
+                text=asked.validated_data["text"],
+                species_ids=[s.pk for s in species],
+                limit=asked.validated_data["limit"],
+            )
+        except SearchUnavailable as error:
+            raise NotReady(str(error)) from error
+        except ModelSpecError as error:
+            raise ModelUnavailable(str(error)) from error
+        return Response(SearchResultsSerializer(found, context={"request": request}).data)
+
+
+class ImageViewSet(mixins.RetrieveModelMixin, viewsets.GenericViewSet[Image]):
+    """The images of the corpus."""
+
+    queryset = Image.objects.select_related("species").prefetch_related("species__names")
+    serializer_class = ImageSerializer
+
+
+@extend_schema_view(
+    list=extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "search",
+                OpenApiTypes.STR,
+                description="a scientific or vernacular name, its beginning, or nearly that",
+            )
+        ]
+    )
+)
+class SpeciesViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Species]
+):
+    """The species of the corpus, by name, or by likeness to `search`."""
+
+    queryset = Species.objects.prefetch_related("names").order_by("scientific_name")
+    serializer_class = SpeciesSerializer
+
+    def filter_queryset(self, queryset: QuerySet[Species]) -> Any:
+        """Answer the matches of `search`, best first, or all species."""
+        text = self.request.query_params.get("search", "").strip()
+        if self.action != "list" or not text:
+            return queryset
+        if len(text) > 200:
+            raise ValidationError({"search": "At most 200 letters."})
+        return species_search(text, limit=MATCHES)
+
+
+class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Job]):
+    """Long work: admins see all of it, others what they started."""
+
+    queryset = Job.objects.none()
+
+    def get_queryset(self) -> QuerySet[Job]:
+        return jobs_visible_to(self.request.user)
+
+    def get_serializer_class(self) -> Any:
+        return JobSerializer if self.action == "list" else JobDetailSerializer
+
+    @extend_schema(request=JobCreateSerializer, responses={201: JobDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Have the corpus embedded; an unfinished job of the same model is answered again."""
+        require_role(request.user, Role.ADMIN)
+        asked = JobCreateSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        try:
+            job = embedding_job_create(
+                model_name=asked.validated_data["model"], created_by=request.user
+            )
+        except ModelSpecError as error:
+            raise ValidationError({"model": str(error)}) from error
+        return Response(self.get_serializer(job).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=None, responses=JobDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Stop an unfinished job before its next piece of work."""
+        return self._changed(request, job_cancel, "This job has ended already.")
+
+    @extend_schema(request=None, responses=JobDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, pk: str) -> Response:
+        """Queue a failed or cancelled job again; it goes on from where it was."""
+        return self._changed(request, job_retry, "Only a failed or cancelled job can be retried.")
+
+    def _changed(self, request: Request, change: Any, refusal: str) -> Response:
+        require_role(request.user, Role.ADMIN)
+        job = self.get_object()
+        if not change(job=job):
+            raise NotReady(refusal)
+        job.refresh_from_db()
+        return Response(self.get_serializer(job).data)
