@@ -1,5 +1,6 @@
 """A tiny corpus, completed queries and judgments of them."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 
 from labeling.models import Judgment, Query
+from retrieval.encoders import CONFIG_NAME, WEIGHTS_NAME
 from retrieval.models import Image
-from tests.benchmark.toy import make_query
+from retrieval.torchvision_compat import ensure_torchvision
+from tests.benchmark.toy import TINY_MODEL, make_query
 
 Judge = Callable[..., Judgment]
 
@@ -61,3 +64,18 @@ def judge(images: list[Image]) -> Judge:
         return judgment
 
     return store
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A very small CLIP model with random weights, as a directory."""
+    ensure_torchvision()
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    folder = tmp_path_factory.mktemp("tiny-model")
+    (folder / CONFIG_NAME).write_text(json.dumps({"model_cfg": TINY_MODEL}))
+    torch.manual_seed(3)
+    save_file(open_clip.CLIP(**TINY_MODEL).state_dict(), folder / WEIGHTS_NAME)
+    return str(folder)

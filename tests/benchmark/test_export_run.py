@@ -11,38 +11,10 @@ from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
 from benchmark.run_files import read_run
-from retrieval.encoders import CONFIG_NAME, WEIGHTS_NAME, load_encoder
+from retrieval.encoders import load_encoder
 from retrieval.models import Embedding
 from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.torchvision_compat import ensure_torchvision
-
-WIDTH = 16
-CONFIG = {
-    "embed_dim": WIDTH,
-    "vision_cfg": {
-        "image_size": 32,
-        "layers": 1,
-        "width": WIDTH,
-        "head_width": 8,
-        "patch_size": 16,
-    },
-    "text_cfg": {"context_length": 16, "width": WIDTH, "heads": 2, "layers": 1},
-}
-
-
-@pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A very small CLIP model with random weights, as a directory."""
-    ensure_torchvision()
-    import open_clip
-    import torch
-    from safetensors.torch import save_file
-
-    folder = tmp_path_factory.mktemp("tiny-model")
-    (folder / CONFIG_NAME).write_text(json.dumps({"model_cfg": CONFIG}))
-    torch.manual_seed(3)
-    save_file(open_clip.CLIP(**CONFIG).state_dict(), folder / WEIGHTS_NAME)
-    return str(folder)
+from tests.benchmark.toy import WIDTH
 
 
 @pytest.fixture
