@@ -35,6 +35,10 @@ class TokenView(APIView):
     authentication_classes: ClassVar[list[type[BaseAuthentication]]] = []
     permission_classes: ClassVar[list[type[BasePermission]]] = []
 
+    def get_authenticate_header(self, request: Request) -> str:
+        """Wrong credentials are a 401, which needs a scheme to be named."""
+        return "Token"
+
     @extend_schema(
         operation_id="token_create",
         request=Credentials,

@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from kombu.transport import filesystem
+from kombu.transport import filesystem, virtual
 from kombu.transport.filesystem import exchange_queue_t
 from kombu.utils.json import dumps, loads
 
@@ -93,8 +93,9 @@ class Channel(filesystem.Channel):
 
     def _messages(self, queue: str) -> list[Path]:
         """The queue's messages, oldest first."""
-        ending = f".{queue}.msg"
-        names = sorted(name for name in os.listdir(self.folder) if name.endswith(ending))
+        ending = f"{queue}.msg"
+        found = os.listdir(self.folder)
+        names = sorted(name for name in found if name.partition(".")[2] == ending)
         return [self.folder / name for name in names]
 
     def _change_table(self, exchange: str, change: Callable[[Table], Table]) -> None:
@@ -121,6 +122,11 @@ class Transport(filesystem.Transport):
     Channel = Channel
     driver_type = "files"
     driver_name = "files"
+
+    def __init__(self, client: Any, **kwargs: Any) -> None:
+        super().__init__(client, **kwargs)
+        # What is bound stands in the folder's own tables; kombu's class shares it between folders.
+        self.state = virtual.BrokerState()
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -174,7 +174,7 @@ def _last_lines(log: Path) -> str:
 def _spawn_guardian(layout: Layout) -> "subprocess.Popen[bytes]":
     with layout.log.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-I", postgres_guardian.__file__, str(layout.var_dir)],
+            [sys.executable, "-P", postgres_guardian.__file__, str(layout.var_dir)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError as ModelValidationError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
 from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import set_rollback
@@ -92,6 +93,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         logger.exception("Error in %s", context["request"].path, exc_info=error)
         body = problem(500, detail="Something went wrong here; the server's log says what.")
     set_rollback()
+    # Whatever the view would have answered with, a problem is JSON.
+    context["request"].accepted_renderer = JSONRenderer()
+    context["request"].accepted_media_type = JSONRenderer.media_type
     return Response(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
 
 

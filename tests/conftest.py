@@ -146,7 +146,8 @@ def start_worker(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..
 
     yield start
     for worker in started:
-        worker.stop()
+        if worker.alive():
+            worker.kill()
 
 
 @pytest.fixture

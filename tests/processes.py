@@ -73,16 +73,6 @@ class Worker:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def stop(self) -> None:
-        """Ask the worker to end after its tasks; kill it when that takes long."""
-        if not self.alive():
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.kill()
-
 
 class Served:
     """`manage.py serve` (or another command) with a state folder and a port of its own."""

@@ -1,0 +1,61 @@
+import re
+
+import pytest
+import yaml
+
+from tests.processes import ROOT
+
+COMPOSE = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())
+READERS = ("annotator/settings.py", "annotator/gunicorn_conf.py")
+# Read by huggingface_hub, which loads models.
+OTHERS = {"HF_HOME"}
+
+
+def variables_read():
+    """The names that the settings read through the typed reader."""
+    text = "".join((ROOT / name).read_text() for name in READERS)
+    return set(re.findall(r"env\.(?:text|flag|number|words)\(\s*['\"](\w+)['\"]", text))
+
+
+@pytest.mark.parametrize("service", ["web", "worker"])
+def test_every_variable_that_compose_sets_is_read(service):
+    names = set(COMPOSE["services"][service]["environment"])
+    assert {"DATABASE_URL", "CELERY_BROKER_URL", "SECRET_KEY"} <= names
+    assert names - variables_read() == set()
+
+
+def test_every_variable_that_the_image_sets_is_read():
+    text = (ROOT / "docker/Dockerfile").read_text().replace("\\\n", " ")
+    names = set(re.findall(r"\b([A-Z_]+)=", text.split("ENV", 1)[1].split("\n", 1)[0]))
+    ours = {name for name in names if not name.startswith(("PYTHON", "PIP_"))}
+    assert ours >= {"VAR_DIR", "BIND"}
+    assert ours - variables_read() - OTHERS == set()
+
+
+def test_secrets_have_no_defaults_and_nothing_is_open_to_the_network():
+    text = (ROOT / "docker/compose.yaml").read_text()
+    for secret in ("SECRET_KEY", "POSTGRES_PASSWORD"):
+        assert set(re.findall(rf"\${{{secret}(:?.)", text)) == {":?"}
+    published = {name: service.get("ports") for name, service in COMPOSE["services"].items()}
+    assert published.pop("web") == ["127.0.0.1:${WEB_PORT:-8000}:8000"]
+    assert set(published.values()) == {None}
+
+
+def test_the_image_does_not_run_as_root():
+    lines = (ROOT / "docker/Dockerfile").read_text().splitlines()
+    assert lines.index("USER inquire") < next(
+        number for number, line in enumerate(lines) if line.startswith("CMD")
+    )
+
+
+@pytest.mark.parametrize("service", ["web", "database", "broker"])
+def test_services_that_others_wait_for_have_a_health_check(service):
+    assert COMPOSE["services"][service]["healthcheck"]["test"]
+
+
+def test_the_settings_table_of_the_readme_names_every_variable():
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        pytest.skip("the README is not written yet")
+    missing = {name for name in variables_read() if f"`{name}`" not in readme.read_text()}
+    assert missing == set()

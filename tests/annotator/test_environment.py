@@ -1,0 +1,53 @@
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from annotator.environment import Environment
+
+
+def test_unset_and_blank_variables_mean_the_default():
+    env = Environment({"BLANK": "  "})
+    assert env.text("UNSET", "default") == "default"
+    assert env.text("BLANK", "default") == "default"
+    assert env.flag("BLANK", default=True) is True
+    assert env.number("UNSET", 7, minimum=1) == 7
+    assert env.words("BLANK", ["a"]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("true", True), ("YES", True), ("1", True), ("off", False), ("False", False), ("0", False)],
+)
+def test_flags_are_read_as_people_write_them(text, meant):
+    assert Environment({"X": text}).flag("X", default=not meant) is meant
+
+
+def test_words_are_cut_at_commas_without_blanks():
+    assert Environment({"X": " a.org, ,b.org "}).words("X", []) == ["a.org", "b.org"]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "complaint"),
+    [
+        (lambda env: env.flag("X"), "maybe", "X='maybe': write true or false."),
+        (lambda env: env.number("X", 1, minimum=1), "1.5", "X='1.5': write a whole number."),
+        (
+            lambda env: env.number("X", 1, minimum=1, maximum=9),
+            "10",
+            "X=10: write a number from 1 to 9.",
+        ),
+        (
+            lambda env: env.number("X", 1, minimum=1, maximum=9),
+            "0",
+            "X=0: write a number from 1 to 9.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_may_stand_there(read, text, complaint):
+    with pytest.raises(ImproperlyConfigured) as error:
+        read(Environment({"X": text}))
+    assert str(error.value) == complaint
+
+
+@pytest.mark.parametrize("text", ["1", "9"])
+def test_the_bounds_of_a_number_are_allowed(text):
+    assert Environment({"X": text}).number("X", 5, minimum=1, maximum=9) == int(text)

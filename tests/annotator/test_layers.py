@@ -1,0 +1,91 @@
+"""Every import points back along the street: annotator wires retrieval <- labeling <- benchmark."""
+
+import ast
+
+import pytest
+
+from tests.processes import ROOT
+
+FORBIDDEN = {
+    "retrieval": {"labeling", "benchmark"},
+    "labeling": {"benchmark"},
+    "benchmark": set(),
+}
+PURE = [
+    "labeling/categories.py",
+    "labeling/consensus.py",
+    "labeling/query_csv.py",
+    "labeling/stopping.py",
+    "benchmark/evaluation.py",
+    "benchmark/metrics.py",
+    "benchmark/run_files.py",
+    "annotator/lifelines.py",
+    "annotator/postgres_guardian.py",
+    "annotator/supervisor.py",
+]
+FRAMEWORK = {"django", "rest_framework", "celery", "psycopg2"}
+CLOCKS = {"time.time", "datetime.now", "timezone.now", "date.today"}
+
+
+def imports(path):
+    """The modules that a file imports, at its top or anywhere else."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write the import in full"
+            found.add(node.module)
+    return found
+
+
+def sources(package):
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_imports_point_back_along_the_street(package):
+    files = sources(package)
+    assert len(files) > 5
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in files
+        for module in imports(path)
+        if module.split(".")[0] in FORBIDDEN[package] | {"tests"}
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_the_wiring_is_not_imported_by_what_it_wires(package):
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in sources(package)
+        for module in imports(path)
+        if module.split(".")[0] == "annotator"
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_cores_know_no_framework(name):
+    modules = {module.split(".")[0] for module in imports(ROOT / name)}
+    assert modules & FRAMEWORK == set()
+
+
+@pytest.mark.parametrize("name", [name for name in PURE if not name.startswith("annotator/")])
+def test_pure_cores_know_no_clock(name):
+    text = (ROOT / name).read_text()
+    assert [clock for clock in CLOCKS if clock in text] == []
+
+
+def test_no_file_holds_two_subjects():
+    packages = (*FORBIDDEN, "annotator", "tests")
+    long = {
+        f"{path.relative_to(ROOT)}: {lines} lines"
+        for package in packages
+        for path in sources(package)
+        if "migrations" not in path.parts
+        if (lines := len(path.read_text().splitlines())) > 400
+    }
+    assert long == set()

@@ -1,0 +1,145 @@
+"""`manage.py serve` as a person meets it: real processes, killed and ended."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from tests.processes import ROOT, Served, wait_for
+
+pytestmark = pytest.mark.e2e
+
+
+def kill(processes):
+    assert processes
+    for process in processes:
+        process.send_signal(signal.SIGKILL)
+
+
+def nothing_left(served):
+    return lambda: served.processes() == []
+
+
+def postgres(served):
+    return served.find("pginstall/bin/postgres", "-D")
+
+
+def test_what_is_killed_comes_back_and_the_end_leaves_nothing(serve):
+    served = serve()
+    token = served.manage(
+        "create_user", "mia", "--role", "reviewer", "--password", "tawny-owl-at-dusk-7"
+    ).stdout.strip()
+
+    for words in (("celery", "worker"), ("gunicorn",)):
+        before = served.find(*words)
+        kill(before)
+
+        def replaced(before=before, words=words):
+            now = served.find(*words)
+            return now and not {process.pid for process in before} & {p.pid for p in now}
+
+        wait_for(replaced, what=f"a new {words[0]}")
+        served.wait_healthy()
+
+    kill(postgres(served))
+    served.wait_healthy()
+    again = served.manage("create_user", "mia", "--password", "tawny-owl-at-dusk-7", check=False)
+    assert "There is a user named 'mia' already" in again.stderr
+    assert len(token) == 40
+
+    assert served.stop(signal.SIGTERM) == 0
+    assert served.processes() == []
+    text = served.output.read_text()
+    assert f"Inquire Annotator is at {served.url} (Ctrl-C ends it)" in text
+    assert "The worker ended (SIGKILL); starting it again." in text
+    assert "The web ended (SIGKILL); starting it again." in text
+    assert text.endswith("Stopped.\n")
+
+
+def test_a_second_start_goes_on_with_the_same_state_and_ctrl_c_ends_it(serve):
+    served = serve()
+    key = (served.var_dir / "secret_key").read_text()
+    served.manage("create_user", "mia", "--password", "tawny-owl-at-dusk-7")
+    assert served.stop(signal.SIGINT) == 0
+    assert served.processes() == []
+
+    # A command needs no `serve`: the database comes and goes with it.
+    alone = served.manage("create_user", "mia", "--password", "tawny-owl-at-dusk-7", check=False)
+    assert "There is a user named 'mia' already" in alone.stderr
+    wait_for(nothing_left(served), seconds=15, what="the command's database to stop")
+
+    again = serve(var_dir=served.var_dir)
+    assert (again.var_dir / "secret_key").read_text() == key
+    assert again.stop(signal.SIGINT) == 0
+
+
+def test_a_killed_serve_leaves_nothing_behind(serve):
+    served = serve()
+    assert len(served.processes()) > 5
+    served.process.send_signal(signal.SIGKILL)
+    served.process.wait()
+    wait_for(nothing_left(served), seconds=40, what="the children to end")
+
+
+def test_two_on_one_folder_are_refused_and_a_taken_port_is_told(serve, tmp_path):
+    first = serve()
+    second = Served(first.var_dir, "serve")
+    assert second.process.wait(30) == 1
+    text = second.output.read_text()
+    assert f"already runs on {first.var_dir} (process {first.process.pid})" in text
+    assert "set VAR_DIR to another folder" in text
+
+    elsewhere = Served(tmp_path / "elsewhere", "serve", PORT=str(first.port))
+    assert elsewhere.process.wait(30) == 1
+    text = elsewhere.output.read_text()
+    assert f"Cannot listen on 127.0.0.1:{first.port}: Address already in use." in text
+    assert f"PORT={first.port + 1}" in text
+    assert first.healthy()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_can_be_ended_while_it_starts(tmp_path, number):
+    served = Served(tmp_path / "var", "serve")
+    wait_for(lambda: "Preparing" in served.output.read_text(), what="the start")
+    assert served.stop(number) == 0
+    wait_for(nothing_left(served), seconds=15, what="all to end")
+
+
+def test_statics_are_served_under_lasting_names(serve):
+    import urllib.request
+
+    served = serve()
+    with urllib.request.urlopen(f"{served.url}/login/") as answer:
+        page = answer.read().decode()
+    names = [part.split('"')[0] for part in page.split('"/static/')[1:]]
+    assert names
+    for name in names:
+        with urllib.request.urlopen(f"{served.url}/static/{name}") as answer:
+            assert "immutable" in answer.headers["Cache-Control"]
+
+
+def test_a_child_ends_with_its_parent_even_if_that_is_killed(tmp_path):
+    record = tmp_path / "pid"
+    script = (
+        "import subprocess, sys, os, time\n"
+        "from annotator.supervisor import Child\n"
+        "child = Child('sleeper', [sys.executable, '-c', 'import time; time.sleep(600)'], {})\n"
+        "child.start()\n"
+        f"open({str(record)!r}, 'w').write(str(child.process.pid))\n"
+        "time.sleep(600)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env={**os.environ})
+    pid = int(wait_for(lambda: record.exists() and record.read_text(), what="the child"))
+    parent.kill()
+    parent.wait()
+
+    def ended():
+        try:
+            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+    wait_for(ended, seconds=10, what="the child to end")
