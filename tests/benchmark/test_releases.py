@@ -1,18 +1,19 @@
 """Releases: what goes in, byte for byte, made once and never changed."""
 
 import hashlib
+import io
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from benchmark import selectors, services
 from benchmark.models import Release
-from benchmark.release_files import RELEASE_FILES
+from benchmark.release_files import QUERY_FILES, RELEASE_FILES
 from labeling.models import Query
-from labeling.query_csv import read_queries
 from retrieval.models import Job
 from retrieval.services.jobs import Slice, job_slice_run
 from tests.benchmark.toy import make_query
@@ -78,27 +79,16 @@ def test_no_complete_query_gives_files_of_headers(db, var_dir, tmp_path):
 
 
 def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_path, shared_dir):
-    released = {}
-    for split in ("val", "test"):
-        name = f"inquire_queries_{split}.csv"
-        released[name] = (shared_dir / "inquire" / name).read_bytes()
-        rows, errors = read_queries(released[name].splitlines(keepends=True), name=name)
-        assert errors == []
-        for row in rows:
-            make_query(
-                row.query_id,
-                row.query_text,
-                category=row.category,
-                iconic_group=row.iconic_group,
-                split=row.split,
-            )
+    released = {name: shared_dir / "inquire" / name for name in QUERY_FILES.values()}
+    call_command("import_queries", *map(str, released.values()), stdout=io.StringIO())
+    assert Query.objects.update(state=Query.State.COMPLETE) == 250
     services.release_export(name="INQUIRE", directory=tmp_path / "out")
-    name = "inquire_queries_test.csv"
-    assert (tmp_path / "out" / name).read_bytes() == released[name]
-    name = "inquire_queries_val.csv"
+    written = {name: (tmp_path / "out" / name).read_bytes() for name in released}
+    name = QUERY_FILES["test"]
+    assert written[name] == released[name].read_bytes()
+    name = QUERY_FILES["val"]
     # The released validation file is shuffled; its rows are the same.
-    written = (tmp_path / "out" / name).read_bytes()
-    assert sorted(written.splitlines()) == sorted(released[name].splitlines())
+    assert sorted(written[name].splitlines()) == sorted(released[name].read_bytes().splitlines())
 
 
 def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
