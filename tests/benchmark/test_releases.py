@@ -17,6 +17,7 @@ from labeling.models import Query
 from retrieval.models import Job
 from retrieval.services.jobs import Slice, job_slice_run
 from tests.benchmark.toy import make_query
+from tests.processes import wait_for
 
 QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 
@@ -210,3 +211,13 @@ def test_an_export_sees_one_moment_and_streams(labelled, judge, annotator, var_d
     # Queries, votes and judgments come through server-side cursors, after the snapshot began.
     assert len(reads) == 3
     assert min(reads) > begin
+
+
+def test_a_real_worker_makes_a_release(start_worker, query, judge, admin):
+    judge(query, 2, admin, "relevant", rank=1)
+    release = services.release_create(name="v1", created_by=admin)
+    start_worker()
+    wait_for(lambda: selectors.releases().get().state == "done", what="the release")
+    assert contents(release.directory)["inquire_annotations.csv"] == (
+        'query_id,image_id,image_path\n30,2,"train/a, b/2.jpg"\n'
+    )
