@@ -117,8 +117,8 @@ def list_verify(candidate_list: CandidateList) -> bool:
     differs when an embedding of it was removed since (an image's file was replaced or the image
     deleted). Raises ValueError for a list that isn't ready.
     """
-    model = candidate_list.embedding_model
-    if not candidate_list.ready or model is None:
+    model, vector = candidate_list.embedding_model, candidate_list.text_vector
+    if model is None or vector is None:
         raise ValueError("The list isn't ready yet.")
     stored = list(
         candidate_list.candidates.order_by("rank").values_list("image_id", "score", "rank")
@@ -127,7 +127,7 @@ def list_verify(candidate_list: CandidateList) -> bool:
         return False
     again = rank_images(
         model=model,
-        text_vector=candidate_list.text_vector,
+        text_vector=vector,
         species_ids=candidate_list.species_ids,
         limit=candidate_list.size,
         created_before=candidate_list.frozen_at,

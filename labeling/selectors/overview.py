@@ -149,7 +149,7 @@ def annotator_activity() -> list[AnnotatorActivity]:
             queries=Count("query", distinct=True),
             labelled=Count("pk"),
             relevant=Count("pk", filter=Q(relevance=Relevance.RELEVANT)),
-            seconds=Sum("seconds"),
+            active=Sum("seconds"),
             timed=Count("pk", filter=Q(seconds__gt=0)),
             last=Max("updated_at"),
         )
@@ -164,7 +164,7 @@ def annotator_activity() -> list[AnnotatorActivity]:
             labelled=row["labelled"],
             relevant=row["relevant"],
             relevant_share=row["relevant"] / row["labelled"],
-            seconds_per_image=row["seconds"] / row["timed"] if row["timed"] else None,
+            seconds_per_image=row["active"] / row["timed"] if row["timed"] else None,
             last_activity=row["last"],
         )
         for row in rows

@@ -93,7 +93,7 @@ def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int,
             judgments=row["judgments"],
             annotators=row["annotators"],
             last_activity=row["last"],
-            seconds_per_image=row["seconds"] / row["timed"] if row["timed"] else None,
+            seconds_per_image=row["active"] / row["timed"] if row["timed"] else None,
         )
         for row in judgments.order_by()
         .values("query")
@@ -101,7 +101,7 @@ def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int,
             judgments=Count("pk"),
             annotators=Count("annotator", distinct=True),
             last=Max("updated_at"),
-            seconds=Sum("seconds"),
+            active=Sum("seconds"),
             timed=Count("pk", filter=Q(seconds__gt=0)),
         )
     }
@@ -169,7 +169,7 @@ def _labels(queries: Sequence[Query], annotator: Any) -> dict[int, list[_Label]]
         user=get_user_model()._meta.db_table,
         own="" if annotator is None else "AND j.annotator_id = %s",
     )
-    values: list[object] = [[query.pk for query in queries]]
+    values: list[Any] = [[query.pk for query in queries]]
     if annotator is not None:
         values.append(annotator.pk)
     with connection.cursor() as cursor:

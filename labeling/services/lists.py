@@ -198,15 +198,15 @@ def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> 
     known = CandidateList.objects.select_related("embedding_model", "query").get(
         pk=candidate_list.pk
     )
-    model = known.embedding_model
-    if not known.ready or model is None:
+    model, vector = known.embedding_model, known.text_vector
+    if model is None or vector is None:
         raise Conflict("The candidate list isn't ready yet.")
     if known.size >= known.total:
         raise Conflict("The candidate list already holds every embedded image of its filter.")
     last = known.candidates.filter(rank=known.size).first()
     rows = rank_images(
         model=model,
-        text_vector=known.text_vector,
+        text_vector=vector,
         species_ids=known.species_ids,
         limit=by_count,
         after=(last.score, last.image_id) if last else None,

@@ -80,6 +80,13 @@ def query_create(
 
 
 @transaction.atomic
+def query_create_in_state(*, to_state: str, created_by: Any, **fields: Any) -> Query:
+    """Write a query with the members of QueryFields and pass it into a state, or do neither."""
+    query = query_create(created_by=created_by, **fields)
+    return query_transition(query=query, to_state=to_state, by=created_by)
+
+
+@transaction.atomic
 def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Query:
     """Change a query's fields; an open query whose text or filter changes gets a new list and keeps
     its judgments.
@@ -128,8 +135,8 @@ def query_transition(
     """Pass a query into another state and keep who did it, when and why; into its own state changes
     nothing.
 
-    Opening makes sure of a candidate list. An annotator hands in when a stop rule is met by their
-    own labels or by everybody's, and otherwise only with a note that says why. Raises
+    Opening makes sure of a candidate list. An annotator who has judged hands in when a stop rule is
+    met by their own labels or by everybody's, and otherwise only with a note that says why. Raises
     TransitionRefused and what is derived of it.
     """
     query = query_lock(query)
@@ -146,8 +153,8 @@ def query_transition(
             f"{reason!r} is no reason; known are {', '.join(Query.RejectReason.values)}.",
         )
     _check_plain("note", note)
-    if to_state == Query.State.SUBMITTED and not note.strip():
-        _check_hand_in(query, by)
+    if to_state == Query.State.SUBMITTED:
+        _check_hand_in(query, by, note)
     QueryTransition.objects.create(
         query=query,
         from_state=query.state,
@@ -256,11 +263,13 @@ def _check_plain(field: str, text: str) -> None:
         raise ValidationError({field: "NUL characters can't be stored."})
 
 
-def _check_hand_in(query: Query, by: Any) -> None:
+def _check_hand_in(query: Query, by: Any, note: str) -> None:
     if at_least(by, Role.REVIEWER):
         return
+    if not query.judgments.filter(annotator=by).exists():
+        raise TransitionRefused("Only who has judged for the query hands it in.")
     own = progress(query, annotator=by)
-    if own.stop.met or progress(query).stop.met:
+    if note.strip() or own.stop.met or progress(query).stop.met:
         return
     raise TransitionRefused(
         f"The stop rule isn't met yet: {own.streak} of {own.stop.required} negatives in a row. "

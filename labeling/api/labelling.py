@@ -1,0 +1,190 @@
+"""Candidates and judgments of one query."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import exceptions, status
+from rest_framework.decorators import action
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from labeling.access import get_query_for, judging_problem
+from labeling.api.serializers import (
+    CandidatesParameters,
+    CandidatesSerializer,
+    ExtendedSerializer,
+    ExtendSerializer,
+    JudgmentAnswerSerializer,
+    JudgmentItemSerializer,
+    JudgmentParameters,
+    JudgmentSerializer,
+    ListSerializer,
+)
+from labeling.errors import Conflict
+from labeling.selectors.candidates import candidates_page
+from labeling.selectors.lists import list_status
+from labeling.selectors.progress import progress
+from labeling.selectors.review import judgments_visible_to
+from labeling.services.judgments import (
+    LARGEST_BATCH,
+    JudgmentInput,
+    JudgmentOutcome,
+    judgments_record,
+)
+from labeling.services.lists import list_extend, list_refresh
+from retrieval.access import Role, require_role
+
+
+class LabellingActions:
+    """What is done on one query's list; part of the queries' view set."""
+
+    paginator: BasePagination
+
+    @extend_schema(parameters=[CandidatesParameters], responses=CandidatesSerializer)
+    @action(detail=True, methods=["get"])
+    def candidates(self, request: Request, pk: str) -> Response:
+        """Candidates in the frozen order with one's own relevance.
+
+        While the list isn't ready, results are empty and `list.state` says why: building (ask
+        again in a second), failed or none.
+        """
+        query = get_query_for(request.user, int(pk))
+        parameters = CandidatesParameters(data=request.query_params)
+        parameters.is_valid(raise_exception=True)
+        start, limit = parameters.validated_data["start_rank"], parameters.validated_data["limit"]
+        page = candidates_page(query=query, user=request.user, start_rank=start, limit=limit)
+        found = list_status(query)
+        following = start + limit
+        address = request.build_absolute_uri(f"{request.path}?start_rank={following}&limit={limit}")
+        answer = {
+            "list": found,
+            "progress": progress(query, annotator=request.user),
+            "count": found.size,
+            "start_rank": start,
+            "next": address if following <= found.size else None,
+            "results": page,
+        }
+        return Response(CandidatesSerializer(answer).data)
+
+    @extend_schema(
+        methods=["get"],
+        parameters=[JudgmentParameters],
+        responses=JudgmentSerializer(many=True),
+    )
+    @extend_schema(
+        methods=["post"],
+        request=JudgmentItemSerializer(many=True),
+        responses={
+            200: JudgmentAnswerSerializer,
+            400: OpenApiResponse(description="the body is not a list of at most 500"),
+        },
+    )
+    @action(detail=True, methods=["get", "post"])
+    def judgments(self, request: Request, pk: str) -> Response:
+        """Store what was judged, or list it.
+
+        POST takes a list and answers per item: stored, repeated (the client id was stored before;
+        nothing changes) or refused with a reason. GET gives reviewers everybody's standing
+        judgments by rank, annotators their own.
+        """
+        if request.method == "POST":
+            return self._judge(request, int(pk))
+        query = get_query_for(request.user, int(pk))
+        filters = JudgmentParameters(data=request.query_params)
+        filters.is_valid(raise_exception=True)
+        given = dict(filters.validated_data)
+        if "annotator" in given:
+            given["annotator__username"] = given.pop("annotator").replace("\0", "")
+        found = judgments_visible_to(request.user, query).filter(**given)
+        page = self.paginator.paginate_queryset(found, request, view=self) or []  # type: ignore[arg-type]
+        return self.paginator.get_paginated_response(JudgmentSerializer(page, many=True).data)
+
+    @extend_schema(request=ExtendSerializer, responses=ExtendedSerializer)
+    @action(detail=True, methods=["post"])
+    def extend(self, request: Request, pk: str) -> Response:
+        """Append the next candidates of the same order (whoever may judge for the query)."""
+        query = get_query_for(request.user, int(pk))
+        if problem := judging_problem(request.user, query):
+            raise PermissionDenied(problem)
+        wanted = ExtendSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        if query.current_list is None:
+            raise Conflict("The query has no candidate list.")
+        added = list_extend(
+            candidate_list=query.current_list, by_count=wanted.validated_data["count"]
+        )
+        found = list_status(get_query_for(request.user, query.pk))
+        return Response(ExtendedSerializer({"added": added, "list": found}).data)
+
+    @extend_schema(request=None, responses={202: ListSerializer})
+    @action(detail=True, methods=["post"])
+    def refresh(self, request: Request, pk: str) -> Response:
+        """Have a new list made that takes in what was embedded since (admins)."""
+        query = get_query_for(request.user, int(pk))
+        require_role(request.user, Role.ADMIN)
+        list_refresh(query=query, by=request.user)
+        found = list_status(get_query_for(request.user, query.pk))
+        return Response(ListSerializer(found).data, status=status.HTTP_202_ACCEPTED)
+
+    def _judge(self, request: Request, pk: int) -> Response:
+        query = get_query_for(request.user, pk)
+        if not isinstance(request.data, list):
+            raise exceptions.ValidationError("A list of judgments is needed.")
+        if len(request.data) > LARGEST_BATCH:
+            raise exceptions.ValidationError(f"At most {LARGEST_BATCH} judgments at once.")
+        read = [_read(raw) for raw in request.data]
+        stored = iter(
+            judgments_record(
+                query=query,
+                annotator=request.user,
+                items=[item for item in read if isinstance(item, JudgmentInput)],
+            )
+        )
+        results = [
+            _answer(raw, next(stored) if isinstance(item, JudgmentInput) else item)
+            for raw, item in zip(request.data, read, strict=True)
+        ]
+        answer = {
+            "results": results,
+            "progress": progress(get_query_for(request.user, query.pk), annotator=request.user),
+        }
+        return Response(JudgmentAnswerSerializer(answer).data)
+
+
+def _read(raw: Any) -> JudgmentInput | str:
+    """One item as the service takes it, or what is wrong with it."""
+    item = JudgmentItemSerializer(data=raw)
+    if not item.is_valid():
+        parts = [
+            f"{field}: {' '.join(map(str, messages))}" for field, messages in item.errors.items()
+        ]
+        return "; ".join(part.removeprefix("non_field_errors: ") for part in parts)
+    given = item.validated_data
+    client_id: uuid.UUID = given["client_id"]
+    return JudgmentInput(
+        image_id=given["image"],
+        relevance=given["relevance"],
+        client_id=client_id,
+        seconds=given["seconds"],
+        source=given["source"],
+    )
+
+
+def _answer(raw: Any, outcome: JudgmentOutcome | str) -> dict[str, Any]:
+    """The answer for one item, with the client id and image as they were sent."""
+    sent = raw if isinstance(raw, Mapping) else {}
+    client_id, image = sent.get("client_id"), sent.get("image")
+    echo = {
+        "client_id": client_id[:100] if isinstance(client_id, str) else None,
+        "image": image if isinstance(image, int) else None,
+    }
+    if isinstance(outcome, str):
+        return echo | {"status": "refused", "detail": outcome, "relevance": None, "rank": None}
+    return asdict(outcome) | {"image": outcome.image_id} | {"client_id": echo["client_id"]}

@@ -1,0 +1,216 @@
+"""Queries: listed, written, passed from state to state, imported."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from django.db.models import prefetch_related_objects
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, status
+from rest_framework.decorators import action
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.viewsets import GenericViewSet
+
+from labeling.access import get_query_for, queries_visible_to
+from labeling.api.errors import LabelingView
+from labeling.api.labelling import LabellingActions
+from labeling.api.serializers import (
+    ImportReportSerializer,
+    ImportSerializer,
+    QueryDetailSerializer,
+    QueryParameters,
+    QuerySerializer,
+    QueryWriteSerializer,
+    SearchToQuerySerializer,
+)
+from labeling.models import Query
+from labeling.selectors.overview import QueryOverview, overview_of, queries_filtered
+from labeling.selectors.progress import Progress, progress
+from labeling.services.imports import queries_import
+from labeling.services.queries import (
+    query_change,
+    query_create_in_state,
+    query_delete,
+    query_from_search,
+)
+from labeling.transitions import transitions_for
+from retrieval.access import Role, at_least, require_role, role_of
+
+LARGEST_UPLOAD = 5 * 1024 * 1024
+STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note"})
+
+
+class CsvParser(BaseParser):
+    """A CSV as the whole body; gives its bytes."""
+
+    media_type = "text/csv"
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> bytes:
+        data: bytes = stream.read(LARGEST_UPLOAD + 1)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDetail:
+    """A line of the dashboard with what only the single query tells."""
+
+    overview: QueryOverview
+    own_progress: Progress
+    transitions: tuple[str, ...]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.overview, name)
+
+
+class QueryViewSet(LabellingActions, LabelingView, GenericViewSet[Query]):
+    """The queries that the user sees: annotators the open ones and those that they judged for."""
+
+    queryset = Query.objects.none()
+    serializer_class = QuerySerializer
+    lookup_value_regex = r"[0-9]{1,18}"
+    http_method_names: ClassVar = ["get", "post", "patch", "delete", "head", "options"]
+
+    @extend_schema(parameters=[QueryParameters], responses=QuerySerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """Queries by query id with their progress."""
+        filters = QueryParameters(data=request.query_params)
+        filters.is_valid(raise_exception=True)
+        queries = (
+            queries_filtered(queries_visible_to(request.user), filters.validated_data)
+            .select_related("current_list__job", "current_list__embedding_model")
+            .prefetch_related("species__names")
+            .order_by("query_id")
+        )
+        page = self.paginate_queryset(queries) or []
+        rows = overview_of(list(page), user=request.user)
+        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
+
+    @extend_schema(request=QueryWriteSerializer, responses={201: QueryDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Write a query (admins): a draft, or with the state open at once an open one."""
+        require_role(request.user, Role.ADMIN)
+        fields = self._written(request, partial=False)
+        to_state = fields.pop("state", Query.State.DRAFT)
+        if to_state not in (Query.State.DRAFT, Query.State.OPEN):
+            raise exceptions.ValidationError({"state": "A new query is a draft or open."})
+        if STATE_FIELDS & fields.keys():
+            raise exceptions.ValidationError({"reject_reason": "A new query isn't rejected."})
+        query = query_create_in_state(to_state=to_state, created_by=request.user, **fields)
+        return self._created(request, query)
+
+    @extend_schema(responses=QueryDetailSerializer)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """One query with its progress."""
+        return self._detail(request, int(pk))
+
+    @extend_schema(request=QueryWriteSerializer(partial=True), responses=QueryDetailSerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change fields (admins) or the state: hand in (annotators), complete, reopen, reject."""
+        query = get_query_for(request.user, int(pk))
+        given = set(request.data) if isinstance(request.data, dict) else set()
+        if "state" not in given or given - STATE_FIELDS:
+            require_role(request.user, Role.ADMIN)
+        fields = self._written(request, partial=True)
+        state = {name: fields.pop(name) for name in STATE_FIELDS & fields.keys()}
+        if state and "state" not in state:
+            raise exceptions.ValidationError({"state": "Reasons and notes come with a state."})
+        query_change(
+            query=query,
+            by=request.user,
+            fields=fields,  # type: ignore[arg-type]
+            to_state=state.get("state"),
+            reason=state.get("reject_reason", ""),
+            note=state.get("reject_note") or state.get("note", ""),
+        )
+        return self._detail(request, query.pk)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Delete a query that nobody has judged for (admins)."""
+        query = get_query_for(request.user, int(pk))
+        require_role(request.user, Role.ADMIN)
+        query_delete(query=query)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=SearchToQuerySerializer, responses={201: QueryDetailSerializer})
+    @action(detail=False, methods=["post"], url_path="from-search")
+    def from_search(self, request: Request) -> Response:
+        """Turn a search into a draft query (admins); the same search again gives the same draft."""
+        require_role(request.user, Role.ADMIN)
+        data = SearchToQuerySerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        query = query_from_search(created_by=request.user, **data.validated_data)
+        return self._created(request, query)
+
+    @extend_schema(
+        parameters=[],
+        request={"multipart/form-data": ImportSerializer, "text/csv": OpenApiTypes.BINARY},
+        responses=ImportReportSerializer,
+    )
+    @action(
+        detail=False,
+        methods=["post"],
+        url_path="import",
+        parser_classes=[MultiPartParser, CsvParser],
+    )
+    def import_csv(self, request: Request) -> Response:
+        """Import CSVs of queries whole (admins): uploads named `file`, or the body as text/csv.
+
+        For a body, `?name=` stands for the file's name, which tells the split, and `?split=` for
+        the split itself.
+        """
+        require_role(request.user, Role.ADMIN)
+        files, split = _uploads(request)
+        report = queries_import(files=files, by=request.user, split=split)
+        return Response(ImportReportSerializer(asdict(report)).data)
+
+    def _written(self, request: Request, *, partial: bool) -> dict[str, Any]:
+        data = QueryWriteSerializer(data=request.data, partial=partial)
+        data.is_valid(raise_exception=True)
+        fields: dict[str, Any] = dict(data.validated_data)
+        return fields
+
+    def _detail(
+        self, request: Request, pk: int, code: int = status.HTTP_200_OK, **headers: str
+    ) -> Response:
+        query = get_query_for(request.user, pk)
+        prefetch_related_objects([query], "species__names")
+        [overview] = overview_of([query], user=request.user)
+        reviewer = at_least(request.user, Role.REVIEWER)
+        own = progress(query, annotator=request.user) if reviewer else overview.progress
+        allowed = transitions_for(role_of(request.user), query.state)
+        detail = QueryDetail(overview, own, allowed)
+        serializer = QueryDetailSerializer(detail, context=self.get_serializer_context())
+        return Response(serializer.data, status=code, headers=headers)
+
+    def _created(self, request: Request, query: Query) -> Response:
+        where = reverse("api-query-detail", args=[query.pk], request=request)
+        return self._detail(request, query.pk, status.HTTP_201_CREATED, Location=where)
+
+
+def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], str]:
+    """The (name, content) of each CSV of a request, and the split that it asks for."""
+    if isinstance(request.data, bytes):
+        name = request.query_params.get("name", "body.csv")[:200]
+        given = {"split": request.query_params.get("split", "")}
+        files = [(name, request.data)]
+    else:
+        uploads = ImportSerializer(data={"file": request.FILES.getlist("file")})
+        uploads.is_valid(raise_exception=True)
+        given = {"split": request.data.get("split", "")}
+        files = [
+            (upload.name, upload.read(LARGEST_UPLOAD + 1))
+            for upload in uploads.validated_data["file"]
+        ]
+    split = given["split"]
+    if split and split not in Query.Split.values:
+        raise exceptions.ValidationError({"split": "val or test is needed."})
+    for name, data in files:
+        if len(data) > LARGEST_UPLOAD:
+            raise exceptions.ValidationError({"file": f"{name} is larger than 5 MB."})
+    return files, split

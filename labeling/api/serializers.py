@@ -1,0 +1,323 @@
+"""Queries, lists, progress and judgments as JSON."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from labeling.categories import CATEGORIES, ICONIC_GROUPS
+from labeling.models import Judgment, JudgmentSource, Query, Relevance
+from labeling.selectors.candidates import species_hidden_from
+from labeling.selectors.lists import list_status
+from labeling.services.judgments import MOST_SECONDS
+from retrieval.api.serializers import SpeciesBriefSerializer
+from retrieval.selectors.species import species_resolve
+
+#: Client ids that are no UUIDs are turned into one under this name.
+CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
+LARGEST_ID = 2**63 - 1
+
+
+class StopSerializer(serializers.Serializer):
+    """What the stop rules say of the labelled prefix of the list."""
+
+    rule = serializers.ChoiceField(choices=["streak", "exhausted", "none"])
+    met = serializers.BooleanField(help_text="the query may be handed in")
+    streak_met = serializers.BooleanField()
+    exhausted = serializers.BooleanField(help_text="every image of the filter is labelled")
+    required = serializers.IntegerField(help_text="consecutive negatives that meet the rule")
+
+
+class ProgressSerializer(serializers.Serializer):
+    """Counts over the query's current list."""
+
+    candidates = serializers.IntegerField()
+    judged = serializers.IntegerField()
+    relevant = serializers.IntegerField()
+    unsure = serializers.IntegerField()
+    streak = serializers.IntegerField(help_text="consecutive negatives up to the first gap")
+    prefix = serializers.IntegerField(help_text="ranks 1 to this are all judged")
+    remaining = serializers.IntegerField()
+    next_rank = serializers.IntegerField(allow_null=True, help_text="the first unjudged rank")
+    seconds_per_image = serializers.FloatField(allow_null=True)
+    stop = StopSerializer()
+
+
+class ListSerializer(serializers.Serializer):
+    """The candidate list; ask again each second while its state is building."""
+
+    state = serializers.ChoiceField(choices=["none", "building", "ready", "failed"])
+    detail = serializers.CharField(help_text="why it is empty, incomplete or failed; else empty")
+    id = serializers.IntegerField(allow_null=True)
+    job = serializers.IntegerField(allow_null=True)
+    size = serializers.IntegerField()
+    total = serializers.IntegerField(help_text="embedded images of the filter when it was frozen")
+    unembedded = serializers.IntegerField()
+    complete = serializers.BooleanField(help_text="it holds every image of the filter")
+    model = serializers.CharField()
+    frozen_at = serializers.DateTimeField(allow_null=True)
+    checksum = serializers.CharField()
+
+
+class QuerySerializer(serializers.Serializer):
+    """A query with its progress: one's own for annotators, the consensus for reviewers."""
+
+    id = serializers.IntegerField(source="query.pk")
+    query_id = serializers.IntegerField(
+        source="query.query_id", help_text="the number that the CSV files carry"
+    )
+    text = serializers.CharField(source="query.text")
+    category = serializers.CharField(source="query.category")
+    supercategory = serializers.CharField(source="query.supercategory")
+    iconic_group = serializers.CharField(source="query.iconic_group")
+    split = serializers.ChoiceField(choices=Query.Split.choices, source="query.split")
+    scientific_terms = serializers.BooleanField(source="query.scientific_terms")
+    guidelines = serializers.CharField(source="query.guidelines")
+    species = serializers.SerializerMethodField(
+        help_text="the filter, empty for the whole corpus; null where names are hidden"
+    )
+    state = serializers.ChoiceField(choices=Query.State.choices, source="query.state")
+    reject_reason = serializers.CharField(source="query.reject_reason")
+    reject_note = serializers.CharField(source="query.reject_note")
+    list = serializers.SerializerMethodField()
+    progress = ProgressSerializer()
+    last_activity = serializers.DateTimeField(allow_null=True)
+    annotators = serializers.IntegerField()
+    can_label = serializers.BooleanField()
+    created_at = serializers.DateTimeField(source="query.created_at")
+    updated_at = serializers.DateTimeField(source="query.updated_at")
+
+    @extend_schema_field(SpeciesBriefSerializer(many=True, allow_null=True))
+    def get_species(self, row: Any) -> Any:
+        if species_hidden_from(self.context["request"].user):
+            return None
+        return SpeciesBriefSerializer(row.query.species.all(), many=True).data
+
+    @extend_schema_field(ListSerializer)
+    def get_list(self, row: Any) -> Any:
+        return ListSerializer(list_status(row.query)).data
+
+
+class QueryDetailSerializer(QuerySerializer):
+    """A query with one's own progress beside the consensus, and what one may make of it."""
+
+    own_progress = ProgressSerializer()
+    transitions = serializers.ListField(
+        child=serializers.ChoiceField(choices=Query.State.choices),
+        help_text="states that the user may put it into",
+    )
+
+
+class QueryWriteSerializer(serializers.Serializer):
+    """What can be written of a query."""
+
+    text = serializers.CharField(max_length=500, trim_whitespace=False)
+    category = serializers.ChoiceField(choices=list(CATEGORIES))
+    split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
+    query_id = serializers.IntegerField(
+        min_value=0, required=False, help_text="the next free number if it is left out"
+    )
+    iconic_group = serializers.ChoiceField(
+        choices=list(ICONIC_GROUPS), allow_blank=True, required=False
+    )
+    scientific_terms = serializers.BooleanField(required=False)
+    guidelines = serializers.CharField(
+        allow_blank=True, required=False, trim_whitespace=False, max_length=20_000
+    )
+    species = serializers.ListField(
+        child=serializers.JSONField(),
+        required=False,
+        max_length=10_000,
+        help_text="scientific or common names, ids, or a genus, family or look-alike group",
+    )
+    state = serializers.ChoiceField(choices=Query.State.choices, required=False)
+    reject_reason = serializers.ChoiceField(
+        choices=Query.RejectReason.choices, allow_blank=True, required=False
+    )
+    reject_note = serializers.CharField(allow_blank=True, required=False, max_length=5000)
+    note = serializers.CharField(
+        allow_blank=True,
+        required=False,
+        max_length=5000,
+        help_text="why the state changes; needed to hand in before a stop rule is met",
+    )
+
+    def validate_species(self, names: list[Any]) -> list[Any]:
+        wrong = [name for name in names if not isinstance(name, str | int) or name is True]
+        if wrong:
+            raise serializers.ValidationError("Names or ids are needed.")
+        found, missing = species_resolve(names)
+        if missing:
+            shown = ", ".join(str(name)[:100] for name in missing[:20])
+            raise serializers.ValidationError(f"Not in the corpus: {shown}.")
+        return found
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        given = self.initial_data
+        known = {*self.fields, *QueryDetailSerializer().fields}
+        unknown = sorted(map(str, set(given) - known)) if isinstance(given, Mapping) else []
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(unknown, "There is no such field."))
+        return attrs
+
+
+class SearchToQuerySerializer(serializers.Serializer):
+    """A search that becomes a draft query."""
+
+    text = serializers.CharField(max_length=500)
+    species = QueryWriteSerializer().fields["species"]
+    category = serializers.ChoiceField(choices=list(CATEGORIES), required=False)
+    split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
+
+    validate_species = QueryWriteSerializer.validate_species
+
+
+class CandidateSerializer(serializers.Serializer):
+    """One candidate; relevance is one's own."""
+
+    rank = serializers.IntegerField()
+    score = serializers.FloatField(help_text="cosine similarity")
+    image = serializers.IntegerField(source="image.pk", help_text="its id")
+    url = serializers.CharField(source="image.url")
+    thumbnail_url = serializers.CharField(source="image.thumbnail_url")
+    width = serializers.IntegerField(source="image.width")
+    height = serializers.IntegerField(source="image.height")
+    species = SpeciesBriefSerializer(allow_null=True, help_text="null where unknown or hidden")
+    latitude = serializers.FloatField(source="image.latitude", allow_null=True)
+    longitude = serializers.FloatField(source="image.longitude", allow_null=True)
+    location_uncertainty = serializers.FloatField(
+        source="image.location_uncertainty", allow_null=True, help_text="metres"
+    )
+    observed_at = serializers.DateTimeField(source="image.observed_at", allow_null=True)
+    relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+
+
+class CandidatesSerializer(serializers.Serializer):
+    """Part of a candidate list; results are empty while it isn't ready."""
+
+    list = ListSerializer()
+    progress = ProgressSerializer(help_text="one's own")
+    count = serializers.IntegerField()
+    start_rank = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True, help_text="address of what follows")
+    results = CandidateSerializer(many=True)
+
+
+class CandidatesParameters(serializers.Serializer):
+    """Which part of a list."""
+
+    start_rank = serializers.IntegerField(min_value=1, max_value=2**31 - 1, default=1)
+    limit = serializers.IntegerField(min_value=1, max_value=500, default=100)
+
+
+class JudgmentItemSerializer(serializers.Serializer):
+    """One act of judging."""
+
+    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID)
+    relevance = serializers.ChoiceField(choices=Relevance.choices)
+    client_id = serializers.CharField(
+        max_length=100,
+        help_text="made once for this act, best a UUID; sent again with every repeat",
+    )
+    seconds = serializers.FloatField(min_value=0, max_value=MOST_SECONDS, default=0)
+    source = serializers.ChoiceField(
+        choices=[JudgmentSource.LIST, JudgmentSource.SEARCH], default=JudgmentSource.LIST
+    )
+
+    def validate_client_id(self, text: str) -> uuid.UUID:
+        try:
+            return uuid.UUID(text)
+        except ValueError:
+            return uuid.uuid5(CLIENT_IDS, text)
+
+
+class JudgmentOutcomeSerializer(serializers.Serializer):
+    """What became of one item."""
+
+    client_id = serializers.CharField(allow_null=True, help_text="as it was sent")
+    image = serializers.IntegerField(allow_null=True)
+    status = serializers.ChoiceField(choices=["stored", "repeated", "refused"])
+    detail = serializers.CharField(help_text="why it was refused, else empty")
+    relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+    rank = serializers.IntegerField(allow_null=True)
+
+
+class JudgmentAnswerSerializer(serializers.Serializer):
+    """An outcome for each item, in the order sent, and one's own progress with them."""
+
+    results = JudgmentOutcomeSerializer(many=True)
+    progress = ProgressSerializer()
+
+
+class JudgmentSerializer(serializers.ModelSerializer):
+    """A standing judgment."""
+
+    image = serializers.IntegerField(source="image_id")
+    annotator = serializers.CharField(source="annotator.username")
+    list = serializers.IntegerField(source="candidate_list_id", allow_null=True)
+
+    class Meta:
+        model = Judgment
+        fields = (
+            "image",
+            "annotator",
+            "relevance",
+            "source",
+            "rank",
+            "list",
+            "seconds",
+            "created_at",
+            "updated_at",
+        )
+        read_only_fields = fields
+
+
+class JudgmentParameters(serializers.Serializer):
+    """Which judgments."""
+
+    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID, required=False)
+    annotator = serializers.CharField(max_length=150, required=False)
+    relevance = serializers.ChoiceField(choices=Relevance.choices, required=False)
+
+
+class QueryParameters(serializers.Serializer):
+    """Which queries."""
+
+    search = serializers.CharField(
+        max_length=500, required=False, help_text="part of the text or category, or the query id"
+    )
+    state = serializers.ChoiceField(choices=Query.State.choices, required=False)
+    split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
+    category = serializers.ChoiceField(choices=list(CATEGORIES), required=False)
+
+
+class ExtendSerializer(serializers.Serializer):
+    """How much longer the list becomes."""
+
+    count = serializers.IntegerField(min_value=1, max_value=5000, default=500)
+
+
+class ExtendedSerializer(serializers.Serializer):
+    """How many candidates were added, and the list with them."""
+
+    added = serializers.IntegerField()
+    list = ListSerializer()
+
+
+class ImportSerializer(serializers.Serializer):
+    """One CSV or several, all imported or none."""
+
+    file = serializers.ListField(child=serializers.FileField(allow_empty_file=True), min_length=1)
+    split = serializers.ChoiceField(choices=Query.Split.choices, required=False, allow_blank=True)
+
+
+class ImportReportSerializer(serializers.Serializer):
+    """How many rows did what."""
+
+    added = serializers.IntegerField()
+    updated = serializers.IntegerField()
+    unchanged = serializers.IntegerField()
