@@ -19,10 +19,16 @@ from labeling.services.lists import list_refresh
 from labeling.services.queries import (
     QueryHasJudgments,
     query_create,
-    query_delete as delete_query,
-    query_from_search as create_from_search,
-    query_transition as change_state,
     query_update,
+)
+from labeling.services.queries import (
+    query_delete as delete_query,
+)
+from labeling.services.queries import (
+    query_from_search as create_from_search,
+)
+from labeling.services.queries import (
+    query_transition as change_state,
 )
 from labeling.transitions import TransitionRefused, transitions_for
 from retrieval.access import Role, at_least, require_role, role_of
