@@ -286,7 +286,8 @@ def _load_local(source: _Source, device: str, precision: str) -> tuple[Any, Any,
     open_clip = _open_clip()
     from open_clip.factory import _MODEL_CONFIGS
 
-    assert source.config is not None and source.weights is not None
+    assert source.config is not None
+    assert source.weights is not None
     config = _read_config(source)
     model_config = json.loads(json.dumps(config["model_cfg"]))
     text = model_config["text_cfg"]

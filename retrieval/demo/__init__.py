@@ -1,1 +1,1 @@
-"""Invented natural-world scenes, their corpus, their queries and the small model trained on them."""
+"""Invented natural-world scenes: their collection, their queries and a model for them."""

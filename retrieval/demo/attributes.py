@@ -11,26 +11,58 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from retrieval.demo.species import BY_SCIENTIFIC_NAME, SPECIES, SPECIMEN_HABITAT, Species
+from retrieval.demo.kinds import SPECIMEN_HABITAT, Species
+from retrieval.demo.species import BY_SCIENTIFIC_NAME, SPECIES
 
 SEXAGES = ("adult male", "adult female", "juvenile")
 BEHAVIOURS = (
-    "resting", "feeding", "moving", "sleeping", "displaying", "defending",
-    "carrying young", "guarding eggs",
+    "resting",
+    "feeding",
+    "moving",
+    "sleeping",
+    "displaying",
+    "defending",
+    "carrying young",
+    "guarding eggs",
 )
 HABITATS = (
-    "rock", "pond", "meadow", "forest floor", "beach", "snow", "tree branch", "reef",
-    "seagrass", SPECIMEN_HABITAT,
+    "rock",
+    "pond",
+    "meadow",
+    "forest floor",
+    "beach",
+    "snow",
+    "tree branch",
+    "reef",
+    "seagrass",
+    SPECIMEN_HABITAT,
 )
 LIGHTS = ("day", "sunset", "night", "fog")
 OBJECTS = (
-    "none", "net", "bottle", "ruler", "tag", "camera trap", "fence", "nest", "burrow", "web",
+    "none",
+    "net",
+    "bottle",
+    "ruler",
+    "tag",
+    "camera trap",
+    "fence",
+    "nest",
+    "burrow",
+    "web",
 )
 CONDITIONS = ("healthy", "wounded", "bald patches", "mites", "cleaner bird")
 COUNTS = ("1", "2", "3")
 
 ATTRIBUTE_NAMES = (
-    "species", "morph", "sexage", "behaviour", "habitat", "light", "object", "condition", "count",
+    "species",
+    "morph",
+    "sexage",
+    "behaviour",
+    "habitat",
+    "light",
+    "object",
+    "condition",
+    "count",
 )
 PARTITIONS = ("demo", "training")
 DEMO_SHARE = 4
@@ -40,8 +72,16 @@ _SEXAGE_WEIGHTS = (0.38, 0.37, 0.25)
 _BEHAVIOUR_WEIGHTS = (0.27, 0.15, 0.14, 0.10, 0.11, 0.09, 0.07, 0.07)
 _LIGHT_WEIGHTS = (0.38, 0.20, 0.23, 0.19)
 _OBJECT_WEIGHTS = {
-    "none": 0.50, "net": 0.07, "bottle": 0.07, "ruler": 0.07, "tag": 0.08, "camera trap": 0.06,
-    "fence": 0.06, "nest": 0.09, "burrow": 0.09, "web": 0.09,
+    "none": 0.50,
+    "net": 0.07,
+    "bottle": 0.07,
+    "ruler": 0.07,
+    "tag": 0.08,
+    "camera trap": 0.06,
+    "fence": 0.06,
+    "nest": 0.09,
+    "burrow": 0.09,
+    "web": 0.09,
 }
 _CONDITION_WEIGHTS = (0.76, 0.07, 0.05, 0.06, 0.06)
 _COUNT_WEIGHTS = (0.60, 0.25, 0.15)
@@ -143,8 +183,8 @@ def _draw(rng: random.Random, kind: Species, wanted: Mapping[str, str]) -> Scene
 def is_possible(scene: Scene) -> bool:
     """Tell whether the attributes can be shown together.
 
-    The young neither court nor breed; foxes lay no eggs; a collected specimen lies alone, unlit and still; nests,
-    burrows and webs are not under water; and fences and camera traps stand on land.
+    The young neither court nor breed; foxes lay no eggs; a collected specimen lies still; only
+    its builder sits by a nest, burrow or web; fences and camera traps stand on land.
     """
     if scene.sexage == "juvenile" and scene.behaviour in _ADULT_ONLY:
         return False
@@ -161,9 +201,7 @@ def is_possible(scene: Scene) -> bool:
             and scene.count != "3"
         )
     if scene.habitat in ("reef", "seagrass"):
-        return scene.object not in LAND_OBJECTS and (
-            scene.condition != "cleaner bird"
-        )
+        return scene.object not in LAND_OBJECTS and (scene.condition != "cleaner bird")
     return True
 
 

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -17,8 +18,9 @@ from typing import Any
 from retrieval.demo.attributes import ATTRIBUTE_NAMES, Scene, scene
 from retrieval.demo.draw.compose import jpeg
 from retrieval.demo.draw.ink import SIZE
+from retrieval.demo.kinds import Species
 from retrieval.demo.queries import MOTIFS
-from retrieval.demo.species import SPECIES, Species
+from retrieval.demo.species import SPECIES
 
 DEFAULT_COUNT = 3000
 DEFAULT_SEED = 2024
@@ -27,14 +29,65 @@ LAYOUT_VERSION = 1
 _CHUNK = 25
 
 LICENSES: tuple[dict[str, Any], ...] = (
-    {"id": 0, "name": "Attribution-NonCommercial License", "url": "https://creativecommons.org/licenses/by-nc/4.0/"},
+    {
+        "id": 0,
+        "name": "Attribution-NonCommercial License",
+        "url": "https://creativecommons.org/licenses/by-nc/4.0/",
+    },
     {"id": 1, "name": "Attribution License", "url": "https://creativecommons.org/licenses/by/4.0/"},
-    {"id": 2, "name": "Attribution-ShareAlike License", "url": "https://creativecommons.org/licenses/by-sa/4.0/"},
-    {"id": 3, "name": "Public Domain Dedication", "url": "https://creativecommons.org/publicdomain/zero/1.0/"},
+    {
+        "id": 2,
+        "name": "Attribution-ShareAlike License",
+        "url": "https://creativecommons.org/licenses/by-sa/4.0/",
+    },
+    {
+        "id": 3,
+        "name": "Public Domain Dedication",
+        "url": "https://creativecommons.org/publicdomain/zero/1.0/",
+    },
 )
-_FIRST_NAMES = ("Ada", "Bruno", "Chika", "Dario", "Elif", "Farid", "Greta", "Hana", "Ines", "Jonas", "Kofi", "Lena", "Mateo", "Noor", "Oskar", "Priya")
-_LAST_NAMES = ("Almgren", "Bergdorf", "Castellan", "Dufresne", "Eklund", "Farrow", "Gruber", "Holloway", "Ivarsen", "Jansen", "Kimura", "Lindqvist")
-_REGIONS = ((47.6, 9.4), (-33.9, 18.6), (35.1, 136.9), (51.3, -0.4), (-2.9, -60.1), (61.2, 10.5), (37.8, -122.3), (-41.3, 174.8))
+_FIRST_NAMES = (
+    "Ada",
+    "Bruno",
+    "Chika",
+    "Dario",
+    "Elif",
+    "Farid",
+    "Greta",
+    "Hana",
+    "Ines",
+    "Jonas",
+    "Kofi",
+    "Lena",
+    "Mateo",
+    "Noor",
+    "Oskar",
+    "Priya",
+)
+_LAST_NAMES = (
+    "Almgren",
+    "Bergdorf",
+    "Castellan",
+    "Dufresne",
+    "Eklund",
+    "Farrow",
+    "Gruber",
+    "Holloway",
+    "Ivarsen",
+    "Jansen",
+    "Kimura",
+    "Lindqvist",
+)
+_REGIONS = (
+    (47.6, 9.4),
+    (-33.9, 18.6),
+    (35.1, 136.9),
+    (51.3, -0.4),
+    (-2.9, -60.1),
+    (61.2, 10.5),
+    (37.8, -122.3),
+    (-41.3, 174.8),
+)
 
 
 def corpus_scene(index: int, seed: int = DEFAULT_SEED) -> Scene:
@@ -44,7 +97,15 @@ def corpus_scene(index: int, seed: int = DEFAULT_SEED) -> Scene:
 
 def image_dir_name(position: int, kind: Species) -> str:
     """Return the folder of a species' images, as iNat24 names it."""
-    lineage = (kind.kingdom, kind.phylum, kind.klass, kind.order, kind.family, kind.genus, kind.epithet)
+    lineage = (
+        kind.kingdom,
+        kind.phylum,
+        kind.klass,
+        kind.order,
+        kind.family,
+        kind.genus,
+        kind.epithet,
+    )
     return f"{position:05d}_" + "_".join(lineage)
 
 
@@ -53,7 +114,7 @@ def file_name(index: int, seed: int) -> str:
     digest = hashlib.sha256(f"image:{seed}:{index}".encode()).hexdigest()
     position = index % len(SPECIES)
     folder = image_dir_name(position, SPECIES[position])
-    return f"train/{folder}/{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}.jpg"
+    return f"train/{folder}/{uuid.UUID(digest[:32])}.jpg"
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
@@ -78,11 +139,22 @@ def categories() -> list[dict[str, Any]]:
     listed = []
     for position, kind in enumerate(SPECIES):
         entry: dict[str, Any] = {
-            "id": position, "name": kind.scientific_name, "common_name": kind.common_name,
-            "supercategory": kind.iconic_group, "kingdom": kind.kingdom, "phylum": kind.phylum,
-            "class": kind.klass, "order": kind.order, "family": kind.family, "genus": kind.genus,
-            "specific_epithet": kind.epithet, "image_dir_name": image_dir_name(position, kind),
-            "vernacular_names": {"en": [kind.common_name, *kind.other_names], "de": [kind.german_name]},
+            "id": position,
+            "name": kind.scientific_name,
+            "common_name": kind.common_name,
+            "supercategory": kind.iconic_group,
+            "kingdom": kind.kingdom,
+            "phylum": kind.phylum,
+            "class": kind.klass,
+            "order": kind.order,
+            "family": kind.family,
+            "genus": kind.genus,
+            "specific_epithet": kind.epithet,
+            "image_dir_name": image_dir_name(position, kind),
+            "vernacular_names": {
+                "en": [kind.common_name, *kind.other_names],
+                "de": [kind.german_name],
+            },
         }
         if kind.lookalike_group:
             entry["lookalike_group"] = kind.lookalike_group
@@ -140,7 +212,10 @@ def _read_stamp(directory: Path, count: int, seed: int) -> dict[str, int]:
         stamp = json.loads((directory / STAMP_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    if not isinstance(stamp, dict) or (stamp.get("version"), stamp.get("seed")) != (LAYOUT_VERSION, seed):
+    if not isinstance(stamp, dict) or (stamp.get("version"), stamp.get("seed")) != (
+        LAYOUT_VERSION,
+        seed,
+    ):
         return {}
     wanted = {file_name(index, seed) for index in range(count)}
     return {name: size for name, size in stamp.get("sizes", {}).items() if name in wanted}
@@ -178,7 +253,11 @@ def write_corpus(
     missing = [index for index in range(count) if file_name(index, seed) not in sizes]
     if progress:
         progress(count - len(missing), count)
-    if not missing and (directory / "train.json").is_file() and (directory / "scenes.csv").is_file():
+    if (
+        not missing
+        and (directory / "train.json").is_file()
+        and (directory / "scenes.csv").is_file()
+    ):
         return directory
     (directory / "train.json").unlink(missing_ok=True)
     tasks = [

@@ -34,15 +34,15 @@ from retrieval.torchvision_compat import ensure_torchvision
 
 MODEL_DIR = Path(__file__).parent / "model"
 MERGES_NAME = "merges.txt.gz"
-SIDE = 128
-CONTEXT = 40
+SIDE = 96
+CONTEXT = 28
 MERGE_LIMIT = 1400
 CAPTIONS_EACH = 6
 HELD_OUT = 3000
 """The last scenes of the training set are kept for validation."""
-_SHIFT = 6
+_SHIFT = 5
 _AUXILIARY_WEIGHT = 0.25
-_PEAK_RATE = 2.5e-3
+_PEAK_RATE = 2e-3
 
 
 def model_config(vocabulary: int) -> dict[str, Any]:
@@ -50,13 +50,18 @@ def model_config(vocabulary: int) -> dict[str, Any]:
     return {
         "model_cfg": {
             "embed_dim": 256,
-            "vision_cfg": {"image_size": SIDE, "layers": [1, 2, 2, 1], "width": 20, "patch_size": None},
+            "vision_cfg": {
+                "image_size": SIDE,
+                "layers": [1, 2, 2, 1],
+                "width": 20,
+                "patch_size": None,
+            },
             "text_cfg": {
                 "context_length": CONTEXT,
                 "vocab_size": vocabulary,
-                "width": 160,
+                "width": 128,
                 "heads": 4,
-                "layers": 3,
+                "layers": 2,
                 "tokenizer_kwargs": {"bpe_path": MERGES_NAME},
             },
         },
@@ -157,7 +162,9 @@ def fit(data: TrainingSet, codes: FactCodes, model: nn.Module, minutes: float, b
         chosen, order = np.sort(order[:batch]), order[batch:]
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(done)
-        picks = (chosen[:, None] * CAPTIONS_EACH + rng.integers(0, CAPTIONS_EACH, (batch, 2))).ravel()
+        picks = (
+            chosen[:, None] * CAPTIONS_EACH + rng.integers(0, CAPTIONS_EACH, (batch, 2))
+        ).ravel()
         facts = torch.from_numpy(data.scene_codes[chosen])
         truth = true_pairs(torch.from_numpy(data.caption_codes[picks]), facts)
         images = augmented(data.pixels[chosen], rng)
@@ -168,18 +175,26 @@ def fit(data: TrainingSet, codes: FactCodes, model: nn.Module, minutes: float, b
         said = functional.normalize(said.float(), dim=-1)
         scale = model.logit_scale.exp().clamp(max=60)
         loss = contrast(scale * said @ seen.T, truth)
-        guesses = torch.stack([
-            functional.cross_entropy(12 * head(seen), facts[:, column].long())
-            for head, column in zip(heads, columns, strict=True)
-        ])
+        guesses = torch.stack(
+            [
+                functional.cross_entropy(12 * head(seen), facts[:, column].long())
+                for head, column in zip(heads, columns, strict=True)
+            ]
+        )
         optimizer.zero_grad(set_to_none=True)
         (loss + _AUXILIARY_WEIGHT * guesses.sum()).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         step += 1
         if step % 25 == 0:
-            shown = " ".join(f"{name[:6]} {value:.2f}" for name, value in zip(ATTRIBUTE_NAMES, guesses.tolist(), strict=True))
-            print(f"{step:5d} {done:4.0%} loss {loss.item():.3f} scale {scale.item():.1f} | {shown}", flush=True)
+            shown = " ".join(
+                f"{name[:6]} {value:.2f}"
+                for name, value in zip(ATTRIBUTE_NAMES, guesses.tolist(), strict=True)
+            )
+            print(
+                f"{step:5d} {done:4.0%} loss {loss.item():.3f} scale {scale.item():.1f} | {shown}",
+                flush=True,
+            )
 
 
 def validate(data: TrainingSet, model: nn.Module) -> float:
@@ -224,7 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the demo model from scratch.")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--scenes", type=int, default=48000)
-    parser.add_argument("--batch", type=int, default=192)
+    parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--cache", type=Path, default=Path("var") / "demo-training")
     options = parser.parse_args()
     ensure_torchvision()

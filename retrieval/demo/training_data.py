@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import random
 from collections import Counter
@@ -27,7 +28,9 @@ def training_scene(index: int) -> Scene:
 
 def _render_chunk(task: tuple[str, int, int, int, int]) -> int:
     path, start, stop, count, side = task
-    pixels = np.lib.format.open_memmap(path, mode="r+", shape=(count, side, side, 3), dtype=np.uint8)
+    pixels = np.lib.format.open_memmap(
+        path, mode="r+", shape=(count, side, side, 3), dtype=np.uint8
+    )
     for index in range(start, stop):
         pixels[index] = np.asarray(render(training_scene(index), side))
     pixels.flush()
@@ -90,13 +93,17 @@ def write_merges(texts: list[str], path: Path, limit: int) -> int:
 
     Stops at ``limit`` merges or when no pair occurs twice; returns the number of merges.
     """
-    counted = Counter(word for text in texts for word in text.lower().replace(",", " , ").replace("-", " - ").split())
+    counted = Counter(
+        word
+        for text in texts
+        for word in text.lower().replace(",", " , ").replace("-", " - ").split()
+    )
     words = {word: [*word[:-1], word[-1] + "</w>"] for word in counted}
     merges: list[tuple[str, str]] = []
     while len(merges) < limit:
         pairs: Counter[tuple[str, str]] = Counter()
         for word, parts in words.items():
-            for pair in zip(parts, parts[1:], strict=False):
+            for pair in itertools.pairwise(parts):
                 pairs[pair] += counted[word]
         if not pairs:
             break
@@ -107,7 +114,10 @@ def write_merges(texts: list[str], path: Path, limit: int) -> int:
         for word, parts in words.items():
             words[word] = _merged(parts, best)
     lines = ["#version: 0.2", *(" ".join(pair) for pair in merges)]
-    with path.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as packed:
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as packed,
+    ):
         packed.write("\n".join(lines).encode())
     return len(merges)
 

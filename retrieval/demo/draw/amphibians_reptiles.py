@@ -37,11 +37,15 @@ def hopper(ink: Ink, look: Look) -> Figure:
         parts.append(line("M-38,-16 L-66,-2 L-92,-10 L-104,4", darker(body, 0.28), 9))
     if look.male:
         parts.append(
-            path("M-38,-40 Q-34,-64 -22,-70 Q-18,-60 -12,-74 Q-4,-64 2,-76 Q10,-66 14,-54 Z", accent)
+            path(
+                "M-38,-40 Q-34,-64 -22,-70 Q-18,-60 -12,-74 Q-4,-64 2,-76 Q10,-66 14,-54 Z", accent
+            )
             + line("M-26,-46 L-22,-66 M-12,-52 L-11,-70 M3,-54 L3,-72", darker(accent, 0.3), 1.6)
         )
     if look.displaying:
-        sac = ink.glow("#ffffff/0.95", f"{lighter(accent, 0.35)}/0.95", f"{accent}/0.95", at=(0.35, 0.3))
+        sac = ink.glow(
+            "#ffffff/0.95", f"{lighter(accent, 0.35)}/0.95", f"{accent}/0.95", at=(0.35, 0.3)
+        )
         parts.append(dot(50, -20, 24, sac))
     parts.append(path(shape, skin))
     parts.append(
@@ -68,9 +72,15 @@ def hopper(ink: Ink, look: Look) -> Figure:
     else:
         parts.append(line("M57,-37 Q44,-27 26,-32", darker(body, 0.5), 2))
     return Figure(
-        "".join(parts), (58, -34), (20, -30), (-10, -56), (-4, -32),
+        "".join(parts),
+        (58, -34),
+        (20, -30),
+        (-10, -56),
+        (-4, -32),
         ((-44, -34), (-30, -48), (-14, -55), (2, -57), (16, -58)),
-        front=(66, 0), collar=(5, 17, 12), lift=24 if look.moving else 0,
+        front=(66, 0),
+        collar=(5, 17, 12),
+        lift=24 if look.moving else 0,
     )
 
 
@@ -82,7 +92,14 @@ def limb_colour(body: str) -> str:
 def _hopper_marks(look: Look) -> str:
     dark = darker(look.body, 0.48)
     if look.pattern == "spots":
-        places = [(-38, -34, 5), (-24, -46, 4.5), (-8, -38, 6), (8, -48, 4.5), (16, -34, 4), (-20, -28, 4)]
+        places = [
+            (-38, -34, 5),
+            (-24, -46, 4.5),
+            (-8, -38, 6),
+            (8, -48, 4.5),
+            (16, -34, 4),
+            (-20, -28, 4),
+        ]
         return "".join(dot(x, y, r, dark, opacity=0.8) for x, y, r in places)
     if look.pattern == "blotches":
         return (
@@ -115,15 +132,16 @@ def turtle(ink: Ink, look: Look) -> Figure:
         parts.append(eye(hx + 5, hy - 4, 5.2, look, accent))
         parts.append(line(f"M{hx + 15},{hy + 3} L{hx + 5},{hy + 5}", darker(skin, 0.5), 1.6))
         if look.displaying:
-            parts.append(
-                line("M58,-20 L86,-30 M58,-14 L88,-16 M58,-24 L80,-44", "#e0402f", 3.4)
-            )
+            parts.append(line("M58,-20 L86,-30 M58,-14 L88,-16 M58,-24 L80,-44", "#e0402f", 3.4))
     else:
         parts.append(oval(42, -18, 12, 10, "#3d3527"))
         parts.append(dot(45, -19, 2.6, "#fff7d0"))
     for x in (-30, 26):
         parts.append(
-            group(box(x - 9, -18, 18, 18, ink.fade(skin, darker(skin, 0.3)), 8), f"rotate({swing} {x} -14)")
+            group(
+                box(x - 9, -18, 18, 18, ink.fade(skin, darker(skin, 0.3)), 8),
+                f"rotate({swing} {x} -14)",
+            )
         )
     dome = "M-50,-16 C-52,-52 -22,-70 0,-70 C24,-70 52,-52 50,-16 C30,-8 -30,-8 -50,-16 Z"
     parts.append(path(dome, shell))
@@ -132,18 +150,36 @@ def turtle(ink: Ink, look: Look) -> Figure:
         group(
             line("M-26,-64 L-18,-10 M26,-64 L18,-10 M-54,-38 L54,-38", dark, 2.4, opacity=0.6)
             + "".join(
-                star(x, y, r, accent, 6) for x, y, r in ((0, -54, 10), (-33, -44, 8), (33, -44, 8), (0, -25, 9), (-34, -22, 7), (34, -22, 7))
+                star(x, y, r, accent, 6)
+                for x, y, r in (
+                    (0, -54, 10),
+                    (-33, -44, 8),
+                    (33, -44, 8),
+                    (0, -25, 9),
+                    (-34, -22, 7),
+                    (34, -22, 7),
+                )
             ),
             clip_path=ink.clip(dome),
         )
     )
-    parts.append(path("M-52,-17 C-30,-7 30,-7 52,-17 C48,-7 30,-4 0,-4 C-30,-4 -48,-7 -52,-17 Z", belly))
-    parts.append(speckles([(-16, -56), (16, -56), (-14, -36), (16, -34), (-42, -30), (42, -30)], 3, look))
+    parts.append(
+        path("M-52,-17 C-30,-7 30,-7 52,-17 C48,-7 30,-4 0,-4 C-30,-4 -48,-7 -52,-17 Z", belly)
+    )
+    parts.append(
+        speckles([(-16, -56), (16, -56), (-14, -36), (16, -34), (-42, -30), (42, -30)], 3, look)
+    )
     mouth = (80.0, -38.0) if not look.asleep else (80.0, -12.0)
     return Figure(
-        "".join(parts), mouth, (48, -26), (0, -70), (-12, -32),
+        "".join(parts),
+        mouth,
+        (48, -26),
+        (0, -70),
+        (-12, -32),
         ((-46, -40), (-32, -60), (-12, -70), (10, -70), (30, -62), (46, -40)),
-        front=(76, 0), collar=(5, 10, 10), lift=10 if look.moving else 0,
+        front=(76, 0),
+        collar=(5, 10, 10),
+        lift=10 if look.moving else 0,
     )
 
 
@@ -155,7 +191,9 @@ def lizard(ink: Ink, look: Look) -> Figure:
     tail = "M-34,-18 C-58,-16 -66,-4 -84,-6 C-98,-8 -98,-26 -86,-28"
     if look.moving:
         tail = "M-34,-20 C-60,-30 -72,-14 -90,-24 C-100,-30 -104,-40 -98,-46"
-    parts.append(line(tail, darker(body, 0.12), 9) + line("M-30,-18 C-50,-18 -58,-10 -68,-7", body, 14))
+    parts.append(
+        line(tail, darker(body, 0.12), 9) + line("M-30,-18 C-50,-18 -58,-10 -68,-7", body, 14)
+    )
     if look.male:
         spines: list[tuple[float, float]] = [(-40, -24)]
         for step in range(6):
@@ -178,24 +216,40 @@ def lizard(ink: Ink, look: Look) -> Figure:
         parts.append(oval(31, -30, reach * 0.55, reach, fan, -14))
         for angle in (-50, -25, 0, 25, 50):
             parts.append(
-                group(line(f"M31,-30 L31,{-30 - reach + 2}", darker(accent, 0.4), 1.3), f"rotate({angle - 14} 31 -30)")
+                group(
+                    line(f"M31,-30 L31,{-30 - reach + 2}", darker(accent, 0.4), 1.3),
+                    f"rotate({angle - 14} 31 -30)",
+                )
             )
     parts.append(path(shape, skin))
     dark = darker(body, 0.5)
     marks = path("M60,-22 C30,-16 -10,-10 -48,-14 L-48,4 L60,4 Z", belly)
     if look.pattern == "bands":
-        marks += "".join(line(f"M{x},-44 L{x - 5},-6", dark, 5.5, opacity=0.85) for x in (-32, -17, -2, 13))
+        marks += "".join(
+            line(f"M{x},-44 L{x - 5},-6", dark, 5.5, opacity=0.85) for x in (-32, -17, -2, 13)
+        )
     else:
-        marks += "".join(dot(x, y, 3.6, lighter(accent, 0.15)) for x, y in ((-32, -24), (-20, -30), (-8, -23), (4, -30), (14, -22)))
+        marks += "".join(
+            dot(x, y, 3.6, lighter(accent, 0.15))
+            for x, y in ((-32, -24), (-20, -30), (-8, -23), (4, -30), (14, -22))
+        )
     parts.append(group(marks, clip_path=ink.clip(shape)))
     parts.append(speckles([(-30, -26), (-16, -28), (-4, -26), (10, -28), (22, -24)], 2.8, look))
     parts.append(eye(48, -34, 6, look, accent))
     if look.defending:
-        parts.append(path("M68,-31 L46,-27 L66,-18 Z", "#8d2434") + line("M54,-25 L78,-24", "#ef6a7a", 2.4))
+        parts.append(
+            path("M68,-31 L46,-27 L66,-18 Z", "#8d2434") + line("M54,-25 L78,-24", "#ef6a7a", 2.4)
+        )
     else:
         parts.append(line("M66,-27 L50,-25", darker(body, 0.55), 1.8))
     return Figure(
-        "".join(parts), (67, -27), (28, -26), (-6, -37), (-8, -22),
+        "".join(parts),
+        (67, -27),
+        (28, -26),
+        (-6, -37),
+        (-8, -22),
         ((-40, -30), (-26, -35), (-12, -37), (4, -37), (18, -36)),
-        front=(74, 0), collar=(4.5, 12, 14), lift=16 if look.moving else 0,
+        front=(74, 0),
+        collar=(4.5, 12, 14),
+        lift=16 if look.moving else 0,
     )

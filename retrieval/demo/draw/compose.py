@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (path data stays on one line)
 """A whole scene: setting, animals, things, light; then its pixels."""
 
 from __future__ import annotations
@@ -15,15 +16,24 @@ from retrieval.demo.draw.amphibians_reptiles import hopper, lizard, turtle
 from retrieval.demo.draw.birds_fishes import fish, songbird, wader
 from retrieval.demo.draw.ink import SIZE, Figure, Ink, Look, box, dot, group, oval
 from retrieval.demo.draw.mammals_insects import beetle, butterfly, fox
-from retrieval.demo.draw.settings import CAST, VEIL, Setting, draw_setting
+from retrieval.demo.draw.settings import Setting, draw_setting
+from retrieval.demo.draw.skies import CAST, VEIL
 from retrieval.demo.draw.snails_spiders import snail, spider
 
 JPEG_QUALITY = 90
 
 _PLANS: dict[str, Callable[[Ink, Look], Figure]] = {
-    "hopper": hopper, "songbird": songbird, "wader": wader, "beetle": beetle,
-    "butterfly": butterfly, "fox": fox, "turtle": turtle, "lizard": lizard, "fish": fish,
-    "snail": snail, "spider": spider,
+    "hopper": hopper,
+    "songbird": songbird,
+    "wader": wader,
+    "beetle": beetle,
+    "butterfly": butterfly,
+    "fox": fox,
+    "turtle": turtle,
+    "lizard": lizard,
+    "fish": fish,
+    "snail": snail,
+    "spider": spider,
 }
 _TALL = {"songbird": 0.9, "wader": 0.88, "butterfly": 0.92, "fox": 0.9, "snail": 0.95}
 _TILT = {"moving": -16.0, "defending": -9.0}
@@ -33,8 +43,12 @@ def _animal(ink: Ink, scene: Scene, young: bool = False) -> tuple[str, Figure]:
     kind = scene.kind
     dead = scene.habitat == "specimen drawer"
     look = Look(
-        kind.morph(scene.morph), kind.pattern, kind.trait,
-        "juvenile" if young else scene.sexage, "resting" if young else scene.behaviour, dead,
+        kind.morph(scene.morph),
+        kind.pattern,
+        kind.trait,
+        "juvenile" if young else scene.sexage,
+        "resting" if young else scene.behaviour,
+        dead,
     )
     figure = _PLANS[kind.plan](ink, look)
     svg = figure.svg
@@ -95,17 +109,34 @@ def _herd(ink: Ink, scene: Scene, setting: Setting, rng: random.Random) -> tuple
         if not dead:
             wide = (46 if lift == 0 else 34) * scale
             seen = "0.38" if lift == 0 else "0.26"
-            animals += oval(x, y + 1, wide * 1.25, wide * 0.2, ink.glow(f"#0b1220/{seen}", f"#0b1220/{seen}", "#0b1220/0"))
+            animals += oval(
+                x,
+                y + 1,
+                wide * 1.25,
+                wide * 0.2,
+                ink.glow(f"#0b1220/{seen}", f"#0b1220/{seen}", "#0b1220/0"),
+            )
         if setting.underwater:
             lift += (18 if scene.behaviour != "sleeping" else 2) * scale
-        turn = _TILT.get(scene.behaviour, 0.0) if scene.kind.plan not in ("snail", "turtle") else 0.0
-        squash = 0.8 if scene.behaviour == "sleeping" and scene.kind.plan not in ("fox", "wader", "butterfly", "spider") else 1.0
+        turn = (
+            _TILT.get(scene.behaviour, 0.0) if scene.kind.plan not in ("snail", "turtle") else 0.0
+        )
+        squash = (
+            0.8
+            if scene.behaviour == "sleeping"
+            and scene.kind.plan not in ("fox", "wader", "butterfly", "spider")
+            else 1.0
+        )
         move = f"translate({x:.1f} {y - lift:.1f}) scale({facing * scale:.3f} {scale * squash:.3f}) rotate({turn:.0f})"
         animals += group(svg, move)
         if dead:
             px, py = figure.side
             top = (x + facing * px * scale, y + (py - 8) * scale)
-            animals += dot(*top, 1.2, "#3b3b44") + box(top[0] - 0.8, top[1] - 16, 1.6, 16, "#7c7f8a") + dot(top[0], top[1] - 17, 3.4, "#2e6fd6")
+            animals += (
+                dot(*top, 1.2, "#3b3b44")
+                + box(top[0] - 0.8, top[1] - 16, 1.6, 16, "#7c7f8a")
+                + dot(top[0], top[1] - 17, 3.4, "#2e6fd6")
+            )
         if scene.object == "nest":
             nests += props.nest(x, y + 2, 54 * scale)
     return animals, nests
@@ -128,13 +159,23 @@ def draw(scene: Scene) -> str:
     if strength:
         layers.append(_light(ink, scene.light, veil, strength, setting.underwater))
     if scene.light == "night" and scene.habitat != "specimen drawer":
-        layers.append(oval(112, setting.ground - 36, 104, 76, ink.glow("#b9d2ff/0.34", "#b9d2ff/0")))
+        layers.append(
+            oval(112, setting.ground - 36, 104, 76, ink.glow("#b9d2ff/0.34", "#b9d2ff/0"))
+        )
     layers += [animals, nests, front, plants]
     if tint:
         layers.append(box(0, 0, SIZE, SIZE, cast, opacity=tint))
     if scene.light == "fog":
         for _ in range(4):
-            layers.append(oval(rng.uniform(0, SIZE), rng.uniform(90, 214), 90, 12, ink.glow("#ffffff/0.55", "#ffffff/0")))
+            layers.append(
+                oval(
+                    rng.uniform(0, SIZE),
+                    rng.uniform(90, 214),
+                    90,
+                    12,
+                    ink.glow("#ffffff/0.55", "#ffffff/0"),
+                )
+            )
     layers.append(box(0, 0, SIZE, SIZE, ink.glow("#000000/0", "#000000/0", "#0a1020/0.15")))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE} {SIZE}" width="{SIZE}" '
@@ -144,17 +185,37 @@ def draw(scene: Scene) -> str:
 
 def _light(ink: Ink, light: str, veil: str, strength: float, underwater: bool) -> str:
     if light == "fog" and not underwater:
-        return box(0, 0, SIZE, SIZE, ink.fade(f"{veil}/{strength + 0.2:.2f}", f"{veil}/{strength:.2f}", f"{veil}/{strength * 0.5:.2f}"))
+        return box(
+            0,
+            0,
+            SIZE,
+            SIZE,
+            ink.fade(
+                f"{veil}/{strength + 0.2:.2f}",
+                f"{veil}/{strength:.2f}",
+                f"{veil}/{strength * 0.5:.2f}",
+            ),
+        )
     if light == "night" and not underwater:
-        return box(0, 96, SIZE, SIZE - 96, ink.fade(f"{veil}/0.2", f"{veil}/{strength}", f"{veil}/{strength}"))
+        return box(
+            0,
+            96,
+            SIZE,
+            SIZE - 96,
+            ink.fade(f"{veil}/0.2", f"{veil}/{strength}", f"{veil}/{strength}"),
+        )
     if light == "sunset" and not underwater:
-        return box(0, 84, SIZE, SIZE - 84, ink.fade(f"{veil}/0.1", f"{veil}/{strength}", "#5a2f6b/0.34"))
+        return box(
+            0, 84, SIZE, SIZE - 84, ink.fade(f"{veil}/0.1", f"{veil}/{strength}", "#5a2f6b/0.34")
+        )
     return box(0, 0, SIZE, SIZE, veil, opacity=strength)
 
 
 def render(scene: Scene, side: int = SIZE) -> Image.Image:
     """Return the scene as an RGB image of ``side`` by ``side`` pixels."""
-    png = resvg_py.svg_to_bytes(svg_string=draw(scene), width=side, height=side, skip_system_fonts=True)
+    png = resvg_py.svg_to_bytes(
+        svg_string=draw(scene), width=side, height=side, skip_system_fonts=True
+    )
     return Image.open(io.BytesIO(bytes(png))).convert("RGB")
 
 

@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from retrieval.demo.species import Morph
+from retrieval.demo.kinds import Morph
 
 SIZE = 224
 """Side of a scene in SVG units and, at full size, in pixels."""
@@ -55,7 +55,9 @@ def line(d: str, stroke: str, width: float, **more: object) -> str:
     )
 
 
-def oval(x: float, y: float, rx: float, ry: float, fill: str, turn: float = 0, **more: object) -> str:
+def oval(
+    x: float, y: float, rx: float, ry: float, fill: str, turn: float = 0, **more: object
+) -> str:
     """An ellipse, turned about its centre by ``turn`` degrees."""
     turned = f' transform="rotate({turn:.1f} {x:.1f} {y:.1f})"' if turn else ""
     return (

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (path data stays on one line)
 """Brushfoxes, beetles and sailwings."""
 
 from __future__ import annotations
@@ -39,34 +40,81 @@ def fox(ink: Ink, look: Look) -> Figure:
     shape = "M-44,-34 C-44,-58 -16,-58 6,-56 C24,-58 40,-52 40,-38 C40,-24 26,-20 10,-22 C-8,-18 -42,-14 -44,-34 Z"
     parts.append(path(shape, fur))
     parts.append(
-        group(path("M44,-34 C20,-24 -16,-22 -46,-26 L-44,0 L44,0 Z", belly, opacity=0.85), clip_path=ink.clip(shape))
+        group(
+            path("M44,-34 C20,-24 -16,-22 -46,-26 L-44,0 L44,0 Z", belly, opacity=0.85),
+            clip_path=ink.clip(shape),
+        )
     )
     if look.male:
         mane = polygon(
-            [(6, -60), (10, -74), (18, -66), (22, -82), (30, -72), (38, -84), (42, -66), (54, -60), (46, -46),
-             (50, -34), (38, -34), (34, -20), (26, -32), (14, -28), (16, -42), (4, -46)],
+            [
+                (6, -60),
+                (10, -74),
+                (18, -66),
+                (22, -82),
+                (30, -72),
+                (38, -84),
+                (42, -66),
+                (54, -60),
+                (46, -46),
+                (50, -34),
+                (38, -34),
+                (34, -20),
+                (26, -32),
+                (14, -28),
+                (16, -42),
+                (4, -46),
+            ],
             darker(body, 0.38),
         )
         parts.append(mane)
     low = 10 if look.dead else 0
     hx, hy = 48, -62 + low
     for x, tip in ((hx - 10, -4), (hx + 4, 6)):
-        parts.append(path(f"M{x - 7},{hy - 8} L{x + tip / 2:.0f},{hy - 34} L{x + 9},{hy - 10} Z", body))
-        parts.append(path(f"M{x - 3},{hy - 10} L{x + tip / 2:.0f},{hy - 27} L{x + 6},{hy - 11} Z", accent))
-    parts.append(path(f"M{hx - 20},{hy - 2} C{hx - 18},{hy - 20} {hx + 12},{hy - 20} {hx + 16},{hy - 4} L{hx + 36},{hy + 9} C{hx + 34},{hy + 16} {hx + 14},{hy + 18} {hx},{hy + 17} C{hx - 14},{hy + 16} {hx - 20},{hy + 8} {hx - 20},{hy - 2} Z", fur))
-    parts.append(path(f"M{hx - 16},{hy + 8} C{hx - 2},{hy + 6} {hx + 14},{hy + 4} {hx + 36},{hy + 9} C{hx + 34},{hy + 16} {hx + 14},{hy + 18} {hx},{hy + 17} C{hx - 8},{hy + 16} {hx - 14},{hy + 13} {hx - 16},{hy + 8} Z", belly))
+        parts.append(
+            path(f"M{x - 7},{hy - 8} L{x + tip / 2:.0f},{hy - 34} L{x + 9},{hy - 10} Z", body)
+        )
+        parts.append(
+            path(f"M{x - 3},{hy - 10} L{x + tip / 2:.0f},{hy - 27} L{x + 6},{hy - 11} Z", accent)
+        )
+    parts.append(
+        path(
+            f"M{hx - 20},{hy - 2} C{hx - 18},{hy - 20} {hx + 12},{hy - 20} {hx + 16},{hy - 4} L{hx + 36},{hy + 9} C{hx + 34},{hy + 16} {hx + 14},{hy + 18} {hx},{hy + 17} C{hx - 14},{hy + 16} {hx - 20},{hy + 8} {hx - 20},{hy - 2} Z",
+            fur,
+        )
+    )
+    parts.append(
+        path(
+            f"M{hx - 16},{hy + 8} C{hx - 2},{hy + 6} {hx + 14},{hy + 4} {hx + 36},{hy + 9} C{hx + 34},{hy + 16} {hx + 14},{hy + 18} {hx},{hy + 17} C{hx - 8},{hy + 16} {hx - 14},{hy + 13} {hx - 16},{hy + 8} Z",
+            belly,
+        )
+    )
     if look.pattern == "mask":
-        parts.append(oval(hx + 4, hy - 3, 13, 6.4, accent if look.morph.name != "black" else "#d5d8dd", 8))
+        parts.append(
+            oval(hx + 4, hy - 3, 13, 6.4, accent if look.morph.name != "black" else "#d5d8dd", 8)
+        )
     parts.append(dot(hx + 36, hy + 8, 3.8, "#17141c"))
     if look.defending:
-        parts.append(path(f"M{hx + 34},{hy + 12} L{hx + 8},{hy + 12} L{hx + 28},{hy + 26} Z", "#8d2434"))
-        parts.append(polygon([(hx + 29, hy + 12), (hx + 27, hy + 18), (hx + 25, hy + 12)], "#ffffff"))
-    parts.append(speckles([(-30, -42), (-16, -48), (-2, -42), (10, -48), (24, -42), (-22, -32)], 3.4, look))
+        parts.append(
+            path(f"M{hx + 34},{hy + 12} L{hx + 8},{hy + 12} L{hx + 28},{hy + 26} Z", "#8d2434")
+        )
+        parts.append(
+            polygon([(hx + 29, hy + 12), (hx + 27, hy + 18), (hx + 25, hy + 12)], "#ffffff")
+        )
+    parts.append(
+        speckles([(-30, -42), (-16, -48), (-2, -42), (10, -48), (24, -42), (-22, -32)], 3.4, look)
+    )
     parts.append(eye(hx + 6, hy - 4, 4.8, look, "#d08a2a"))
     return Figure(
-        "".join(parts), (hx + 34, hy + 13), (33, -48), (-10, -57), (-6, -40),
+        "".join(parts),
+        (hx + 34, hy + 13),
+        (33, -48),
+        (-10, -57),
+        (-6, -40),
         ((-36, -54), (-22, -58), (-8, -58), (6, -58), (20, -60)),
-        front=(64, 0), collar=(5, 15, 24), lift=18 if look.moving else 0,
+        front=(64, 0),
+        collar=(5, 15, 24),
+        lift=18 if look.moving else 0,
     )
 
 
@@ -81,7 +129,9 @@ def _tail(ink: Ink, look: Look) -> str:
         shape = "M-38,-46 C-58,-60 -84,-56 -104,-34 C-88,-18 -58,-22 -38,-34 Z"
         tip = "M-88,-60 L-82,-14 L-112,-14 L-112,-60 Z"
         rings = "M-58,-62 L-54,-16 M-72,-62 L-68,-16 M-86,-62 L-82,-14"
-    inside = path(tip, lighter(body, 0.85)) if look.trait == "whitetip" else line(rings, accent, 6.5)
+    inside = (
+        path(tip, lighter(body, 0.85)) if look.trait == "whitetip" else line(rings, accent, 6.5)
+    )
     return path(shape, brush) + group(inside, clip_path=ink.clip(shape))
 
 
@@ -91,14 +141,35 @@ def _curled_fox(ink: Ink, look: Look) -> Figure:
     parts = [oval(0, -24, 50, 25, fur)]
     if look.male:
         parts.append(
-            polygon([(14, -50), (22, -60), (28, -50), (38, -56), (40, -44), (54, -42), (46, -32), (52, -20), (20, -14)], darker(body, 0.38))
+            polygon(
+                [
+                    (14, -50),
+                    (22, -60),
+                    (28, -50),
+                    (38, -56),
+                    (40, -44),
+                    (54, -42),
+                    (46, -32),
+                    (52, -20),
+                    (20, -14),
+                ],
+                darker(body, 0.38),
+            )
         )
     for x in (24, 40):
-        parts.append(path(f"M{x - 7},-34 L{x},-54 L{x + 8},-36 Z", body) + path(f"M{x - 3},-36 L{x},-48 L{x + 5},-37 Z", accent))
+        parts.append(
+            path(f"M{x - 7},-34 L{x},-54 L{x + 8},-36 Z", body)
+            + path(f"M{x - 3},-36 L{x},-48 L{x + 5},-37 Z", accent)
+        )
     parts.append(path("M14,-24 C14,-42 46,-44 52,-28 L60,-12 C54,-4 30,-4 20,-10 Z", fur))
     if look.pattern == "mask":
-        parts.append(oval(40, -25, 12, 5.6, accent if look.morph.name != "black" else "#d5d8dd", 12))
-    parts.append(path("M24,-10 C36,-14 50,-14 60,-12 C54,-4 30,-4 24,-10 Z", belly) + dot(60, -12, 3.4, "#17141c"))
+        parts.append(
+            oval(40, -25, 12, 5.6, accent if look.morph.name != "black" else "#d5d8dd", 12)
+        )
+    parts.append(
+        path("M24,-10 C36,-14 50,-14 60,-12 C54,-4 30,-4 24,-10 Z", belly)
+        + dot(60, -12, 3.4, "#17141c")
+    )
     shape = "M-46,-22 C-60,-2 -18,6 14,-2 C28,-6 36,-8 42,-2 C30,12 -52,16 -58,-8 Z"
     parts.append(path(shape, ink.fade(lighter(body, 0.15), darker(body, 0.15))))
     inside = path("M18,-20 L18,14 L60,14 L60,-20 Z", lighter(body, 0.85))
@@ -108,9 +179,14 @@ def _curled_fox(ink: Ink, look: Look) -> Figure:
     parts.append(speckles([(-30, -32), (-16, -40), (-2, -34), (-20, -24), (8, -42)], 3.4, look))
     parts.append(eye(40, -26, 4.8, look))
     return Figure(
-        "".join(parts), (60, -10), (18, -30), (-8, -48), (-14, -30),
+        "".join(parts),
+        (60, -10),
+        (18, -30),
+        (-8, -48),
+        (-14, -30),
         ((-36, -40), (-22, -47), (-8, -49), (6, -48), (18, -46)),
-        front=(72, 0), collar=(5, 16, 20),
+        front=(72, 0),
+        collar=(5, 16, 20),
     )
 
 
@@ -135,33 +211,67 @@ def beetle(ink: Ink, look: Look) -> Figure:
     raised = look.moving or look.displaying
     shell = path(shape, gloss)
     if round_body:
-        marks = "".join(dot(x, y, r, accent) for x, y, r in ((-36, -34, 6.5), (-18, -52, 6.5), (-14, -28, 7), (6, -44, 7), (16, -24, 6)))
+        marks = "".join(
+            dot(x, y, r, accent)
+            for x, y, r in (
+                (-36, -34, 6.5),
+                (-18, -52, 6.5),
+                (-14, -28, 7),
+                (6, -44, 7),
+                (16, -24, 6),
+            )
+        )
     else:
-        marks = line(f"M-54,-26 C-30,-46 0,-46 32,-38 M-54,-14 C-30,-30 4,-32 34,-24 M-40,-46 C-20,-56 0,-56 20,{top}", accent, 4)
+        marks = line(
+            f"M-54,-26 C-30,-46 0,-46 32,-38 M-54,-14 C-30,-30 4,-32 34,-24 M-40,-46 C-20,-56 0,-56 20,{top}",
+            accent,
+            4,
+        )
     marks += oval(-14, top + 9, 20, 4.5, "#ffffff", -8, opacity=0.4)
     shell += group(marks, clip_path=ink.clip(shape))
     shell += line(f"M-2,{top} C-10,-40 -14,-26 -12,-10", dark, 1.8, opacity=0.7)
-    shell += speckles([(-42, -26), (-28, -40), (-24, -22), (-6, -38), (8, -30), (20, -36)], 3.2, look)
+    shell += speckles(
+        [(-42, -26), (-28, -40), (-24, -22), (-6, -38), (8, -30), (20, -36)], 3.2, look
+    )
     if raised:
         parts.append(oval(-10, -18, 36, 11, belly))
-        shell = group(shell, "rotate(-20 26 -18)") if look.displaying else group(shell, "rotate(-9 26 -18)")
+        shell = (
+            group(shell, "rotate(-20 26 -18)")
+            if look.displaying
+            else group(shell, "rotate(-9 26 -18)")
+        )
     parts.append(shell)
-    parts.append(path("M26,-14 C24,-46 34,-50 46,-44 C56,-38 56,-20 50,-13 Z", ink.fade(darker(body, 0.1), dark)))
+    parts.append(
+        path(
+            "M26,-14 C24,-46 34,-50 46,-44 C56,-38 56,-20 50,-13 Z",
+            ink.fade(darker(body, 0.1), dark),
+        )
+    )
     parts.append(dot(57, -24, 11, dark))
     if look.male:
         if round_body:
-            parts.append(line("M64,-30 C78,-38 90,-30 88,-18 M64,-22 C74,-26 82,-22 82,-14", dark, 5))
+            parts.append(
+                line("M64,-30 C78,-38 90,-30 88,-18 M64,-22 C74,-26 82,-22 82,-14", dark, 5)
+            )
         else:
             parts.append(path("M46,-38 C54,-64 70,-72 84,-70 C74,-62 66,-50 62,-30 Z", dark))
             parts.append(line("M56,-48 C62,-60 70,-66 78,-68", lighter(body, 0.3), 2))
     if look.defending:
         parts.append(line("M64,-28 L82,-36 M64,-18 L80,-6", "#8d2434", 5))
-    parts.append(line("M60,-34 C68,-46 78,-48 86,-44 M56,-34 C60,-50 68,-56 76,-56", "#241f2b", 2.2))
+    parts.append(
+        line("M60,-34 C68,-46 78,-48 86,-44 M56,-34 C60,-50 68,-56 76,-56", "#241f2b", 2.2)
+    )
     parts.append(eye(60, -26, 5, look))
     return Figure(
-        "".join(parts), (68, -18), (-22, -34), (-10, top), (-20, -26),
+        "".join(parts),
+        (68, -18),
+        (-22, -34),
+        (-10, top),
+        (-20, -26),
         ((-44, -40), (-30, -50), (-14, top), (2, top), (18, -52)),
-        front=(74, 0), collar=(0, 0, 0), lift=20 if look.moving else 0,
+        front=(74, 0),
+        collar=(0, 0, 0),
+        lift=20 if look.moving else 0,
     )
 
 
@@ -188,21 +298,37 @@ def butterfly(ink: Ink, look: Look) -> Figure:
             parts.append(path("M10,-34 C34,-46 66,-40 66,-22 C58,-4 30,-8 10,-26 Z", back))
     parts.append(path(rear, back) + group(_rear_marks(look), clip_path=ink.clip(rear)))
     parts.append(path(front, wing) + group(_wing_marks(look), clip_path=ink.clip(front)))
-    parts.append(speckles([(-20, -58), (-34, -70), (-14, -44), (-46, -82), (-40, -30), (-26, -26)], 3.2, look))
+    parts.append(
+        speckles(
+            [(-20, -58), (-34, -70), (-14, -44), (-46, -82), (-40, -30), (-26, -26)], 3.2, look
+        )
+    )
     if not look.moving:
         parts.append(line("M8,-22 L2,0 M14,-22 L16,0 M4,-22 L-8,-2", dark, 2.2))
     parts.append(line("M-14,-14 L24,-38", dark, 10) + line("M-8,-17 L14,-31", mix_body(look), 4))
     parts.append(dot(28, -41, 7.5, dark))
     spread = 10 if look.defending else 0
-    parts.append(line(f"M30,-46 C36,-62 44,-70 54,-{74 + spread} M33,-44 C44,-56 54,-60 64,-{58 - spread}", dark, 2))
+    parts.append(
+        line(
+            f"M30,-46 C36,-62 44,-70 54,-{74 + spread} M33,-44 C44,-56 54,-60 64,-{58 - spread}",
+            dark,
+            2,
+        )
+    )
     parts.append(dot(54, -74 - spread, 2.6, accent) + dot(64, -58 + spread, 2.6, accent))
     if look.defending:
         parts.append(line("M34,-38 C46,-34 52,-24 46,-14", "#b3314a", 3.2))
     parts.append(eye(30, -42, 4.2, look))
     return Figure(
-        "".join(parts), (35, -36), (-34, -76), (-20, -82) if not closed else (-18, -80), (-26, -62),
+        "".join(parts),
+        (35, -36),
+        (-34, -76),
+        (-20, -82) if not closed else (-18, -80),
+        (-26, -62),
         ((-62, -96), (-48, -98), (-34, -92), (-20, -80), (-8, -66)),
-        front=(50, 0), collar=(0, 0, 0), lift=34 if look.moving else 0,
+        front=(50, 0),
+        collar=(0, 0, 0),
+        lift=34 if look.moving else 0,
     )
 
 
@@ -217,12 +343,23 @@ def _wing_marks(look: Look, far: bool = False) -> str:
     turn = "scale(-1 1) translate(-10 -4)" if far else ""
     if look.pattern == "borders":
         marks = line("M-40,-108 L-74,-98 L-66,-70 L-40,-44 L-10,-34", rim, 15)
-        marks += "".join(dot(x, y, 2.4, "#ffffff") for x, y in ((-62, -92), (-64, -80), (-58, -68), (-48, -56)))
+        marks += "".join(
+            dot(x, y, 2.4, "#ffffff") for x, y in ((-62, -92), (-64, -80), (-58, -68), (-48, -56))
+        )
     elif look.pattern == "veins":
-        marks = line("M4,-36 L-66,-98 M4,-36 L-68,-76 M4,-36 L-40,-104 M4,-36 L-56,-58 M4,-36 L-16,-96", rim, 2.6)
+        marks = line(
+            "M4,-36 L-66,-98 M4,-36 L-68,-76 M4,-36 L-40,-104 M4,-36 L-56,-58 M4,-36 L-16,-96",
+            rim,
+            2.6,
+        )
         marks += line("M-40,-108 L-74,-98 L-66,-70", rim, 7)
     else:
-        marks = dot(-40, -76, 15, rim) + dot(-40, -76, 11, "#fff2c9") + dot(-40, -76, 7, "#2b2430") + dot(-43, -79, 2.6, "#ffffff")
+        marks = (
+            dot(-40, -76, 15, rim)
+            + dot(-40, -76, 11, "#fff2c9")
+            + dot(-40, -76, 7, "#2b2430")
+            + dot(-43, -79, 2.6, "#ffffff")
+        )
     return group(marks, turn)
 
 
