@@ -1,0 +1,343 @@
+"""Judgments: counted once, kept when changed, refused with a reason."""
+
+from __future__ import annotations
+
+import math
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from labeling.models import Judgment, JudgmentEvent, Query
+from labeling.selectors.progress import progress
+from labeling.selectors.review import judgment_history
+from labeling.services.judgments import JudgmentInput, JudgmentOutcome, judgments_record
+from labeling.services.queries import query_transition, query_update
+from labeling.transitions import TransitionRefused
+from retrieval.models import EmbeddingModel, Image
+from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
+from tests.labeling.judging import item, judge
+
+MakeQuery = Callable[..., Query]
+
+
+@pytest.fixture
+def images(toy_model: EmbeddingModel) -> list[Image]:
+    return make_images(6)
+
+
+def record(query: Query, annotator: Any, *items: JudgmentInput) -> list[JudgmentOutcome]:
+    return judgments_record(query=query, annotator=annotator, items=items)
+
+
+def stored(query: Query) -> list[tuple[int, str, int | None, float]]:
+    """(toy image, relevance, rank, seconds) of the standing judgments."""
+    rows = Judgment.objects.filter(query=query).order_by("image_id")
+    return [(j.image_id - FIRST_ID, j.relevance, j.rank, j.seconds) for j in rows]
+
+
+def test_a_judgment_carries_list_rank_and_seconds(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    [outcome] = record(query, annotator, item(2, "relevant", seconds=2.5))
+    assert (outcome.status, outcome.relevance, outcome.rank) == ("stored", "relevant", 3)
+    [judgment] = query.judgments.all()
+    assert judgment.candidate_list == query.current_list
+    assert stored(query) == [(2, "relevant", 3, 2.5)]
+    [event] = judgment.events.all()
+    assert (event.previous, event.relevance, event.rank, event.seconds) == ("", "relevant", 3, 2.5)
+
+
+def test_a_change_keeps_the_old_value_and_adds_the_time(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    record(query, annotator, item(0, "relevant", seconds=2))
+    record(query, annotator, item(0, "unsure", seconds=3))
+    assert stored(query) == [(0, "unsure", 1, 5)]
+    history = judgment_history(query, images[0], annotator)
+    assert [(e.previous, e.relevance) for e in history] == [
+        ("", "relevant"),
+        ("relevant", "unsure"),
+    ]
+
+
+def test_a_repeat_counts_once(images: list[Image], open_query: MakeQuery, annotator: Any) -> None:
+    query = open_query()
+    sent = item(0, "relevant", seconds=2)
+    assert [o.status for o in record(query, annotator, sent)] == ["stored"]
+    assert [o.status for o in record(query, annotator, sent, sent)] == ["repeated"] * 2
+    assert stored(query) == [(0, "relevant", 1, 2)]
+    assert JudgmentEvent.objects.count() == 1
+
+
+def test_a_late_repeat_does_not_undo_a_later_change(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    first = item(0, "relevant")
+    record(query, annotator, first)
+    record(query, annotator, item(0, "not_relevant"))
+    [outcome] = record(query, annotator, first)
+    assert (outcome.status, outcome.relevance) == ("repeated", "relevant")
+    assert stored(query) == [(0, "not_relevant", 1, 2)]
+
+
+def test_a_repeat_is_answered_after_the_query_was_closed_or_reranked(
+    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
+) -> None:
+    query = open_query()
+    sent = item(1, "relevant")
+    record(query, annotator, sent)
+    query_update(query=query, by=admin, text="other")
+    run_jobs()
+    query_transition(query=query, to_state="complete", by=admin)
+    assert record(query, annotator, sent) == [
+        JudgmentOutcome(sent.client_id, sent.image_id, "repeated", "", "relevant", 2)  # type: ignore[arg-type]
+    ]
+
+
+def test_one_batch_keeps_the_order_of_its_items(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    outcomes = record(
+        query,
+        annotator,
+        item(0, "relevant"),
+        item(1, "relevant"),
+        item(0, "not_relevant"),
+        item(9, "relevant"),
+        item(0, "unsure"),
+    )
+    assert [o.status for o in outcomes] == ["stored", "stored", "stored", "refused", "stored"]
+    assert stored(query) == [(0, "unsure", 1, 3), (1, "relevant", 2, 1)]
+    assert [e.previous for e in judgment_history(query, images[0], annotator)] == [
+        "",
+        "relevant",
+        "not_relevant",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"relevance": "unsure"}, "relevance"),
+        ({"image": 1}, "image"),
+        ({"source": "search"}, "source"),
+    ],
+)
+def test_a_client_id_is_of_one_judgment_only(
+    changed: dict[str, Any],
+    field: str,
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+) -> None:
+    query = open_query()
+    sent = item(0, "relevant")
+    record(query, annotator, sent)
+    other = item(
+        changed.get("image", 0),
+        changed.get("relevance", "relevant"),
+        client_id=sent.client_id,
+        source=changed.get("source", "list"),
+    )
+    [outcome] = record(query, annotator, other)
+    assert outcome.status == "refused"
+    assert outcome.detail.startswith("client_id: it was used before")
+    assert stored(query) == [(0, "relevant", 1, 1)]
+
+
+def test_a_client_id_of_another_query_is_refused_and_of_another_person_is_not(
+    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
+) -> None:
+    query, second = open_query(), open_query("a frog")
+    sent = item(0, "relevant")
+    record(query, annotator, sent)
+    assert record(second, annotator, sent)[0].status == "refused"
+    assert record(query, other_annotator, sent)[0].status == "stored"
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ({"relevance": "maybe"}, "relevance: 'maybe' is none of"),
+        ({"seconds": -0.1}, "seconds: a number from 0 to 3600"),
+        ({"seconds": 3600.1}, "seconds: a number from 0 to 3600"),
+        ({"seconds": math.nan}, "seconds: a number from 0 to 3600"),
+        ({"seconds": math.inf}, "seconds: a number from 0 to 3600"),
+        ({"source": "import"}, "source: 'import' is neither"),
+        ({"number": 99}, "image: image 1100 is not in the query's candidate list"),
+        ({"number": 99, "source": "search"}, "image: there is no image 1100"),
+    ],
+)
+def test_what_is_refused_says_why(
+    bad: dict[str, Any],
+    reason: str,
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+) -> None:
+    query = open_query()
+    sent = {"number": 0, "relevance": "relevant"} | bad
+    [outcome] = record(query, annotator, item(sent.pop("number"), **sent))
+    assert outcome.status == "refused"
+    assert outcome.detail.startswith(reason)
+    assert stored(query) == []
+
+
+def test_the_longest_time_is_taken(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    record(query, annotator, item(0, "relevant", seconds=3600), item(1, "relevant", seconds=0))
+    assert stored(query) == [(0, "relevant", 1, 3600), (1, "relevant", 2, 0)]
+
+
+def test_from_a_search_any_image_of_the_corpus_is_taken(
+    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
+) -> None:
+    settings.CANDIDATE_DEPTH = 2
+    query = open_query()
+    outcomes = record(
+        query,
+        annotator,
+        item(1, "relevant", source="search"),
+        item(5, "relevant", source="search"),
+    )
+    assert [(o.status, o.rank) for o in outcomes] == [("stored", 2), ("stored", None)]
+    assert progress(query, annotator=annotator).judged == 1
+
+
+def test_too_many_at_once_are_refused(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    with pytest.raises(ValueError, match="at most 500"):
+        record(query, annotator, *[item(0, "relevant")] * 501)
+
+
+def test_a_batch_needs_the_same_few_statements_however_long(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    django_assert_max_num_queries: Any,
+) -> None:
+    query = open_query()
+    with django_assert_max_num_queries(12):
+        judge(query, annotator, range(6), "relevant")
+
+
+# Races, with real connections.
+
+
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """Run the calls in threads that start together; returns what each returned or raised."""
+    barrier = threading.Barrier(len(calls))
+    results: list[Any] = [None] * len(calls)
+
+    def run(position: int, call: Callable[[], Any]) -> None:
+        try:
+            barrier.wait()
+            results[position] = call()
+        except Exception as error:
+            results[position] = error
+        finally:
+            connections.close_all()
+
+    threads = [
+        threading.Thread(target=run, args=(position, call)) for position, call in enumerate(calls)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "deadlock"
+    return results
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRaces:
+    def test_the_same_judgment_sent_eight_times_at_once_counts_once(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
+    ) -> None:
+        query = open_query()
+        sent = item(0, "relevant", seconds=2)
+        results = at_once(*[lambda: record(query, annotator, sent)[0].status] * 8)
+        assert sorted(results) == ["repeated"] * 7 + ["stored"]
+        assert stored(query) == [(0, "relevant", 1, 2)]
+
+    def test_the_same_ids_for_two_queries_at_once_never_deadlock(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
+    ) -> None:
+        first, second = open_query(), open_query("a frog")
+        ids = [uuid.uuid4() for _ in range(6)]
+        forward = [item(n, "relevant", client_id=ids[n]) for n in range(6)]
+        calls = [
+            lambda: record(first, annotator, *forward),
+            lambda: record(second, annotator, *reversed(forward)),
+        ] * 3
+        results = at_once(*calls)
+        statuses = sorted(outcome.status for outcomes in results for outcome in outcomes)
+        assert statuses.count("stored") == 6
+        assert JudgmentEvent.objects.count() == 6
+
+    def test_two_annotators_and_overlapping_batches_lose_nothing(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        other_annotator: Any,
+    ) -> None:
+        query = open_query()
+        results = at_once(
+            *[
+                lambda person=person, order=order: judge(query, person, order, "relevant")
+                for person in (annotator, other_annotator)
+                for order in (range(6), range(5, -1, -1))
+            ]
+        )
+        assert [len(outcomes) for outcomes in results] == [6] * 4
+        assert query.judgments.count() == 12
+        assert JudgmentEvent.objects.count() == 24
+
+    def test_a_judgment_is_before_a_completion_or_refused_by_it(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        admin: Any,
+    ) -> None:
+        query = open_query()
+        *outcomes, done = at_once(
+            *[lambda n=n: record(query, annotator, item(n, "relevant"))[0] for n in range(6)],
+            lambda: query_transition(query=query, to_state="complete", by=admin),
+        )
+        assert done.state == "complete"
+        kept = [o.image_id - FIRST_ID for o in outcomes if o.status == "stored"]
+        assert [row[0] for row in stored(query)] == kept
+        ended = query.transitions.get(to_state="complete").made_at
+        assert all(event.made_at < ended for event in JudgmentEvent.objects.all())
+
+    def test_of_two_decisions_at_once_one_is_refused(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, admin: Any
+    ) -> None:
+        query = open_query()
+        results = at_once(
+            lambda: query_transition(query=query, to_state="draft", by=admin),
+            lambda: query_transition(query=query, to_state="complete", by=admin),
+        )
+        assert len([one for one in results if isinstance(one, TransitionRefused)]) == 1
+        assert query.transitions.exclude(to_state="open").count() == 1
+
+    @pytest.fixture(autouse=True)
+    def _in_use(self, transactional_db: None) -> Iterator[None]:
+        yield
+        connection.close()
