@@ -38,7 +38,9 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
         raise Http404("There is no such image.")
     path = thumbnail_path(sha256) if match["thumbnail"] else display_path(sha256)
     try:
-        response = FileResponse(path.open("rb"), content_type="image/jpeg")
+        response = FileResponse(
+            path.open("rb"), content_type="image/jpeg", filename=f"{pk}-{version}.jpg"
+        )
     except FileNotFoundError:
         raise Http404("The image's file is gone from the store.") from None
     response["Cache-Control"] = "private, max-age=31536000, immutable"

@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-# Readers that run no other program and whose header tells the size that they will decode to.
+# Readers that run no other program and whose headers tell the size that they will decode to. MPO
+# comes through the reader of JPEG.
 FORMATS: Final = (
-    "JPEG", "MPO", "PNG", "GIF", "WEBP", "AVIF", "TIFF", "BMP", "JPEG2000", "PPM",
+    "JPEG", "PNG", "GIF", "WEBP", "AVIF", "TIFF", "BMP", "JPEG2000", "PPM",
 )  # fmt: skip
 
 THUMBNAIL_SIDE: Final = 384
@@ -30,6 +31,7 @@ _SIGNATURES: Final = {
     b"MM\x00*": "TIFF",
     b"BM": "BMP",
 }
+_TRUNCATED: Final = "The image is truncated: its end is missing."
 _EXIF_ORIENTATION: Final = 0x0112
 _UPRIGHT: Final = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -40,6 +42,9 @@ _UPRIGHT: Final = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+
+# Readers register when their modules are loaded, which Pillow otherwise puts off.
+Image.init()
 
 # Pillow's own limit is one for the whole process and allows twice its value; ours is checked on
 # each header.
@@ -90,6 +95,8 @@ def open_picture(data: bytes, *, max_pixels: int) -> Picture:
     """
     if not data:
         raise ImageRefused(Reason.EMPTY, "The file is empty.")
+    if _is_short_webp(data):
+        raise ImageRefused(Reason.TRUNCATED, _TRUNCATED)
     image = _open(data)
     if image.width * image.height > max_pixels:
         raise ImageRefused(
@@ -153,10 +160,17 @@ def _open(data: bytes) -> Image.Image:
         raise _broken(error) from error
 
 
+def _is_short_webp(data: bytes) -> bool:
+    """Tell whether a WebP file is shorter than it says; its decoder calls that corrupt."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WEBP":
+        return False
+    return int.from_bytes(data[4:8], "little") + 8 > len(data)
+
+
 def _broken(error: Exception) -> ImageRefused:
     text = str(error)
     if "truncated" in text.lower() or isinstance(error, EOFError):
-        return ImageRefused(Reason.TRUNCATED, "The image is truncated: its end is missing.")
+        return ImageRefused(Reason.TRUNCATED, _TRUNCATED)
     if isinstance(error, MemoryError):
         return ImageRefused(Reason.TOO_LARGE, "The image does not fit into memory.")
     return ImageRefused(Reason.CORRUPT, f"The image is corrupt: {text or type(error).__name__}.")

@@ -1,0 +1,94 @@
+"""What the tests of retrieval share: a store of their own, two species, a model small enough to
+train on.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrieval.importing.records import SpeciesRecord
+from retrieval.models import EmbeddingModel, Species
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.species import species_upsert
+
+TINY = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "patch_size": 16, "layers": 1, "width": 64, "head_width": 32},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 1, "layers": 1},
+}
+
+
+@pytest.fixture
+def store(settings: Any, tmp_path: Path) -> Path:
+    """An empty image store; the folder of its files."""
+    settings.VAR_DIR = tmp_path / "var"
+    return tmp_path / "var" / "images"
+
+
+@pytest.fixture
+def toy_model(db: None) -> EmbeddingModel:
+    """A model of three dimensions whose vectors the test gives itself."""
+    return embedding_model_get_or_create(name="toy", dimension=3)
+
+
+@pytest.fixture
+def animals(db: None) -> dict[str, Species]:
+    """A few species by scientific name, with names in several languages."""
+    return species_upsert(
+        records=[
+            SpeciesRecord(
+                scientific_name="Cardinalis cardinalis",
+                genus="Cardinalis",
+                family="Cardinalidae",
+                names=(("en", "Northern Cardinal"), ("de", "Rotkardinal")),
+            ),
+            SpeciesRecord(
+                scientific_name="Ursus arctos",
+                genus="Ursus",
+                family="Ursidae",
+                names=(("en", "Brown Bear"), ("de", "Braunbär"), ("fr", "Ours brun")),
+            ),
+            SpeciesRecord(
+                scientific_name="Ursus maritimus",
+                genus="Ursus",
+                family="Ursidae",
+                names=(("en", "Polar Bear"), ("de", "Eisbär")),
+            ),
+            SpeciesRecord(
+                scientific_name="Limenitis archippus",
+                genus="Limenitis",
+                family="Nymphalidae",
+                lookalike_group="orange and black butterflies",
+                names=(("en", "Viceroy"),),
+            ),
+            SpeciesRecord(
+                scientific_name="Danaus plexippus",
+                genus="Danaus",
+                family="Nymphalidae",
+                lookalike_group="orange and black butterflies",
+                names=(("en", "Monarch"),),
+            ),
+        ]
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a real CLIP of 16 dimensions with random weights, loaded from a folder."""
+    from retrieval.torchvision_compat import ensure_torchvision
+
+    ensure_torchvision()
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    torch.manual_seed(1)
+    model = open_clip.CLIP(**{**TINY, "quick_gelu": False})
+    folder = tmp_path_factory.mktemp("tiny-model")
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": TINY}))
+    save_file(model.state_dict(), folder / "open_clip_model.safetensors")
+    return str(folder)

@@ -1,0 +1,110 @@
+"""Makes the small pictures, data sets and models that the tests of retrieval use."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from PIL import Image as PillowImage
+
+from retrieval.models import EmbeddingModel, Image, Species
+from retrieval.selectors.ranking import half_rounded
+
+
+def jpeg(colour: Any = "teal", size: tuple[int, int] = (40, 30), **options: Any) -> bytes:
+    """A JPEG of one colour."""
+    return encoded(PillowImage.new("RGB", size, colour), "JPEG", **options)
+
+
+def encoded(picture: PillowImage.Image, kind: str, **options: Any) -> bytes:
+    """A picture's bytes in the format `kind`."""
+    target = io.BytesIO()
+    picture.save(target, kind, **options)
+    return target.getvalue()
+
+
+def coco(root: Path, *, name: str = "train.json", **parts: Any) -> Path:
+    """Write a COCO file of two species and, unless told, three images with their files."""
+    colours = {1: "red", 2: "green", 3: "blue"}
+    for number, colour in colours.items():
+        path = root / f"train/{number}.jpg"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(jpeg(colour))
+    whole = {
+        "info": {"description": "toy"},
+        "licenses": [{"id": 1, "name": "CC BY 4.0", "url": "https://example.org/by"}],
+        "categories": [
+            {"id": 10, "name": "Rana temporaria", "common_name": "Common Frog",
+             "supercategory": "Amphibians", "family": "Ranidae", "genus": "Rana"},
+            {"id": 11, "name": "Ursus arctos", "common_name": "Brown Bear",
+             "supercategory": "Mammals", "family": "Ursidae", "genus": "Ursus"},
+        ],
+        "images": [coco_image(number) for number in colours],
+        "annotations": [
+            {"id": 100 + number, "image_id": number, "category_id": 10 + number % 2}
+            for number in colours
+        ],
+        **parts,
+    }  # fmt: skip
+    path = root / name
+    path.write_text(json.dumps(whole))
+    return path
+
+
+def coco_image(number: int, **fields: Any) -> dict[str, Any]:
+    """One image of a COCO file."""
+    return {
+        "id": number,
+        "file_name": f"train/{number}.jpg",
+        "width": 40,
+        "height": 30,
+        "license": 1,
+        "rights_holder": "Ada",
+        "date": "2021-05-30 14:05:00+02:00",
+        "latitude": 52.5,
+        "longitude": 13.4,
+        "location_uncertainty": 12,
+        **fields,
+    }
+
+
+def image_row(number: int, species: Species | None = None, **fields: Any) -> Image:
+    """An image in the database without a file in the store."""
+    return Image.objects.create(
+        id=number,
+        **{
+            "dataset": "toy",
+            "source_id": str(number),
+            "file_name": f"{number}.jpg",
+            "sha256": f"{number:064x}",
+            "format": "JPEG",
+            "width": 4,
+            "height": 3,
+            "size_bytes": 100,
+            "species": species,
+            **fields,
+        },
+    )
+
+
+def embed_rows(model: EmbeddingModel, vectors: dict[int, Any]) -> None:
+    """Give images, made where they are missing, their vectors, scaled and rounded as in real use."""
+    with connection.cursor() as cursor:
+        for image_id, vector in vectors.items():
+            if not Image.objects.filter(pk=image_id).exists():
+                image_row(image_id)
+            cursor.execute(
+                "INSERT INTO retrieval_embedding (model_id, image_id, vector, created_at) "
+                "VALUES (%s, %s, %s::halfvec, clock_timestamp())",
+                [model.pk, image_id, str(half_rounded(vector))],
+            )
+
+
+def random_vectors(count: int, dimension: int, seed: int = 1) -> np.ndarray:
+    """Random vectors (count, dimension), the same for the same seed."""
+    return np.random.default_rng(seed).normal(size=(count, dimension))

@@ -1,0 +1,104 @@
+import io
+
+import pytest
+from django.test import Client
+from PIL import Image as PillowImage
+
+from retrieval.services.importing import import_images
+from retrieval.models import Image
+from tests.retrieval.making import coco, encoded
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def images(store, tmp_path):
+    """Three images; the third's source is a PNG."""
+    path = coco(tmp_path / "data" if (tmp_path / "data").mkdir() is None else tmp_path)
+    turquoise = PillowImage.new("RGBA", (40, 30), "turquoise")
+    (tmp_path / "data/train/3.jpg").write_bytes(encoded(turquoise, "PNG"))
+    import_images(path=path)
+    return {image.pk: image for image in Image.objects.all()}
+
+
+@pytest.fixture
+def people(annotator, reviewer, admin):
+    return {"annotator": annotator, "reviewer": reviewer, "admin": admin}
+
+
+@pytest.mark.parametrize("role", ["annotator", "reviewer", "admin"])
+def test_everyone_who_is_logged_in_sees_the_pictures(client, people, role, images, tmp_path):
+    client.force_login(people[role])
+    answer = client.get(images[1].url)
+    assert answer.status_code == 200
+    assert b"".join(answer.streaming_content) == (tmp_path / "data/train/1.jpg").read_bytes()
+    thumbnail = client.get(images[1].thumbnail_url)
+    shown = PillowImage.open(io.BytesIO(b"".join(thumbnail.streaming_content)))
+    assert (shown.format, shown.size) == ("JPEG", (40, 30))
+
+
+def test_a_png_is_shown_as_a_jpeg(client, annotator, images):
+    client.force_login(annotator)
+    answer = client.get(images[3].url)
+    assert answer.headers["Content-Type"] == "image/jpeg"
+    assert PillowImage.open(io.BytesIO(b"".join(answer.streaming_content))).format == "JPEG"
+
+
+def test_headers_let_only_this_browser_keep_the_picture(client, annotator, images):
+    client.force_login(annotator)
+    headers = client.get(images[1].url).headers
+    assert headers["Cache-Control"] == "private, max-age=31536000, immutable"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "train" not in headers["Content-Disposition"]
+
+
+def test_anonymous_people_get_the_login_page_and_no_bytes(client, images):
+    for address in (images[1].url, images[1].thumbnail_url, "/images/999/00000000.jpg"):
+        answer = client.get(address)
+        assert (answer.status_code, answer.content) == (302, b"")
+        assert answer.headers["Location"].startswith("/login/?next=/images/")
+
+
+def test_a_token_serves_scripts(client, annotator, images):
+    known = client.get(
+        images[1].url, headers={"Authorization": f"Token {annotator.auth_token.key}"}
+    )
+    assert known.status_code == 200
+    unknown = client.get(images[1].url, headers={"Authorization": "Token abc"})
+    assert unknown.status_code == 401
+    assert b"JFIF" not in unknown.content
+
+
+def test_a_disabled_account_sees_nothing(client, annotator, images):
+    client.force_login(annotator)
+    annotator.is_active = False
+    annotator.save()
+    assert client.get(images[1].url).status_code == 302
+    token = {"Authorization": f"Token {annotator.auth_token.key}"}
+    assert Client().get(images[1].url, headers=token).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/images/1/00000000.jpg",
+        "/images/999/{version}.jpg",
+        "/images/1/{version}-big.jpg",
+        "/images/1/..%2f..%2fsecret_key.jpg",
+    ],
+)
+def test_other_addresses_are_not_found(client, annotator, images, address):
+    client.force_login(annotator)
+    assert client.get(address.format(version=images[1].sha256[:8])).status_code == 404
+
+
+def test_a_file_that_is_gone_is_not_found(client, annotator, images, store):
+    for path in store.rglob("*.thumb.jpg"):
+        path.unlink()
+    client.force_login(annotator)
+    assert client.get(images[1].thumbnail_url).status_code == 404
+
+
+def test_pictures_are_only_read(client, annotator, images):
+    client.force_login(annotator)
+    assert client.post(images[1].url).status_code == 405

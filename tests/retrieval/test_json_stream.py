@@ -1,0 +1,52 @@
+import pytest
+
+from retrieval.importing.json_stream import sections
+from retrieval.importing.records import ImportRefused
+
+
+def read(tmp_path, text):
+    path = tmp_path / "x.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return list(sections(path))
+
+
+def test_lists_come_item_by_item_and_the_rest_whole(tmp_path):
+    text = '{"a": 1, "b": {"c": [1, {"d": 2}]}, "l": [{"e": [1]}, 3, [4, [5]]], "m": [], "n": null}'
+    assert read(tmp_path, text) == [
+        ("a", None, 1),
+        ("b", None, {"c": [1, {"d": 2}]}),
+        ("l", None, []),
+        ("l", 1, {"e": [1]}),
+        ("l", 2, 3),
+        ("l", 3, [4, [5]]),
+        ("m", None, []),
+        ("n", None, None),
+    ]
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path):
+    assert read(tmp_path, b'\xef\xbb\xbf{"a": 1.5}') == [("a", None, 1.5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "line 1, column 1"),
+        ('{"a": 1', "line 1, column 8"),
+        ('{"images": [{"id": 1},\n {"id": 2\n', "line 3, column 1"),
+        ('{"a": 1} {"b": 2}', "line 1, column 10"),
+        ('{"a": NaN}', "not valid JSON"),
+        (b'{"a": "\xff"}', "not valid JSON"),
+        ("[1, 2]", "no JSON object"),
+        ('"images"', "no JSON object"),
+    ],
+)
+def test_malformed_json_is_refused_with_its_place(tmp_path, text, says):
+    with pytest.raises(ImportRefused, match=says) as refused:
+        read(tmp_path, text)
+    assert refused.value.file.endswith("x.json")
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(ImportRefused, match="cannot be read"):
+        list(sections(tmp_path / "none.json"))
