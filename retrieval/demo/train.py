@@ -30,9 +30,10 @@ from retrieval.demo.training_data import (
     training_scene,
     write_merges,
 )
+from retrieval.encoders import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
 from retrieval.torchvision_compat import ensure_torchvision
 
-MODEL_DIR = Path(__file__).parent / "model"
+MODEL_DIR = DEMO_MODEL_DIR
 MERGES_NAME = "merges.txt.gz"
 SIDE = 96
 CONTEXT = 28
@@ -41,6 +42,7 @@ CAPTIONS_EACH = 6
 HELD_OUT = 3000
 """The last scenes of the training set are kept for validation."""
 _SHIFT = 5
+_NARROW_KINDS = 8
 _AUXILIARY_WEIGHT = 0.25
 _PEAK_RATE = 2e-3
 
@@ -131,6 +133,30 @@ def augmented(pixels: np.ndarray, rng: np.random.Generator) -> Tensor:
     return (batch * gain + lift - 0.5) / 0.25
 
 
+class Batches:
+    """Draws batches, every other one from a few species, whose details must be told apart."""
+
+    def __init__(self, scene_codes: np.ndarray, size: int, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._size = size
+        self._order = np.empty(0, dtype=np.int64)
+        self._count = len(scene_codes)
+        kinds = scene_codes[:, FACTS.index("species")]
+        self._pools = [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
+
+    def draw(self, narrow: bool) -> np.ndarray:
+        """Return sorted scene indices, int64 (size,)."""
+        if narrow:
+            kinds = self._rng.choice(len(self._pools), _NARROW_KINDS, replace=False)
+            each = self._size // _NARROW_KINDS
+            parts = [self._rng.choice(self._pools[kind], each, replace=False) for kind in kinds]
+            return np.sort(np.concatenate(parts))
+        if len(self._order) < self._size:
+            self._order = self._rng.permutation(self._count)
+        chosen, self._order = self._order[: self._size], self._order[self._size :]
+        return np.sort(chosen)
+
+
 def learning_rate(done: float) -> float:
     """Warm up over the first 4% of the time, then fall along a cosine."""
     if done < 0.04:
@@ -146,20 +172,21 @@ def parameter_groups(model: nn.Module, heads: nn.Module) -> list[dict[str, Any]]
     return [{"params": decayed, "weight_decay": 0.03}, {"params": others, "weight_decay": 0.0}]
 
 
-def fit(data: TrainingSet, codes: FactCodes, model: nn.Module, minutes: float, batch: int) -> None:
+def fit(
+    data: TrainingSet, codes: FactCodes, model: nn.Module, minutes: float, batch: int, seed: int
+) -> None:
     """Train ``model`` in place for a fixed time."""
-    rng = np.random.default_rng(5)
-    torch.manual_seed(5)
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
     columns = [FACTS.index(name) for name in ATTRIBUTE_NAMES]
     heads = nn.ModuleList(nn.Linear(256, len(codes.values[column])) for column in columns)
     optimizer = torch.optim.AdamW(parameter_groups(model, heads), lr=_PEAK_RATE, betas=(0.9, 0.98))
     model.train()
     trained = len(data.pixels) - HELD_OUT
-    began, step, order = time.monotonic(), 0, np.empty(0, dtype=np.int64)
+    batches = Batches(data.scene_codes[:trained], batch, rng)
+    began, step = time.monotonic(), 0
     while (done := (time.monotonic() - began) / (minutes * 60)) < 1:
-        if len(order) < batch:
-            order = rng.permutation(trained)
-        chosen, order = np.sort(order[:batch]), order[batch:]
+        chosen = batches.draw(narrow=step % 2 == 1)
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(done)
         picks = (
@@ -229,9 +256,9 @@ def save(model: nn.Module, config: dict[str, Any]) -> None:
         name: value.detach().to(torch.float16).contiguous() if value.is_floating_point() else value
         for name, value in model.state_dict().items()
     }
-    save_file(halves, MODEL_DIR / "open_clip_model.safetensors")
+    save_file(halves, MODEL_DIR / WEIGHTS_NAME)
     text = json.dumps(config, indent=2) + "\n"
-    (MODEL_DIR / "open_clip_config.json").write_text(text, encoding="utf-8")
+    (MODEL_DIR / CONFIG_NAME).write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -241,6 +268,7 @@ def main() -> None:
     parser.add_argument("--scenes", type=int, default=48000)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--cache", type=Path, default=Path("var") / "demo-training")
+    parser.add_argument("--go-on", action="store_true", help="start from the saved weights")
     options = parser.parse_args()
     ensure_torchvision()
     import open_clip
@@ -251,7 +279,9 @@ def main() -> None:
     torch.manual_seed(5)
     model = open_clip.CLIP(**described).to(memory_format=torch.channels_last)
     print(f"{sum(value.numel() for value in model.parameters()):,} parameters, {vocabulary} tokens")
-    fit(data, codes, model, options.minutes, options.batch)
+    if options.go_on:
+        open_clip.load_checkpoint(model, str(MODEL_DIR / WEIGHTS_NAME))
+    fit(data, codes, model, options.minutes, options.batch, 6 if options.go_on else 5)
     print(f"validation mAP@50 {validate(data, model):.3f}")
     save(model, config)
 

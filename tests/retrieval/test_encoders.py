@@ -1,0 +1,165 @@
+"""Loading CLIP models by spec, and the vectors they give."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from retrieval.encoders import (
+    CONFIG_NAME,
+    DEMO_MODEL_DIR,
+    WEIGHTS_NAME,
+    ModelSpecError,
+    describe,
+    load_encoder,
+)
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def pictures() -> list[Image.Image]:
+    rng = np.random.default_rng(4)
+    noise = rng.integers(0, 255, (90, 150, 3), dtype=np.uint8)
+    return [Image.fromarray(noise), Image.new("L", (40, 40), 90), Image.new("RGBA", (300, 20))]
+
+
+def assert_unit_rows(vectors: np.ndarray, count: int, dimension: int) -> None:
+    assert vectors.shape == (count, dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_demo_model_gives_unit_vectors() -> None:
+    encoder = load_encoder("demo")
+    assert encoder.name == "demo"
+    assert encoder.dimension == 256 == describe("demo").dimension
+    assert_unit_rows(encoder.encode_images(pictures()), 3, 256)
+    assert_unit_rows(encoder.encode_texts(["a fox", "two blue marsh hoppers at night"]), 2, 256)
+    assert encoder.encode_images([]).shape == (0, 256)
+    assert encoder.encode_texts([]).shape == (0, 256)
+
+
+def test_texts_give_the_same_vector_whatever_their_neighbours() -> None:
+    encoder = load_encoder("demo")
+    alone = encoder.encode_texts(["a fox in the snow"])
+    beside = encoder.encode_texts(["something else", "a fox in the snow"])
+    np.testing.assert_array_equal(alone[0], beside[1])
+
+
+def test_words_unknown_to_the_model_are_accepted() -> None:
+    vectors = load_encoder("demo").encode_texts(["Übergröße 🦊 " + "wordy " * 200, ""])
+    assert_unit_rows(vectors, 2, 256)
+
+
+def test_demo_weights_are_small() -> None:
+    assert (DEMO_MODEL_DIR / WEIGHTS_NAME).stat().st_size <= 8_000_000
+
+
+def test_loading_is_cached_across_threads() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        loaded = list(pool.map(load_encoder, ["demo"] * 8))
+    assert len({id(encoder) for encoder in loaded}) == 1
+
+
+def test_directory_and_file_pair_load_like_the_demo(tmp_path: Path) -> None:
+    copy = tmp_path / "copied model"
+    shutil.copytree(DEMO_MODEL_DIR, copy)
+    expected = load_encoder("demo").encode_texts(["a turtle"])
+    for spec in (str(copy), f"{copy / CONFIG_NAME}:{copy / WEIGHTS_NAME}"):
+        np.testing.assert_array_equal(load_encoder(spec).encode_texts(["a turtle"]), expected)
+
+
+def test_named_architecture_with_random_weights() -> None:
+    encoder = load_encoder("RN50/random")
+    assert encoder.dimension == 1024 == describe("RN50/random").dimension
+    assert describe("RN50/random").image_size == 224
+    assert_unit_rows(encoder.encode_images(pictures()[:1]), 1, 1024)
+    assert_unit_rows(encoder.encode_texts(["a bird"]), 1, 1024)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("", "empty"),
+        ("nonsense", "not of a known form"),
+        ("No-Such-Model/openai", "knows no model"),
+        ("RN50/no-such-tag", "has no pretrained tag"),
+        ("/nowhere/at/all", "no directory"),
+        ("/nowhere/config.json:/nowhere/weights.safetensors", "no file"),
+    ],
+)
+def test_bad_specs_are_explained(spec: str, reason: str) -> None:
+    with pytest.raises(ModelSpecError, match=reason) as caught:
+        load_encoder(spec)
+    assert repr(spec) in str(caught.value)
+    assert "NAME/TAG" in str(caught.value)
+
+
+def test_damaged_local_models_are_explained(tmp_path: Path) -> None:
+    shutil.copytree(DEMO_MODEL_DIR, tmp_path / "model")
+    config_path = tmp_path / "model" / CONFIG_NAME
+    config = json.loads(config_path.read_text(encoding="utf-8"))
+    config["model_cfg"]["embed_dim"] = 128
+    config_path.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ModelSpecError, match="could not be loaded"):
+        load_encoder(str(tmp_path / "model"))
+    config["model_cfg"]["text_cfg"]["tokenizer_kwargs"]["bpe_path"] = "missing.gz"
+    config_path.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ModelSpecError, match="no merges file"):
+        load_encoder(str(tmp_path / "model"))
+    config_path.write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelSpecError, match="lacks embed_dim"):
+        load_encoder(str(tmp_path / "model"))
+    config_path.write_text("not json", encoding="utf-8")
+    with pytest.raises(ModelSpecError, match="is not JSON"):
+        load_encoder(str(tmp_path / "model"))
+
+
+def test_a_failed_download_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    import open_clip.factory
+
+    def refuse(*_arguments: object, **_options: object) -> str:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(open_clip.factory, "download_pretrained", refuse)
+    with pytest.raises(ModelSpecError, match="no route to host"):
+        load_encoder("RN50/openai")
+
+
+def test_importing_the_module_leaves_torch_alone() -> None:
+    assert run_python("import sys, retrieval.encoders; print('torch' in sys.modules)") == "False"
+
+
+def test_torchvision_becomes_importable_and_stays_so() -> None:
+    code = (
+        "from retrieval.torchvision_compat import ensure_torchvision as ensure\n"
+        "first = ensure(); import torchvision.transforms, open_clip\n"
+        "print(ensure() == first, bool(open_clip.list_models()))"
+    )
+    assert run_python(code) == "True True"
+
+
+def test_a_working_torchvision_is_left_untouched() -> None:
+    code = (
+        "import sys, types\n"
+        "sys.modules['torchvision'] = types.ModuleType('torchvision')\n"
+        "from retrieval.torchvision_compat import ensure_torchvision as ensure\n"
+        "print(ensure(), 'torch' in sys.modules)"
+    )
+    assert run_python(code) == "False False"
