@@ -206,6 +206,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/",
+    "ENUM_NAME_OVERRIDES": {
+        "QueryState": "labeling.models.Query.State",
+        "JobState": "retrieval.models.Job.State",
+    },
 }
 
 LANGUAGE_CODE = "en"

@@ -1,0 +1,135 @@
+"""The demo's people, pictures and queries. Each step can be cut short and done again."""
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from annotator.models import User
+from annotator.services import user_create
+from labeling.models import CandidateList, Query
+from retrieval.access import Role
+from retrieval.models import Job
+from retrieval.services.importing import ImportReport, import_images
+
+DATASET = "demo"
+POLL_SECONDS = 0.2
+CAST = {"admin": Role.ADMIN, "reviewer": Role.REVIEWER, "annotator": Role.ANNOTATOR}
+
+Progress = Callable[[int, int], None]
+
+
+class DemoError(RuntimeError):
+    """A step of the demo failed; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """One of the demo's users, with the password that was generated."""
+
+    name: str
+    role: str
+    password: str
+
+
+def demo_folder() -> Path:
+    """Where the demo's pictures and passwords are kept."""
+    return Path(settings.VAR_DIR) / "demo"
+
+
+def demo_people() -> list[Person]:
+    """The demo's users, made with generated passwords at the first call.
+
+    The passwords are kept in a file that only its owner reads. A user who is missing from the
+    database is made again with the same password; one who exists is left alone.
+    """
+    file = demo_folder() / "passwords.json"
+    if not file.exists():
+        cast = [Person(name, role.value, secrets.token_urlsafe(9)) for name, role in CAST.items()]
+        _write_private(file, json.dumps([asdict(person) for person in cast], indent=1))
+    people = [Person(**entry) for entry in json.loads(file.read_text())]
+    for person in people:
+        if not User.objects.filter(username=person.name).exists():
+            user_create(username=person.name, role=Role(person.role), password=person.password)
+    return people
+
+
+def demo_corpus_draw(*, count: int, progress: Progress) -> Path:
+    """Draw what is missing of the demo's `count` pictures; the folder that holds train.json."""
+    from retrieval.demo.corpus import write_corpus
+
+    return write_corpus(demo_folder() / "corpus", count=count, progress=progress)
+
+
+def demo_corpus_import(*, corpus: Path, progress: Progress) -> ImportReport:
+    """Bring the drawn pictures into the corpus, as any data set in the iNat24 layout.
+
+    Raises DemoError if one of them was refused.
+    """
+    report = import_images(path=corpus / "train.json", dataset=DATASET, progress=progress)
+    if report.refused_count:
+        raise DemoError(f"{report.refused_count} of the demo's pictures were refused: {report}")
+    return report
+
+
+def demo_queries_open() -> list[Query]:
+    """Import the demo's queries where they are missing and open them."""
+    from labeling.demo import demo_queries_load
+
+    return list(demo_queries_load(by=User.objects.get(username="admin")))
+
+
+def job_wait(*, job: Job, progress: Progress) -> Job:
+    """Wait until a worker has done a job.
+
+    Raises DemoError if the job failed, or if it could not do all of its items.
+    """
+    while job.state in Job.UNFINISHED:
+        time.sleep(POLL_SECONDS)
+        job.refresh_from_db()
+        if job.total:
+            progress(job.done, job.total)
+    if job.state != Job.State.DONE or job.failed:
+        errors = "; ".join(str(error) for error in job.item_errors.all()[:3])
+        raise DemoError(f"{job.title or job} {job.state}. {job.error} {errors}".strip())
+    return job
+
+
+def lists_wait(*, queries: Iterable[Query], progress: Progress) -> None:
+    """Wait until each query has a frozen candidate list; DemoError if one of the jobs failed."""
+    wanted = {query.pk for query in queries}
+    while True:
+        lists = CandidateList.objects.filter(query__in=wanted)
+        ready = set(lists.filter(frozen_at__isnull=False).values_list("query_id", flat=True))
+        progress(len(ready), len(wanted))
+        if ready == wanted:
+            return
+        broken = lists.filter(frozen_at__isnull=True, job__state=Job.State.FAILED).first()
+        if broken is not None and broken.job is not None:
+            raise DemoError(f"The list of “{broken.text}” failed: {broken.job.error}")
+        time.sleep(POLL_SECONDS)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def embedding_job(created_by: Any) -> Job:
+    """The job that embeds what is not embedded yet under the model in use."""
+    from retrieval.services.embedding import embedding_job_create
+
+    return embedding_job_create(created_by=created_by)

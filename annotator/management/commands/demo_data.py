@@ -1,0 +1,66 @@
+"""The steps of the demo, with progress. `demo` runs this beside a worker."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotator import demo
+from annotator.models import User
+from retrieval.terminal import ProgressLine, bar
+
+IMAGES = 3000
+
+
+class Command(BaseCommand):
+    """demo_data [--images N]"""
+
+    help = "Draws, imports and embeds the demo corpus and opens its queries; needs a worker."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """How many pictures."""
+        parser.add_argument("--images", type=int, default=IMAGES)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do what is left of each step, in order."""
+        try:
+            self._steps(options["images"])
+        except demo.DemoError as error:
+            raise CommandError(str(error)) from error
+
+    def _steps(self, count: int) -> None:
+        demo.demo_people()
+        admin = User.objects.get(username="admin")
+        with Step("Drawing the demo's pictures") as step:
+            corpus = demo.demo_corpus_draw(count=count, progress=step.progress)
+        with Step("Importing them") as step:
+            demo.demo_corpus_import(corpus=corpus, progress=step.progress)
+        with Step("Embedding them in the worker") as step:
+            demo.job_wait(job=demo.embedding_job(admin), progress=step.progress)
+        with Step("Opening the queries and ranking the pictures for each") as step:
+            demo.lists_wait(queries=demo.demo_queries_open(), progress=step.progress)
+
+
+class Step:
+    """One line of progress: `title [####----] 12 of 24`."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.line = ProgressLine(sys.stdout)
+        self.last = ""
+
+    def __enter__(self) -> "Step":
+        self.line.show(f"{self.title} ...")
+        return self
+
+    def progress(self, done: int, total: int) -> None:
+        """Show how far it is."""
+        self.last = f"{done} of {total}"
+        self.line.show(f"{self.title} {bar(done, total)} {self.last}")
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            finished = ProgressLine(sys.stdout) if not sys.stdout.isatty() else self.line
+            finished.show(f"{self.title}: done{f', {self.last}' if self.last else ''}")
+        self.line.end()
