@@ -6,6 +6,7 @@ weights. torch is imported only when a model is loaded.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Sequence
@@ -244,7 +245,7 @@ def _load(source: _Source, device: str) -> Encoder:
             model, preprocess, tokenizer = _load_named(source, device, precision)
     except ModelSpecError:
         raise
-    except (RuntimeError, OSError, KeyError, TypeError, ValueError) as error:
+    except (RuntimeError, OSError, ImportError, KeyError, TypeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelSpecError(source.spec, f"it could not be loaded ({reason})") from error
     model.eval()
@@ -298,7 +299,9 @@ def _load_local(source: _Source, device: str, precision: str) -> tuple[Any, Any,
             raise ModelSpecError(source.spec, f"there is no merges file {merges}")
         kwargs["bpe_path"] = str(merges)
         text["tokenizer_kwargs"] = kwargs
-    private = f"local-{source.config.resolve()}".replace("/", "-")
+    if text.get("hf_tokenizer_name") and (source.config.parent / "tokenizer_config.json").is_file():
+        text["hf_tokenizer_name"] = str(source.config.parent)
+    private = "local-" + hashlib.sha256(str(source.config.resolve()).encode()).hexdigest()[:16]
     _MODEL_CONFIGS[private] = model_config
     preprocess_config = config["preprocess_cfg"]
     options = {

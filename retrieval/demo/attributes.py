@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrieval.demo.kinds import SPECIMEN_HABITAT, Species
 from retrieval.demo.species import BY_SCIENTIFIC_NAME, SPECIES
@@ -250,5 +250,5 @@ def scene(
     for _ in range(_PATIENCE):
         drawn = sample(rng, kind, wanted)
         if partition_of(drawn.combination()) == partition:
-            return Scene(*drawn.combination(), draw_seed=label)
+            return replace(drawn, draw_seed=label)
     raise ValueError(f"the {partition} partition holds no {kind.common_name} with {dict(wanted)}")

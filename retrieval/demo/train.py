@@ -173,7 +173,7 @@ def parameter_groups(model: nn.Module, heads: nn.Module) -> list[dict[str, Any]]
 
 
 def fit(
-    data: TrainingSet, codes: FactCodes, model: nn.Module, minutes: float, batch: int, seed: int
+    data: TrainingSet, codes: FactCodes, model: Any, minutes: float, batch: int, seed: int
 ) -> None:
     """Train ``model`` in place for a fixed time."""
     rng = np.random.default_rng(seed)
@@ -224,7 +224,7 @@ def fit(
             )
 
 
-def validate(data: TrainingSet, model: nn.Module) -> float:
+def validate(data: TrainingSet, model: Any) -> float:
     """Mean AP@50 of held-out captions with 8 to 150 true pictures among the held-out scenes."""
     model.eval()
     first = len(data.pixels) - HELD_OUT

@@ -195,9 +195,12 @@ def _beach(ink: Ink, light: str, rng: random.Random) -> Setting:
     haze = HAZE[light]
     back = box(0, 0, SIZE, 124, ink.fade(*SKIES[light])) + celestial(ink, light, rng)
     back += box(0, 108, SIZE, 60, ink.fade(mix("#2f9ac4", haze, 0.25), "#7fd6de"))
-    for y in (116, 124, 134):
+    for crest in (116, 124, 134):
         back += line(
-            f"M{rng.uniform(-20, 40):.0f},{y} q20,-4 40,0 t40,0 t40,0", "#ffffff", 1.3, opacity=0.6
+            f"M{rng.uniform(-20, 40):.0f},{crest} q20,-4 40,0 t40,0 t40,0",
+            "#ffffff",
+            1.3,
+            opacity=0.6,
         )
     back += path(
         "M-4,152 C40,138 80,158 120,148 S200,140 230,150 L230,228 L-4,228 Z", "#ffffff", opacity=0.9

@@ -152,7 +152,7 @@ def underwater(ink: Ink, light: str, rng: random.Random) -> str:
             for _ in range(26)
         )
     elif light != "fog":
-        for x in (30, 84, 136, 190):
+        for x in (30.0, 84.0, 136.0, 190.0):
             x += rng.uniform(-14, 14)
             back += polygon(
                 [(x, -4), (x + 18, -4), (x - 6, 170), (x - 44, 170)],
