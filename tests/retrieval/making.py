@@ -93,7 +93,7 @@ def image_row(number: int, species: Species | None = None, **fields: Any) -> Ima
 
 
 def embed_rows(model: EmbeddingModel, vectors: dict[int, Any]) -> None:
-    """Give images, made where they are missing, their vectors, scaled and rounded as in real use."""
+    """Give images, made where they are missing, their vectors, scaled and rounded as usual."""
     with connection.cursor() as cursor:
         for image_id, vector in vectors.items():
             if not Image.objects.filter(pk=image_id).exists():

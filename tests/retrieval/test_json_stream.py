@@ -36,6 +36,7 @@ def test_a_byte_order_mark_is_passed_over(tmp_path):
         ('{"images": [{"id": 1},\n {"id": 2\n', "line 3, column 1"),
         ('{"a": 1} {"b": 2}', "line 1, column 10"),
         ('{"a": NaN}', "not valid JSON"),
+        ('{"a": 9223372036854775808}', "integer overflow"),
         (b'{"a": "\xff"}', "not valid JSON"),
         ("[1, 2]", "no JSON object"),
         ('"images"', "no JSON object"),

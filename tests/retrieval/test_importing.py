@@ -1,0 +1,280 @@
+import json
+import os
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from retrieval.importing.records import ImportRefused
+from retrieval.models import Embedding, Image, Species
+from retrieval.services.importing import import_images
+from retrieval.storage import thumbnail_path
+from tests.retrieval.making import coco, coco_image, embed_rows, image_row, jpeg
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store")]
+
+
+def figures(report):
+    return report.added, report.updated, report.skipped, report.refused_count
+
+
+def refusals(report):
+    return {(os.path.basename(r.file), r.record, r.field) for r in report.refused}
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+def test_images_are_stored_with_all_that_is_known(data):
+    report = import_images(path=coco(data))
+    assert figures(report) == (3, 0, 0, 0)
+    image = Image.objects.select_related("species").get(pk=1)
+    assert (image.dataset, image.source_id, image.file_name) == ("data/train", "1", "train/1.jpg")
+    assert (image.width, image.height, image.format) == (40, 30, "JPEG")
+    assert image.size_bytes == (data / "train/1.jpg").stat().st_size
+    assert image.species.scientific_name == "Ursus arctos"
+    assert (image.license, image.rights_holder, image.latitude) == ("CC BY 4.0", "Ada", 52.5)
+    assert thumbnail_path(image.sha256).exists()
+    bear = Species.objects.get(scientific_name="Ursus arctos")
+    assert (bear.common_name, bear.family, bear.iconic_group) == (
+        "Brown Bear",
+        "Ursidae",
+        "Mammals",
+    )
+
+
+def test_a_second_import_adds_and_changes_nothing(data):
+    path = coco(data)
+    import_images(path=path)
+    before = list(Image.objects.values())
+    assert figures(import_images(path=path)) == (0, 0, 3, 0)
+    assert list(Image.objects.values()) == before
+    assert Species.objects.count() == 2
+
+
+def test_what_changed_is_updated_and_a_changed_file_loses_its_embedding(data, toy_model):
+    import_images(path=coco(data))
+    embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})
+    old = Image.objects.get(pk=2).sha256
+    (data / "train/2.jpg").write_bytes(jpeg("yellow"))
+    changed = [coco_image(1, rights_holder="Grace"), coco_image(2), coco_image(3)]
+    report = import_images(path=coco(data, images=changed))
+    assert figures(report) == (0, 2, 1, 0)
+    assert Image.objects.get(pk=1).rights_holder == "Grace"
+    assert Image.objects.get(pk=2).sha256 != old
+    assert set(Embedding.objects.values_list("image_id", flat=True)) == {1, 3}
+
+
+def test_another_species_is_an_update(data):
+    import_images(path=coco(data))
+    annotations = [{"id": n, "image_id": n, "category_id": 10} for n in (1, 2, 3)]
+    assert figures(import_images(path=coco(data, annotations=annotations))) == (0, 2, 1, 0)
+    assert Image.objects.get(pk=1).species.scientific_name == "Rana temporaria"
+
+
+def test_a_file_lost_from_the_store_is_brought_back(data, store):
+    path = coco(data)
+    import_images(path=path)
+    image = Image.objects.get(pk=1)
+    for file in store.rglob(f"{image.sha256}.*"):
+        file.unlink()
+    assert figures(import_images(path=path)) == (0, 0, 3, 0)
+    assert thumbnail_path(image.sha256).exists()
+
+
+def test_an_id_that_another_data_set_holds_gives_way(data):
+    image_row(2)
+    image_row(70)
+    path = coco(data)
+    import_images(path=path)
+    ids = dict(Image.objects.filter(dataset="data/train").values_list("source_id", "pk"))
+    assert ids == {"1": 1, "2": 71, "3": 3}
+    assert figures(import_images(path=path)) == (0, 0, 3, 0)
+
+
+def test_two_files_of_one_folder_are_two_data_sets(data):
+    import_images(path=coco(data))
+    other = coco(data, name="val.json")
+    assert figures(import_images(path=other)) == (3, 0, 0, 0)
+    assert Image.objects.count() == 6
+    assert figures(import_images(path=other, dataset="data/train")) == (0, 0, 3, 0)
+
+
+def test_a_folder_with_a_sub_folder_per_species(tmp_path):
+    root = tmp_path / "My pictures"
+    lineage = root / "00019_Animalia_Chordata_Amphibia_Anura_Ranidae_Rana_temporaria"
+    for folder, colour in [(lineage, "red"), (root / "Ursus arctos/2021", "blue")]:
+        folder.mkdir(parents=True)
+        (folder / "a picture.JPG").write_bytes(jpeg(colour))
+    (root / ".hidden").mkdir()
+    (lineage / ".DS_Store").write_bytes(b"x")
+    report = import_images(path=root)
+    assert (figures(report), report.dataset) == ((2, 0, 0, 0), "My pictures")
+    rows = Image.objects.order_by("pk").values_list("pk", "file_name", "species__family")
+    assert list(rows) == [
+        (0, f"{lineage.name}/a picture.JPG", "Ranidae"),
+        (1, "Ursus arctos/2021/a picture.JPG", ""),
+    ]
+    assert figures(import_images(path=root)) == (0, 0, 2, 0)
+
+
+def test_bad_folders_and_files_are_named_and_the_rest_goes_on(tmp_path):
+    root = tmp_path / "set"
+    (root / "Rana temporaria").mkdir(parents=True)
+    (root / "holiday").mkdir()
+    (root / "Rana temporaria/good.jpg").write_bytes(jpeg())
+    (root / "Rana temporaria/notes.txt").write_text("a frog")
+    (root / os.fsencode("Rana temporaria").decode() / "a\nb.jpg").write_bytes(jpeg())
+    report = import_images(path=root)
+    assert figures(report) == (1, 0, 0, 3)
+    assert refusals(report) == {
+        ("holiday", "", "folder"),
+        ("notes.txt", "", "file"),
+        ("a\nb.jpg", "", "file_name"),
+    }
+
+
+def test_every_kind_of_bad_file_is_named(data):
+    secret = data.parent / "secret.jpg"
+    secret.write_bytes(jpeg())
+    path = coco(data)
+    train = data / "train"
+    (train / "empty.jpg").write_bytes(b"")
+    (train / "page.jpg").write_bytes(b"<html>")
+    (train / "half.jpg").write_bytes(jpeg(size=(400, 300))[:900])
+    (train / "broken.jpg").write_bytes(b"\xff\xd8\xff")
+    (train / "link.jpg").symlink_to(secret)
+    (train / "folder.jpg").mkdir()
+    os.mkfifo(train / "pipe.jpg")
+    bad = {
+        "empty.jpg": ("file", "empty"),
+        "page.jpg": ("file", "not an image"),
+        "half.jpg": ("file", "truncated"),
+        "broken.jpg": ("file", "cannot be read as one"),
+        "missing.jpg": ("file_name", "no such file"),
+        "link.jpg": ("file_name", "leads out of the folder"),
+        "folder.jpg": ("file_name", "no such file"),
+        "pipe.jpg": ("file_name", "no such file"),
+    }
+    images = [coco_image(1), *(coco_image(50 + n, file_name=f"train/{name}")
+                               for n, name in enumerate(bad))]  # fmt: skip
+    outside = [
+        "../secret.jpg",
+        str(secret),
+        "train/../../secret.jpg",
+        "train/x/../../../secret.jpg",
+    ]
+    images += [coco_image(80 + n, file_name=name) for n, name in enumerate(outside)]
+    report = import_images(path=coco(data, images=images, annotations=[]))
+    assert path.exists()
+    assert figures(report) == (1, 0, 0, len(bad) + len(outside))
+    for number, (name, (field, says)) in enumerate(bad.items()):
+        refusal = next(r for r in report.refused if r.file == f"train/{name}")
+        assert (refusal.record, refusal.field) == (f"image {50 + number}", field)
+        assert says in refusal.reason
+    for name in outside:
+        refusal = next(r for r in report.refused if r.file == name)
+        assert refusal.reason == "must be a path below the folder of the data set"
+    assert set(Image.objects.values_list("pk", flat=True)) == {1}
+
+
+def test_a_decompression_bomb_is_refused_by_the_setting(data, settings):
+    settings.IMAGE_MAX_PIXELS = 1199
+    report = import_images(path=coco(data))
+    assert figures(report) == (0, 0, 0, 3)
+    assert "40 × 30 pixels" in report.refused[0].reason
+
+
+def test_a_file_too_long_to_read_is_refused(data, monkeypatch):
+    monkeypatch.setattr("retrieval.services.importing.MAX_BYTES", 10)
+    report = import_images(path=coco(data))
+    assert figures(report) == (0, 0, 0, 3)
+    assert "at most 10 are allowed" in report.refused[0].reason
+
+
+def test_an_image_that_turns_bad_keeps_what_was_there(data):
+    path = coco(data)
+    import_images(path=path)
+    before = Image.objects.get(pk=2).sha256
+    (data / "train/2.jpg").write_bytes(b"")
+    assert figures(import_images(path=path)) == (0, 0, 2, 1)
+    assert Image.objects.get(pk=2).sha256 == before
+
+
+@pytest.mark.parametrize("ending", ["", "}", ', "x": ', " ]"])
+def test_malformed_json_writes_nothing(data, ending):
+    path = coco(data)
+    path.write_text(path.read_text()[:-1] + ending if ending != "}" else path.read_text() + ending)
+    with pytest.raises(ImportRefused, match="not valid JSON"):
+        import_images(path=path)
+    assert (Image.objects.count(), Species.objects.count()) == (0, 0)
+
+
+def test_what_is_not_there_is_refused(data):
+    with pytest.raises(ImportRefused, match="no such file or folder"):
+        import_images(path=data / "none")
+    with pytest.raises(ImportRefused, match="no sub-folders"):
+        import_images(path=data)
+    with pytest.raises(ImportRefused, match="shorter one with --dataset"):
+        import_images(path=coco(data), dataset="x" * 101)
+
+
+def test_refusals_are_counted_beyond_those_kept(data, monkeypatch):
+    monkeypatch.setattr("retrieval.services.importing.REFUSALS_KEPT", 2)
+    told = []
+    images = [coco_image(n, file_name="train/none.jpg") for n in range(1, 6)]
+    report = import_images(path=coco(data, images=images), on_refusal=told.append)
+    assert (report.refused_count, len(report.refused), len(told)) == (5, 2, 5)
+
+
+def test_many_batches_and_progress(data, monkeypatch):
+    monkeypatch.setattr("retrieval.services.importing.BATCH", 2)
+    seen = []
+    images = [coco_image(n, file_name=f"train/{1 + n % 3}.jpg") for n in range(1, 6)]
+    report = import_images(
+        path=coco(data, images=images), progress=lambda done, total: seen.append((done, total))
+    )
+    assert figures(report) == (5, 0, 0, 0)
+    assert seen == [(2, 5), (4, 5), (5, 5)]
+
+
+def test_a_full_disk_of_our_own_is_not_blamed_on_the_records(data, monkeypatch):
+    def full(content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("retrieval.services.importing.picture_store", full)
+    with pytest.raises(OSError, match="No space left"):
+        import_images(path=coco(data))
+    assert Image.objects.count() == 0
+
+
+def test_the_command_reports_and_its_exit_code_tells(data, capsys):
+    path = coco(data)
+    call_command("import_images", str(path), "--quiet")
+    assert capsys.readouterr().out == "data/train: 3 added, 0 updated, 0 skipped, 0 refused\n"
+    (data / "train/2.jpg").unlink()
+    with pytest.raises(CommandError, match="1 refused"):
+        call_command("import_images", str(path))
+    assert capsys.readouterr().out == (
+        "refused train/2.jpg: image 2: file_name: there is no such file\n"
+        "data/train: 0 added, 0 updated, 2 skipped, 1 refused\n"
+    )
+    path.write_text("{")
+    with pytest.raises(CommandError, match=r"line 1, column 2.*Nothing was imported"):
+        call_command("import_images", str(path))
+
+
+def test_the_real_photos(shared_dir):
+    path = shared_dir / "photos/train.json"
+    assert figures(import_images(path=path)) == (127, 0, 0, 0)
+    assert figures(import_images(path=path)) == (0, 0, 127, 0)
+    assert Species.objects.count() == 102
+    listed = {i["id"]: (i["width"], i["height"]) for i in json.loads(path.read_text())["images"]}
+    stored = {i.pk: (i.width, i.height) for i in Image.objects.all()}
+    assert stored == listed
+    folders = import_images(path=shared_dir / "photos/train")
+    assert figures(folders) == (127, 0, 0, 0)
+    assert Species.objects.count() == 102
