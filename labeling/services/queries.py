@@ -12,7 +12,6 @@ from django.db.models import Max, ProtectedError
 from labeling.categories import ICONIC_GROUPS
 from labeling.errors import Conflict
 from labeling.models import Query, QueryTransition
-from labeling.query_csv import MAX_QUERY_ID
 from labeling.selectors.lists import wanted_species_ids
 from labeling.selectors.progress import progress
 from labeling.services.lists import list_ensure, query_lock
@@ -241,19 +240,20 @@ def _next_query_id() -> int:
 def _check(query: Query) -> None:
     """Raise ValidationError for what the model's own checks or ours find wrong, by field."""
     errors: dict[str, list[str]] = {}
-    try:
-        query.full_clean(exclude=["current_list", "created_by"])
-    except ValidationError as error:
-        errors = dict(error.message_dict)
     if not query.text.strip():
-        errors.setdefault("text", ["The text is blank."])
+        errors["text"] = ["The text is blank."]
     for field in ("text", "guidelines"):
         if "\0" in getattr(query, field):
-            errors.setdefault(field, []).append("NUL characters can't be stored.")
+            errors[field] = ["NUL characters can't be stored."]
     if query.iconic_group and query.iconic_group not in ICONIC_GROUPS:
         errors["iconic_group"] = [f"Unknown; known are {', '.join(ICONIC_GROUPS)}, or blank."]
-    if isinstance(query.query_id, int) and query.query_id > MAX_QUERY_ID:
-        errors["query_id"] = [f"The largest number is {MAX_QUERY_ID}."]
+    try:
+        # The database itself is asked about the constraints, and can't be shown what it can't hold.
+        query.full_clean(
+            exclude=["current_list", "created_by", *errors], validate_constraints=not errors
+        )
+    except ValidationError as error:
+        errors |= error.message_dict
     if errors:
         raise ValidationError(errors)
 

@@ -1,0 +1,259 @@
+"""Progress and the stop rule, through the database."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from labeling.consensus import Vote, consensus
+from labeling.models import Judgment, Query
+from labeling.selectors.progress import annotators_of, progress, progress_of
+from labeling.services.imports import judgments_import
+from labeling.services.lists import list_extend
+from labeling.services.queries import query_transition, query_update
+from labeling.stopping import stop_state
+from retrieval.models import EmbeddingModel, Image
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
+from tests.labeling.judging import judge
+
+MakeQuery = Callable[..., Query]
+
+
+@pytest.fixture
+def images(toy_model: EmbeddingModel) -> list[Image]:
+    return make_images(120)
+
+
+def fresh(query: Query) -> Query:
+    return Query.objects.select_related("current_list").get(pk=query.pk)
+
+
+@pytest.mark.parametrize(("negatives", "met"), [(99, False), (100, True), (101, True)])
+@pytest.mark.parametrize("start", ["cold", "after a relevant one"])
+def test_the_stop_rule_is_met_at_exactly_100(
+    start: str,
+    negatives: int,
+    met: bool,
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+) -> None:
+    query = open_query()
+    first = 0
+    if start != "cold":
+        judge(query, annotator, [0], "relevant")
+        first = 1
+    judge(query, annotator, range(first, first + negatives), "not_relevant")
+    own = progress(query, annotator=annotator)
+    assert (own.streak, own.stop.met, own.stop.streak_met) == (negatives, met, met)
+    assert own.stop.rule == ("streak" if met else "none")
+    assert (own.judged, own.prefix) == (first + negatives, first + negatives)
+    assert own.next_rank == first + negatives + 1
+    assert own.remaining == 120 - first - negatives
+    assert progress(query).streak == negatives
+
+
+def test_the_number_is_a_setting(
+    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
+) -> None:
+    settings.STOP_STREAK = 3
+    query = open_query()
+    judge(query, annotator, [0, 1], "not_relevant")
+    assert not progress(query, annotator=annotator).stop.met
+    judge(query, annotator, [2], "unsure")
+    own = progress(query, annotator=annotator)
+    assert (own.stop.met, own.stop.required, own.unsure) == (True, 3, 1)
+
+
+def test_a_gap_ends_the_streak_until_it_is_filled(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    judge(query, annotator, [*range(50), *range(51, 110)], "not_relevant")
+    own = progress(query, annotator=annotator)
+    assert (own.streak, own.judged, own.next_rank) == (50, 109, 51)
+    judge(query, annotator, [50], "not_relevant")
+    assert progress(query, annotator=annotator).streak == 110
+
+
+def test_a_changed_judgment_changes_the_streak(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    judge(query, annotator, range(100), "not_relevant")
+    judge(query, annotator, [97], "relevant")
+    own = progress(query, annotator=annotator)
+    assert (own.streak, own.relevant, own.stop.met) == (2, 1, False)
+
+
+def test_imported_judgments_count_by_their_rank(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    rows = "".join(f"{query.query_id},{FIRST_ID + n},not_relevant\n" for n in range(99, 39, -1))
+    data = f"query_id,image_id,relevance\n{rows}".encode()
+    judgments_import(data=data, name="j.csv", annotator=annotator)
+    assert progress(query, annotator=annotator).streak == 0
+    judge(query, annotator, range(40), "not_relevant")
+    own = progress(query, annotator=annotator)
+    assert (own.streak, own.stop.met) == (100, True)
+    assert own.seconds_per_image == 1.0
+
+
+def test_each_annotator_has_their_own_progress(
+    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
+) -> None:
+    query = open_query()
+    judge(query, annotator, range(5), "not_relevant")
+    judge(query, other_annotator, range(3), "relevant")
+    own, other = (progress(query, annotator=one) for one in (annotator, other_annotator))
+    assert (own.judged, own.relevant, own.streak) == (5, 0, 5)
+    assert (other.judged, other.relevant, other.streak) == (3, 3, 0)
+    # One vote each: a tie, which is not relevant.
+    assert (progress(query).judged, progress(query).relevant) == (5, 0)
+    assert [(one.username, one.progress.judged) for one in annotators_of(query)] == [
+        ("ann", 5),
+        ("otto", 3),
+    ]
+
+
+def test_overall_progress_is_the_consensus(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    other_annotator: Any,
+    reviewer: Any,
+) -> None:
+    query = open_query()
+    judge(query, annotator, [0, 1, 2], "relevant")
+    judge(query, other_annotator, [0, 2], "relevant")
+    judge(query, other_annotator, [1], "unsure")
+    judge(query, reviewer, [2], "not_relevant")
+    overall = progress(query)
+    assert (overall.judged, overall.relevant, overall.unsure, overall.streak) == (3, 1, 1, 2)
+
+
+def test_overall_progress_agrees_with_the_pure_rules_on_random_votes(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    other_annotator: Any,
+    reviewer: Any,
+    admin: Any,
+) -> None:
+    query = open_query()
+    dice = random.Random(7)
+    people = [annotator, other_annotator, reviewer, admin]
+    for number in dice.sample(range(120), 100):
+        for person in dice.sample(people, dice.randint(1, 4)):
+            judge(query, person, [number], dice.choice(["relevant", "not_relevant", "unsure"]))
+    labels = []
+    for number in range(120):
+        votes = [
+            Vote(j.annotator_id, j.annotator.role, j.relevance, j.updated_at)
+            for j in Judgment.objects.filter(query=query, image=FIRST_ID + number)
+        ]
+        if votes:
+            relevant = consensus(votes).relevant
+            labels.append((number + 1, "relevant" if relevant else "not_relevant"))
+    expected = stop_state(labels, length=120, complete=True)
+    overall = progress(query)
+    assert overall.stop == expected
+    assert (overall.judged, overall.relevant) == (expected.judged, expected.relevant)
+
+
+def test_a_filtered_list_is_exhausted_when_every_candidate_is_judged(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    toad = make_species("Bufo bufo")
+    make_images(4, first=200, species=toad)
+    query = open_query(species=[toad])
+    judge(query, annotator, [200, 201, 203], "relevant")
+    assert progress(query, annotator=annotator).stop.rule == "none"
+    judge(query, annotator, [202], "not_relevant")
+    own = progress(query, annotator=annotator)
+    assert (own.stop.exhausted, own.stop.met, own.stop.rule) == (True, True, "exhausted")
+    assert (own.remaining, own.next_rank) == (0, None)
+
+
+def test_a_list_that_misses_images_is_not_exhausted(
+    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
+) -> None:
+    settings.CANDIDATE_DEPTH = 2
+    query = open_query()
+    judge(query, annotator, [0, 1], "relevant")
+    own = progress(query, annotator=annotator)
+    assert (own.remaining, own.stop.exhausted) == (0, False)
+    assert query.current_list is not None
+    list_extend(candidate_list=query.current_list, by_count=118)
+    query = fresh(query)
+    assert progress(query, annotator=annotator).candidates == 120
+
+
+def test_unembedded_images_keep_a_filter_from_being_exhausted(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    toad = make_species("Bufo bufo")
+    make_images(2, first=200, species=toad)
+    make_images(1, first=202, species=toad, embedded=False)
+    query = open_query(species=[toad])
+    judge(query, annotator, [200, 201], "relevant")
+    own = progress(query, annotator=annotator)
+    assert (own.candidates, own.remaining, own.stop.exhausted) == (2, 0, False)
+
+
+def test_after_a_new_list_the_judgments_count_by_their_new_rank(
+    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
+) -> None:
+    query = open_query()
+    judge(query, annotator, range(110, 120), "not_relevant")
+    assert progress(query, annotator=annotator).streak == 0
+    query_update(query=query, by=admin, text="other")
+    building = progress(fresh(query), annotator=annotator)
+    assert (building.candidates, building.judged, building.stop.met) == (0, 0, False)
+    run_jobs()
+    assert progress(fresh(query), annotator=annotator).streak == 10
+
+
+def test_a_draft_has_no_progress(new_query: MakeQuery, annotator: Any) -> None:
+    own = progress(new_query(), annotator=annotator)
+    assert (own.candidates, own.judged, own.streak, own.next_rank) == (0, 0, 0, None)
+    assert own.seconds_per_image is None
+    assert not own.stop.met
+
+
+def test_many_queries_need_no_more_statements_than_one(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    reviewer: Any,
+    django_assert_num_queries: Any,
+) -> None:
+    queries = [fresh(open_query(f"query {n}")) for n in range(4)]
+    for query in queries:
+        judge(query, annotator, [0, 1], "relevant")
+        judge(query, reviewer, [1], "not_relevant")
+    with django_assert_num_queries(2):
+        progress_of(queries[:1])
+    with django_assert_num_queries(2):
+        found = progress_of(queries)
+    assert {one.relevant for one in found.values()} == {1}
+
+
+def test_handing_in_needs_the_stop_rule_or_a_note(
+    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any, settings: Any
+) -> None:
+    from labeling.transitions import TransitionRefused
+
+    settings.STOP_STREAK = 2
+    query = open_query()
+    judge(query, annotator, [0], "not_relevant")
+    with pytest.raises(TransitionRefused, match="1 of 2 negatives in a row"):
+        query_transition(query=query, to_state="submitted", by=annotator)
+    with pytest.raises(TransitionRefused, match="Only who has judged"):
+        query_transition(query=query, to_state="submitted", by=other_annotator, note="bored")
+    judge(query, annotator, [1], "not_relevant")
+    assert query_transition(query=query, to_state="submitted", by=annotator).state == "submitted"

@@ -1,0 +1,209 @@
+"""Which role passes a query from which state into which, pure and through the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from labeling.errors import Conflict
+from labeling.models import Query
+from labeling.services.queries import (
+    QueryHasJudgments,
+    query_create,
+    query_delete,
+    query_from_search,
+    query_transition,
+    query_update,
+)
+from labeling.transitions import (
+    LEAST_ROLE,
+    ROLES,
+    STATES,
+    TransitionForbidden,
+    TransitionIncomplete,
+    TransitionRefused,
+    check_transition,
+    transitions_for,
+)
+from retrieval.models import Image
+from tests.labeling.conftest import make_images, make_species
+from tests.labeling.judging import judge
+
+MakeQuery = Callable[..., Query]
+
+# From each state, what annotators, reviewers and admins may make of a query.
+ALLOWED: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "draft": (set(), set(), {"open", "rejected"}),
+    "open": (
+        {"submitted"},
+        {"submitted", "complete"},
+        {"draft", "submitted", "complete", "rejected"},
+    ),
+    "submitted": (set(), {"open", "complete", "rejected"}, {"open", "complete", "rejected"}),
+    "complete": (set(), set(), {"open", "rejected"}),
+    "rejected": (set(), set(), {"open"}),
+}
+
+
+@pytest.mark.parametrize(("state", "position"), list(product(ALLOWED, range(3))))
+def test_what_each_role_may_do_in_each_state(state: str, position: int) -> None:
+    allowed = transitions_for(ROLES[position], state)
+    assert set(allowed) == ALLOWED[state][position]
+    assert list(allowed) == [one for one in STATES if one in allowed]
+    for to_state in STATES:
+        reason = "other" if to_state == "rejected" else ""
+        arguments = {
+            "role": ROLES[position],
+            "from_state": state,
+            "to_state": to_state,
+            "reason": reason,
+        }
+        if to_state in allowed:
+            check_transition(**arguments)
+        else:
+            forbidden = (state, to_state) in LEAST_ROLE
+            refusal = TransitionForbidden if forbidden else TransitionRefused
+            with pytest.raises(refusal):
+                check_transition(**arguments)
+
+
+def test_nobody_may_do_nothing() -> None:
+    assert transitions_for(None, "open") == ()
+
+
+@pytest.mark.parametrize(("to_state", "reason"), [("rejected", ""), ("complete", "other")])
+def test_a_rejection_and_only_it_has_a_reason(to_state: str, reason: str) -> None:
+    with pytest.raises(TransitionIncomplete) as refused:
+        check_transition(role="admin", from_state="open", to_state=to_state, reason=reason)
+    assert refused.value.field == "reject_reason"
+
+
+def test_the_states_are_the_models() -> None:
+    assert set(STATES) == set(Query.State.values)
+
+
+@pytest.fixture
+def images(toy_model: Any) -> list[Image]:
+    return make_images(3)
+
+
+def test_each_change_of_state_is_kept(
+    images: list[Image], open_query: MakeQuery, admin: Any, reviewer: Any
+) -> None:
+    query = open_query()
+    query_transition(query=query, to_state="complete", by=reviewer, note="well done")
+    query_transition(query=query, to_state="open", by=admin)
+    query = query_transition(
+        query=query, to_state="rejected", by=admin, reason="too_easy", note="only one image"
+    )
+    assert (query.reject_reason, query.reject_note) == ("too_easy", "only one image")
+    query = query_transition(query=query, to_state="open", by=admin)
+    assert (query.reject_reason, query.reject_note) == ("", "")
+    kept = query.transitions.values_list("from_state", "to_state", "reason", "note", "made_by")
+    assert list(kept) == [
+        ("draft", "open", "", "", admin.pk),
+        ("open", "complete", "", "well done", reviewer.pk),
+        ("complete", "open", "", "", admin.pk),
+        ("open", "rejected", "too_easy", "only one image", admin.pk),
+        ("rejected", "open", "", "", admin.pk),
+    ]
+    assert query.lists.count() == 1
+
+
+def test_into_its_own_state_changes_nothing(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    query_transition(query=query, to_state="open", by=annotator)
+    assert query.transitions.count() == 1
+
+
+def test_unknown_states_and_reasons_are_named(new_query: MakeQuery, admin: Any) -> None:
+    query = new_query()
+    with pytest.raises(TransitionIncomplete, match="'done' is no state"):
+        query_transition(query=query, to_state="done", by=admin)
+    with pytest.raises(TransitionIncomplete, match="'dull' is no reason"):
+        query_transition(query=query, to_state="rejected", by=admin, reason="dull")
+    query.refresh_from_db()
+    assert query.state == "draft"
+
+
+@pytest.mark.parametrize("state", ["submitted", "complete"])
+def test_what_was_labelled_against_is_fixed_when_it_is_handed_in(
+    state: str, images: list[Image], open_query: MakeQuery, admin: Any
+) -> None:
+    query = query_transition(query=open_query(), to_state=state, by=admin)
+    toad = make_species("Bufo bufo")
+    for changes in ({"text": "other"}, {"species": [toad]}):
+        with pytest.raises(Conflict, match="Reopen it to change them"):
+            query_update(query=query, by=admin, **changes)
+    query_update(query=query, by=admin, guidelines="Look closely.", split="test")
+    query.refresh_from_db()
+    assert (query.text, query.guidelines, query.split) == ("a toad", "Look closely.", "test")
+    assert query.species.count() == 0
+
+
+def test_numbers_are_given_from_the_highest_on(new_query: MakeQuery) -> None:
+    numbers = [new_query(f"q{n}").query_id for n in range(2)]
+    new_query("INQUIRE's", query_id=500)
+    assert [*numbers, new_query("next").query_id] == [1, 2, 501]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": " \t"}, "text"),
+        ({"text": "a\0b"}, "text"),
+        ({"text": "x" * 501}, "text"),
+        ({"category": "Dances"}, "category"),
+        ({"split": "train"}, "split"),
+        ({"iconic_group": "Toads"}, "iconic_group"),
+        ({"query_id": 7}, "query_id"),
+        ({"query_id": -1}, "query_id"),
+        ({"query_id": 2**31}, "query_id"),
+        ({"guidelines": "a\0b"}, "guidelines"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    fields: dict[str, Any], field: str, new_query: MakeQuery, admin: Any
+) -> None:
+    new_query("the seventh", query_id=7)
+    given = {"text": "a newt", "category": "Species ID", "split": "val"} | fields
+    with pytest.raises(ValidationError) as refused:
+        query_create(created_by=admin, **given)
+    assert list(refused.value.message_dict) == [field]
+
+
+def test_a_text_is_kept_verbatim(new_query: MakeQuery) -> None:
+    query = new_query("  a “toad”, calling \n")
+    query.refresh_from_db()
+    assert query.text == "  a “toad”, calling \n"
+
+
+def test_a_query_is_deleted_only_before_it_is_judged(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    judged, unjudged = open_query(), open_query("a frog")
+    judge(judged, annotator, [0], "relevant")
+    query_delete(query=unjudged)
+    with pytest.raises(QueryHasJudgments, match="reject it instead"):
+        query_delete(query=judged)
+    assert list(Query.objects.all()) == [judged]
+    with pytest.raises(Conflict, match="deleted meanwhile"):
+        query_update(query=Query(pk=unjudged.pk or 0), by=None, text="x")
+
+
+def test_a_search_becomes_one_draft(admin: Any) -> None:
+    toads = [make_species(f"Bufo b{n}", iconic_group="Amphibians") for n in range(2)]
+    first = query_from_search(text="a toad calling", species=toads, created_by=admin)
+    assert query_from_search(text="a toad calling", species=toads, created_by=admin) == first
+    assert (first.state, first.iconic_group) == ("draft", "Amphibians")
+    assert set(first.species.all()) == set(toads)
+    other = query_from_search(text="a toad calling", created_by=admin)
+    assert other != first
+    assert other.iconic_group == ""
