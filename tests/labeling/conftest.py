@@ -87,6 +87,14 @@ def run_jobs() -> list[Job]:
     return jobs
 
 
+def fields(answer: Any) -> list[str]:
+    """The fields that a problem document names."""
+    assert answer["Content-Type"] == "application/problem+json"
+    body = answer.json()
+    assert body["status"] == answer.status_code
+    return [error["field"] for error in body["errors"]]
+
+
 @pytest.fixture
 def toy_model(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> EmbeddingModel:
     """The model "toy", of two dimensions, in use."""

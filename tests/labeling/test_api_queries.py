@@ -1,0 +1,314 @@
+"""The queries' API: what it takes, what it answers, and how it names what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from rest_framework.test import APIClient
+
+from labeling.models import Query
+from labeling.services.queries import query_transition
+from retrieval.models import Image
+from tests.labeling.conftest import fields, make_images, make_species, run_jobs
+from tests.labeling.judging import judge
+
+MakeQuery = Callable[..., Query]
+HEADER = b"query_id,query_text,supercategory,category,iconic_group\n"
+NEWT = HEADER + b"7,a newt,Species,Species ID,Amphibians\n"
+
+
+@pytest.fixture
+def images(toy_model: Any) -> list[Image]:
+    return make_images(5)
+
+
+def test_a_query_from_draft_to_complete(
+    images: list[Image],
+    admin_api: APIClient,
+    annotator_api: APIClient,
+    reviewer_api: APIClient,
+    settings: Any,
+) -> None:
+    settings.STOP_STREAK = 2
+    answer = admin_api.post(
+        "/api/queries/",
+        {"text": "a toad", "category": "Feeding and Hydration", "split": "val", "query_id": 12},
+    )
+    body = answer.json()
+    assert answer.status_code == 201
+    address = f"/api/queries/{body['id']}/"
+    assert answer["Location"].endswith(address)
+    assert (body["query_id"], body["supercategory"], body["state"]) == (12, "Behavior", "draft")
+    assert body["species"] == []
+    assert body["list"]["state"] == "none"
+    assert annotator_api.get(address).status_code == 404
+
+    body = admin_api.patch(address, {"state": "open"}).json()
+    assert (body["state"], body["list"]["state"]) == ("open", "building")
+    waiting = annotator_api.get(address + "candidates/").json()
+    assert (waiting["results"], waiting["count"], waiting["list"]["state"]) == ([], 0, "building")
+    run_jobs()
+
+    page = annotator_api.get(address + "candidates/", {"start_rank": 2, "limit": 2}).json()
+    assert [one["rank"] for one in page["results"]] == [2, 3]
+    assert page["count"] == page["list"]["size"] == 5
+    assert page["next"].endswith("?start_rank=4&limit=2")
+    image = images[1]
+    assert page["results"][0] == {
+        "rank": 2,
+        "score": 1 - 1 / 2048,
+        "image": image.pk,
+        "url": image.url,
+        "thumbnail_url": image.thumbnail_url,
+        "width": 4,
+        "height": 3,
+        "species": None,
+        "latitude": 1.5,
+        "longitude": -2.5,
+        "location_uncertainty": None,
+        "observed_at": None,
+        "relevance": None,
+    }
+    last = annotator_api.get(address + "candidates/", {"start_rank": 4}).json()
+    assert (len(last["results"]), last["next"]) == (2, None)
+
+    sent = [
+        {"image": one.pk, "relevance": "not_relevant", "client_id": f"mine-{n}", "seconds": 1.5}
+        for n, one in enumerate(images[:2])
+    ]
+    answer = annotator_api.post(address + "judgments/", sent)
+    assert answer.status_code == 200
+    assert answer.json()["results"] == [
+        {
+            "client_id": f"mine-{n}",
+            "image": images[n].pk,
+            "status": "stored",
+            "detail": "",
+            "relevance": "not_relevant",
+            "rank": n + 1,
+        }
+        for n in range(2)
+    ]
+    assert answer.json()["progress"] == {
+        "candidates": 5,
+        "judged": 2,
+        "relevant": 0,
+        "unsure": 0,
+        "streak": 2,
+        "prefix": 2,
+        "remaining": 3,
+        "next_rank": 3,
+        "seconds_per_image": 1.5,
+        "stop": {
+            "rule": "streak",
+            "met": True,
+            "streak_met": True,
+            "exhausted": False,
+            "required": 2,
+        },
+    }
+    again = annotator_api.post(address + "judgments/", sent).json()
+    assert [one["status"] for one in again["results"]] == ["repeated", "repeated"]
+
+    body = annotator_api.patch(address, {"state": "submitted"}).json()
+    assert (body["state"], body["transitions"]) == ("submitted", [])
+    body = reviewer_api.patch(address, {"state": "complete"}).json()
+    assert (body["state"], body["progress"]["judged"], body["own_progress"]["judged"]) == (
+        "complete",
+        2,
+        0,
+    )
+
+
+def test_a_query_can_be_created_open(images: list[Image], admin_api: APIClient) -> None:
+    given = {"text": "a toad", "category": "Species ID", "state": "open"}
+    body = admin_api.post("/api/queries/", given).json()
+    assert (body["state"], body["list"]["state"]) == ("open", "building")
+    answer = admin_api.post("/api/queries/", given | {"state": "complete"})
+    assert (answer.status_code, fields(answer)) == (400, ["state"])
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": "  "}, "text"),
+        ({"text": "a\0b"}, "text"),
+        ({"text": None}, "text"),
+        ({"category": "Dances"}, "category"),
+        ({"split": "train"}, "split"),
+        ({"query_id": "x"}, "query_id"),
+        ({"query_id": -1}, "query_id"),
+        ({"query_id": 10**30}, "query_id"),
+        ({"query_id": 7}, "query_id"),
+        ({"iconic_group": "Toads"}, "iconic_group"),
+        ({"species": "Bufo bufo"}, "species"),
+        ({"species": ["Nix nix"]}, "species"),
+        ({"species": [None]}, "species.0"),
+        ({"species": [{}]}, "species"),
+        ({"species": [-1]}, "species"),
+        ({"speices": []}, "speices"),
+        ({"reject_reason": "other"}, "reject_reason"),
+    ],
+)
+def test_what_is_wrong_with_a_new_query_is_named(
+    given: dict[str, Any], field: str, new_query: MakeQuery, admin_api: APIClient
+) -> None:
+    new_query("the seventh", query_id=7)
+    body = {"text": "a newt", "category": "Species ID"} | given
+    answer = admin_api.post("/api/queries/", body)
+    assert (answer.status_code, fields(answer)) == (400, [field])
+    assert Query.objects.count() == 1
+
+
+@pytest.mark.parametrize("body", [[], "text", 3, None])
+def test_a_body_that_is_no_object_is_malformed(body: Any, admin_api: APIClient) -> None:
+    assert admin_api.post("/api/queries/", body).status_code == 400
+
+
+def test_species_are_names_ids_or_groups(new_query: MakeQuery, admin_api: APIClient) -> None:
+    toad = make_species("Bufo bufo", family="Bufonidae")
+    cane = make_species("Rhinella marina", family="Bufonidae")
+    frog = make_species("Rana temporaria", family="Ranidae")
+    address = f"/api/queries/{new_query().pk}/"
+
+    def filtered(*names: Any) -> list[str]:
+        body = admin_api.patch(address, {"species": names}).json()
+        return [one["scientific_name"] for one in body["species"]]
+
+    assert filtered("Bufo bufo") == ["Bufo bufo"]
+    assert filtered("Bufonidae") == ["Bufo bufo", "Rhinella marina"]
+    assert filtered(frog.pk, str(cane.pk), "bufo BUFO") == [
+        toad.scientific_name,
+        frog.scientific_name,
+        cane.scientific_name,
+    ]
+    assert filtered() == []
+
+
+def test_queries_are_filtered_and_paged(
+    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, admin_api: APIClient
+) -> None:
+    open_query("a red toad", split="val", query_id=31)
+    new_query("a green toad", split="test", query_id=32)
+    new_query("a newt", split="test", query_id=33, category="Human Impact")
+
+    def found(**parameters: Any) -> list[int]:
+        results = admin_api.get("/api/queries/", parameters).json()["results"]
+        return [one["query_id"] for one in results]
+
+    assert found() == [31, 32, 33]
+    assert found(search="TOAD") == [31, 32]
+    assert found(search="33") == [33]
+    assert found(search="human") == [33]
+    assert found(state="open") == [31]
+    assert found(split="test") == [32, 33]
+    assert found(split="test", search="newt", state="draft", category="Human Impact") == [33]
+    assert found(search="100%_") == []
+    page = admin_api.get("/api/queries/", {"limit": 2}).json()
+    assert (page["count"], len(page["results"])) == (3, 2)
+    assert page["next"].endswith("/api/queries/?limit=2&offset=2")
+    for parameter in ("state", "split", "category"):
+        answer = admin_api.get("/api/queries/", {parameter: "nix"})
+        assert (answer.status_code, fields(answer)) == (400, [parameter])
+
+
+def test_conflicts_are_told(
+    images: list[Image], open_query: MakeQuery, admin: Any, annotator: Any, admin_api: APIClient
+) -> None:
+    query = open_query()
+    judge(query, annotator, [0], "relevant")
+    address = f"/api/queries/{query.pk}/"
+    answer = admin_api.delete(address)
+    assert (answer.status_code, "reject it instead" in answer.json()["detail"]) == (409, True)
+    query_transition(query=query, to_state="complete", by=admin)
+    assert admin_api.patch(address, {"text": "other"}).status_code == 409
+    assert admin_api.patch(address, {"state": "draft"}).status_code == 409
+    assert admin_api.post(address + "refresh/").status_code == 409
+    answer = admin_api.patch(address, {"state": "rejected"})
+    assert (answer.status_code, fields(answer)) == (400, ["reject_reason"])
+    answer = admin_api.patch(address, {"reject_reason": "other"})
+    assert (answer.status_code, fields(answer)) == (400, ["state"])
+    body = admin_api.patch(
+        address, {"state": "rejected", "reject_reason": "other", "reject_note": "Blurred."}
+    ).json()
+    assert (body["reject_reason"], body["reject_note"]) == ("other", "Blurred.")
+
+
+def test_a_change_of_fields_and_state_is_made_whole_or_not_at_all(
+    new_query: MakeQuery, admin_api: APIClient
+) -> None:
+    query = new_query()
+    answer = admin_api.patch(f"/api/queries/{query.pk}/", {"text": "new", "state": "complete"})
+    assert answer.status_code == 409
+    query.refresh_from_db()
+    assert (query.text, query.state) == ("a toad", "draft")
+
+
+def test_what_was_read_can_be_sent_back(new_query: MakeQuery, admin_api: APIClient) -> None:
+    address = f"/api/queries/{new_query().pk}/"
+    body = admin_api.get(address).json()
+    sent = body | {"text": "a new toad", "reject_reason": "", "reject_note": ""}
+    assert admin_api.patch(address, sent).json()["text"] == "a new toad"
+
+
+def test_csv_uploads_and_bodies_are_imported(admin_api: APIClient) -> None:
+    files = [
+        SimpleUploadedFile("q_val.csv", NEWT),
+        SimpleUploadedFile("q_test.csv", HEADER + b"8,a frog,Species,Species ID,\n"),
+    ]
+    answer = admin_api.post("/api/queries/import/", {"file": files}, format="multipart")
+    assert answer.json() == {"added": 2, "updated": 0, "unchanged": 0}
+    answer = admin_api.post("/api/queries/import/?name=q_val.csv", NEWT, content_type="text/csv")
+    assert answer.json() == {"added": 0, "updated": 0, "unchanged": 1}
+    splits = Query.objects.order_by("query_id").values_list("query_id", "split")
+    assert list(splits) == [(7, "val"), (8, "test")]
+
+
+def test_a_bad_csv_is_refused_with_lines_and_fields(admin_api: APIClient) -> None:
+    answer = admin_api.post(
+        "/api/queries/import/", NEWT + b"x,,Species,Species ID,\n", content_type="text/csv"
+    )
+    assert answer.status_code == 400
+    assert sorted(fields(answer)) == ["query_id", "query_text"]
+    details = [error["detail"] for error in answer.json()["errors"]]
+    assert all(detail.startswith("body.csv, line 3: ") for detail in details)
+    assert not Query.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "body", "content_type", "status", "field"),
+    [
+        ("/api/queries/import/", b"", "text/csv", 400, "file"),
+        ("/api/queries/import/?split=train", NEWT, "text/csv", 400, "split"),
+        ("/api/queries/import/", HEADER + b"x" * 5 * 1024 * 1024, "text/csv", 400, "file"),
+        ("/api/queries/import/", b"{}", "application/json", 415, None),
+    ],
+    ids=["empty", "split", "large", "json"],
+)
+def test_imports_that_are_no_csv(
+    address: str,
+    body: bytes,
+    content_type: str,
+    status: int,
+    field: str | None,
+    admin_api: APIClient,
+) -> None:
+    answer = admin_api.post(address, body, content_type=content_type)
+    assert answer.status_code == status
+    assert fields(answer) == ([field] if field else [])
+
+
+def test_a_search_becomes_a_draft(admin_api: APIClient) -> None:
+    make_species("Bufo bufo", iconic_group="Amphibians")
+    given = {"text": "a toad calling", "species": ["Bufo bufo"]}
+    first = admin_api.post("/api/queries/from-search/", given)
+    assert first.status_code == 201
+    body = first.json()
+    assert (body["state"], body["iconic_group"]) == ("draft", "Amphibians")
+    assert admin_api.post("/api/queries/from-search/", given).json()["id"] == body["id"]
+    answer = admin_api.post("/api/queries/from-search/", {"text": ""})
+    assert (answer.status_code, fields(answer)) == (400, ["text"])

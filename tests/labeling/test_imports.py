@@ -1,0 +1,281 @@
+"""Queries and judgments from CSV files: whole or not at all, and twice without doubling."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from labeling.judgment_csv import JudgmentRow, read_judgments
+from labeling.models import Judgment, JudgmentEvent, Query
+from labeling.services.imports import (
+    ImportReport,
+    JudgmentImportRefused,
+    QueryImportRefused,
+    judgments_import,
+    queries_import,
+    queries_import_file,
+)
+from labeling.services.queries import query_transition
+from retrieval.models import Image
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
+from tests.labeling.judging import judge
+
+MakeQuery = Callable[..., Query]
+HEADER = "query_id,query_text,supercategory,category,iconic_group"
+NEWT = "7,a newt,Species,Species ID,Amphibians"
+
+
+def load(*lines: str, name: str = "queries.csv", **options: Any) -> ImportReport:
+    data = "\n".join(lines).encode()
+    return queries_import_file(data=data, name=name, by=None, **options)
+
+
+def refusals(*lines: str, name: str = "queries.csv") -> list[str]:
+    with pytest.raises(QueryImportRefused) as refused:
+        load(*lines, name=name)
+    return list(map(str, refused.value.errors))
+
+
+@pytest.mark.django_db
+class TestQueries:
+    def test_inquires_queries_come_in_without_a_loss(self, shared_dir: Path) -> None:
+        files = [
+            shared_dir / "inquire" / f"inquire_queries_{split}.csv" for split in ("val", "test")
+        ]
+        out = io.StringIO()
+        call_command("import_queries", *map(str, files), stdout=out)
+        assert out.getvalue() == "250 added, 0 updated, 0 unchanged\n"
+        for path in files:
+            with path.open(encoding="utf-8", newline="") as lines:
+                rows = list(csv.DictReader(lines))
+            split = path.stem.rpartition("_")[2]
+            stored = {query.query_id: query for query in Query.objects.filter(split=split)}
+            assert len(rows) == len(stored) == {"val": 50, "test": 200}[split]
+            for row in rows:
+                query = stored[int(row["query_id"])]
+                assert row["query_text"] == query.text
+                assert row["category"] == query.category
+                assert row["supercategory"] == query.supercategory
+                assert row["iconic_group"] == query.iconic_group
+        call_command("import_queries", *map(str, files), stdout=out)
+        assert out.getvalue().endswith("\n0 added, 0 updated, 250 unchanged\n")
+        assert Query.objects.count() == 250
+
+    def test_a_row_that_differs_updates_its_query(self) -> None:
+        load(HEADER, NEWT, "8,a frog,Species,Species ID,")
+        report = load(
+            HEADER, "7,a crested newt,Species,Species ID,", "8,a frog,Species,Species ID,"
+        )
+        assert report == ImportReport(added=0, updated=1, unchanged=1)
+        query = Query.objects.get(query_id=7)
+        assert (query.text, query.iconic_group, query.state) == ("a crested newt", "", "draft")
+
+    def test_columns_that_a_file_lacks_are_left_alone(self) -> None:
+        toad = make_species("Bufo bufo")
+        more = HEADER + ",species,guidelines,scientific_terms,split"
+        load(more, NEWT + ",Bufo bufo,Look at the belly.,true,val")
+        assert load(HEADER, NEWT) == ImportReport(unchanged=1)
+        query = Query.objects.get(query_id=7)
+        assert list(query.species.all()) == [toad]
+        assert (query.guidelines, query.scientific_terms, query.split) == (
+            "Look at the belly.",
+            True,
+            "val",
+        )
+        assert load(more, NEWT + ",,,false,test") == ImportReport(updated=1)
+        query.refresh_from_db()
+        assert query.species.count() == 0
+        assert (query.guidelines, query.scientific_terms, query.split) == ("", False, "test")
+
+    def test_a_genus_expands_to_its_species(self) -> None:
+        species = [make_species(f"Bufo b{n}") for n in range(3)]
+        load(HEADER + ",species", NEWT + ",Bufo")
+        assert set(Query.objects.get().species.all()) == set(species)
+
+    @pytest.mark.parametrize(
+        ("name", "split", "expected"),
+        [
+            ("q_val.csv", "", "val"),
+            ("q_test.csv", "", "test"),
+            ("q_val.csv", "test", "test"),
+            ("queries.csv", "", "test"),
+            ("../../etc/q_val.csv", "", "val"),
+        ],
+    )
+    def test_the_split_comes_from_the_name_unless_it_is_given(
+        self, name: str, split: str, expected: str
+    ) -> None:
+        load(HEADER, NEWT, name=name, split=split)
+        assert Query.objects.get().split == expected
+
+    def test_one_bad_row_refuses_the_file_whole(self) -> None:
+        assert refusals(HEADER, NEWT, "8,a frog,Species,Dances,") == [
+            "queries.csv, line 3, category: unknown category 'Dances'; known are "
+            + "; ".join(dict(Query._meta.get_field("category").choices or ()))
+        ]
+        assert not Query.objects.exists()
+
+    def test_what_only_the_database_knows_refuses_it_whole_too(self) -> None:
+        more = HEADER + ",species"
+        found = refusals(
+            more,
+            NEWT + ",",
+            "8,a frog,Species,Species ID,,Bufo",
+            "9,a,Species,Species ID,,Nix nix",
+        )
+        assert found == [
+            "queries.csv, line 3, species: not in the corpus: Bufo; import its images first",
+            "queries.csv, line 4, species: not in the corpus: Nix nix; import its images first",
+        ]
+        assert not Query.objects.exists()
+
+    def test_a_number_in_two_files_is_refused(self) -> None:
+        data = f"{HEADER}\n{NEWT}\n".encode()
+        with pytest.raises(QueryImportRefused) as refused:
+            queries_import(files=[("q_val.csv", data), ("q_test.csv", data)], by=None)
+        assert str(refused.value) == (
+            "q_test.csv, line 2, query_id: 7 stands already in q_val.csv, line 2"
+        )
+        assert not Query.objects.exists()
+
+    def test_a_new_text_of_a_complete_query_is_refused(
+        self, new_query: MakeQuery, toy_model: Any, admin: Any
+    ) -> None:
+        query = query_transition(query=new_query(query_id=7), to_state="open", by=admin)
+        query_transition(query=query, to_state="complete", by=admin)
+        [refusal] = refusals(HEADER, "6,a frog,Species,Species ID,", NEWT)
+        assert refusal.startswith("queries.csv, line 3: The query is complete")
+        assert Query.objects.count() == 1
+
+    def test_a_new_text_of_an_open_query_makes_a_new_list(
+        self, open_query: MakeQuery, toy_model: Any
+    ) -> None:
+        make_images(3)
+        query = open_query("a newt", query_id=7)
+        load(HEADER, "7,other,Species,Species ID,")
+        run_jobs()
+        query.refresh_from_db()
+        assert query.current_list is not None
+        assert query.current_list.text == "other"
+        assert query.current_list.candidates.order_by("rank")[0].image_id == FIRST_ID + 2
+
+    def test_the_command_names_every_error(self, tmp_path: Path) -> None:
+        path = tmp_path / "bad.csv"
+        path.write_bytes(b"query_id,query_text\n1,a\n")
+        errors = io.StringIO()
+        with pytest.raises(CommandError, match="Nothing was imported: 3 errors"):
+            call_command("import_queries", str(path), stderr=errors)
+        assert errors.getvalue().splitlines() == [
+            f"bad.csv, line 1, {column}: the column is missing from the header"
+            for column in ("supercategory", "category", "iconic_group")
+        ]
+
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(CommandError, match=r"nowhere\.csv: No such file"):
+            call_command("import_queries", str(tmp_path / "nowhere.csv"))
+
+
+class TestJudgmentFile:
+    def test_rows_and_lines(self) -> None:
+        data = b"\xef\xbb\xbfquery_id,image_id,relevance\r\n1,10,relevant\r\n\r\n1,11,unsure\r\n"
+        assert read_judgments(io.BytesIO(data), name="j.csv") == (
+            [JudgmentRow(1, 10, "relevant", 2), JudgmentRow(1, 11, "unsure", 4)],
+            [],
+        )
+
+    def test_inquires_annotations_are_relevant(self) -> None:
+        data = b"query_id,image_id,image_path\n1,10,train/a.jpg\n"
+        assert read_judgments(io.BytesIO(data), name="j.csv")[0] == [
+            JudgmentRow(1, 10, "relevant", 2)
+        ]
+
+    @pytest.mark.parametrize(
+        ("data", "error"),
+        [
+            (b"", "j.csv, line 1: the file is empty; a header line is needed"),
+            (b"query_id,relevance\n", "j.csv, line 1, image_id: the column is missing"),
+            (b"query_id,image_id,score\n", "j.csv, line 1, score: unknown column"),
+            (b"query_id,image_id,image_id\n", "j.csv, line 1, image_id: the column stands twice"),
+            (b"query_id,image_id\n1\n", "j.csv, line 2: 1 fields where the header has 2"),
+            (b"query_id,image_id\nx,1\n", "j.csv, line 2, query_id: 'x' is not a whole"),
+            (b"query_id,image_id\n1,-1\n", "j.csv, line 2, image_id: '-1' is not a whole"),
+            (b"query_id,image_id\n1,9223372036854775808\n", "j.csv, line 2, image_id: '92233"),
+            (b"query_id,image_id\n1,\xff\n", "j.csv, line 2: not UTF-8 text"),
+            (b"query_id,image_id\n1,\0\n", "j.csv, line 2: holds NUL bytes"),
+            (b'query_id,image_id\n1,"2\n', "j.csv, line 2: not readable as CSV"),
+            (b"query_id,image_id,relevance\n1,2,maybe\n", "j.csv, line 2, relevance: 'maybe'"),
+            (b"query_id,image_id\n1,2\n1,2\n", "j.csv, line 3, image_id: query 1 and image 2 st"),
+        ],
+    )
+    def test_what_is_wrong_is_named_by_line_and_field(self, data: bytes, error: str) -> None:
+        found = read_judgments(io.BytesIO(data), name="j.csv")[1]
+        assert [str(one)[: len(error)] for one in found] == [error]
+
+
+class TestJudgments:
+    @pytest.fixture
+    def images(self, toy_model: Any) -> list[Image]:
+        return make_images(4)
+
+    def bring(self, annotator: Any, *rows: str) -> ImportReport:
+        data = "\n".join(["query_id,image_id,relevance", *rows]).encode()
+        return judgments_import(data=data, name="j.csv", annotator=annotator)
+
+    def test_twice_without_doubling_and_changes_are_kept(
+        self, images: list[Image], open_query: MakeQuery, annotator: Any
+    ) -> None:
+        query = open_query(query_id=7)
+        judge(query, annotator, [2], "not_relevant")
+        rows = [f"7,{FIRST_ID},relevant", f"7,{FIRST_ID + 2},relevant"]
+        assert self.bring(annotator, *rows) == ImportReport(added=1, updated=1)
+        assert self.bring(annotator, *rows) == ImportReport(unchanged=2)
+        stored = Judgment.objects.order_by("image_id").values_list(
+            "image_id", "relevance", "source", "rank"
+        )
+        assert list(stored) == [
+            (FIRST_ID, "relevant", "import", 1),
+            (FIRST_ID + 2, "relevant", "import", 3),
+        ]
+        assert JudgmentEvent.objects.count() == 3
+
+    def test_unknown_ids_and_closed_queries_refuse_it_whole(
+        self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
+    ) -> None:
+        open_query(query_id=7)
+        query_transition(query=open_query("done", query_id=8), to_state="complete", by=admin)
+        with pytest.raises(JudgmentImportRefused) as refused:
+            self.bring(
+                annotator,
+                f"7,{FIRST_ID},relevant",
+                "7,1,unsure",
+                f"8,{FIRST_ID},unsure",
+                "9,1,unsure",
+            )
+        assert str(refused.value).splitlines() == [
+            "j.csv, line 3, image_id: there is no image 1 in the corpus",
+            "j.csv, line 4, query_id: query 8 is complete; reopen it to change its judgments",
+            "j.csv, line 5, query_id: there is no query 9",
+            "j.csv, line 5, image_id: there is no image 1 in the corpus",
+        ]
+        assert not Judgment.objects.exists()
+
+    def test_the_command(
+        self, images: list[Image], open_query: MakeQuery, annotator: Any, tmp_path: Path
+    ) -> None:
+        open_query(query_id=7)
+        path = tmp_path / "j.csv"
+        path.write_text(f"query_id,image_id\n7,{FIRST_ID}\n")
+        out = io.StringIO()
+        call_command("import_judgments", str(path), annotator="ann", stdout=out)
+        assert out.getvalue() == "1 added, 0 changed, 0 unchanged\n"
+        with pytest.raises(CommandError, match="There is no user 'nobody'"):
+            call_command("import_judgments", str(path), annotator="nobody")
+        path.write_text("query_id\n")
+        with pytest.raises(CommandError, match="Nothing was imported: 1 errors"):
+            call_command("import_judgments", str(path), annotator="ann", stderr=out)
