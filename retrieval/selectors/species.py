@@ -13,7 +13,7 @@ from retrieval.models import Species
 # Trigram similarity of the typed text to the nearest stretch of a name. Where some name begins with
 # the text there is no slip of the keys to forgive, and only near names are worth showing besides.
 SIMILAR = 0.35
-NEAR = 0.6
+NEAR = 0.7
 
 # One row per species, with its best name: the whole name, then a name that begins so, then one with
 # a word that begins so, then by trigrams. Both LIKE and <% use the trigram index.

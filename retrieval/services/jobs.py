@@ -210,7 +210,8 @@ def _fail(job: Job, text: str) -> Slice:
 def _note_trouble(job: Job, error: Exception) -> None:
     """Show on the job why it waits, if the database can be asked to."""
     try:
-        connection.close_if_unusable_or_obsolete()
+        if not connection.is_usable():
+            connection.close()
         Job.objects.filter(pk=job.pk).update(error=str(error).strip(), updated_at=Now())
     except (OperationalError, InterfaceError):
         connection.close()

@@ -1,0 +1,361 @@
+"""Jobs slice by slice, with the messages caught instead of sent."""
+
+import threading
+import time
+
+import pytest
+from django.db import IntegrityError, OperationalError, connection, transaction
+
+from retrieval import jobs as registry
+from retrieval.jobs import JobFailed, UnknownJobKind, job_handler
+from retrieval.locks import lock_key, try_session_lock
+from retrieval.models import Job, JobItemError
+from retrieval.selectors.jobs import jobs_visible_to
+from retrieval.services import jobs as services
+from retrieval.services.jobs import (
+    Slice,
+    job_advance,
+    job_cancel,
+    job_create,
+    job_item_error,
+    job_retry,
+    job_slice_run,
+    jobs_sweep,
+)
+from retrieval.tasks import run_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def handlers(monkeypatch):
+    """Handlers that a test registers vanish with it."""
+    monkeypatch.setattr(registry, "_handlers", dict(registry._handlers))
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """The messages that would have been sent, as (job id, turn)."""
+    sent = []
+    monkeypatch.setattr(services, "_look", lambda job_id, turn: sent.append((job_id, turn)))
+    return sent
+
+
+@pytest.fixture
+def counting(handlers):
+    """A kind of job that counts to its total, one a slice."""
+
+    @job_handler("count")
+    def step(job, deadline):
+        with transaction.atomic():
+            job_advance(job=job, done=1, total=job.params["to"])
+        return job.done >= job.params["to"]
+
+    return step
+
+
+def counter(to=3, **fields):
+    return job_create(kind="count", params={"to": to}, **fields)
+
+
+def run(looks):
+    """Work off all messages in turn, as one worker does; returns the ids of the jobs in order."""
+    worked = []
+    while looks:
+        job_id, turn = looks.pop(0)
+        if job_slice_run(job_id=job_id, turn=turn) is not Slice.STALE:
+            worked.append(job_id)
+    return worked
+
+
+def failing(error):
+    @job_handler("fail")
+    def step(job, deadline):
+        raise error
+
+    job = job_create(kind="fail", params={})
+    outcome = job_slice_run(job_id=job.pk)
+    job.refresh_from_db()
+    return job, outcome
+
+
+def test_a_job_is_announced_only_when_it_is_committed(
+    counting, looks, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        job = counter()
+        assert looks == []
+    assert looks == [(job.pk, 0)]
+
+
+def test_a_broker_that_is_away_loses_no_job(
+    counting, monkeypatch, django_capture_on_commit_callbacks
+):
+    def away(job_id, turn):
+        raise OSError("Connection refused")
+
+    monkeypatch.setattr(services, "_look", away)
+    with django_capture_on_commit_callbacks(execute=True):
+        job = counter()
+    assert Job.objects.get(pk=job.pk).state == Job.State.QUEUED
+
+
+def test_slices_go_on_until_the_job_is_done(counting, looks):
+    job = counter(3)
+    looks.append((job.pk, 0))
+    assert run(looks) == [job.pk] * 3
+    job.refresh_from_db()
+    assert (job.state, job.done, job.total, job.percent, job.turn) == ("done", 3, 3, 100, 3)
+    assert job.started_at <= job.finished_at
+    assert job.active_seconds > 0
+
+
+def test_a_repeated_or_old_message_does_nothing(counting, looks):
+    job = counter(3)
+    assert job_slice_run(job_id=job.pk, turn=0) is Slice.MORE
+    assert job_slice_run(job_id=job.pk, turn=0) is Slice.STALE
+    assert job_slice_run(job_id=job.pk, turn=7) is Slice.STALE
+    assert job_slice_run(job_id=10**9) is Slice.STALE
+    assert Job.objects.get(pk=job.pk).done == 1
+    assert looks == [(job.pk, 1)]
+
+
+def test_sweeps_never_make_a_job_go_round_twice(counting, looks):
+    job = counter(4)
+    for _ in range(5):
+        jobs_sweep()
+    assert looks == [(job.pk, 0)] * 5
+    assert run(looks) == [job.pk] * 4
+    assert jobs_sweep() == 0
+
+
+def test_jobs_take_turns(counting, looks):
+    first, second = counter(3), counter(3)
+    jobs_sweep()
+    assert run(looks) == [first.pk, second.pk] * 3
+
+
+def test_the_sweep_speaks_of_queued_and_running_jobs_only(counting, looks):
+    made = {state: counter() for state in Job.State}
+    for state, job in made.items():
+        Job.objects.filter(pk=job.pk).update(state=state)
+    assert jobs_sweep() == 2
+    assert [job_id for job_id, _ in looks] == [made["queued"].pk, made["running"].pk]
+
+
+def test_an_error_fails_the_job_with_its_text(handlers, looks):
+    job, outcome = failing(ValueError("no such leaf"))
+    assert (outcome, job.state, job.error) == (Slice.FAILED, "failed", "ValueError: no such leaf")
+    assert looks == []
+
+
+def test_a_handler_can_fail_in_words_of_its_own(handlers, looks):
+    job, _ = failing(JobFailed("The model is gone."))
+    assert (job.state, job.error) == ("failed", "The model is gone.")
+
+
+def test_trouble_of_the_database_is_left_to_the_sweep(handlers, looks):
+    job, outcome = failing(OperationalError("terminating connection"))
+    assert (outcome, job.state, job.error) == (Slice.LATER, "running", "terminating connection")
+    assert looks == []
+    assert jobs_sweep() == 1
+
+
+def test_an_error_of_integrity_is_not_trouble_of_the_database(handlers, looks):
+    job, outcome = failing(IntegrityError("duplicate key"))
+    assert (outcome, job.state) == (Slice.FAILED, "failed")
+
+
+def test_a_job_that_never_gets_anywhere_is_given_up(handlers, looks):
+    job, _ = failing(OperationalError("disk full"))
+    outcomes = [job_slice_run(job_id=job.pk) for _ in range(services.FRUITLESS_TURNS)]
+    assert set(outcomes[:-1]) == {Slice.LATER}
+    assert outcomes[-1] is Slice.FAILED
+    job.refresh_from_db()
+    assert job.error.endswith("attempts without progress. The last error: disk full")
+
+
+def test_a_worker_that_dies_each_time_is_noticed(counting, looks):
+    job = counter()
+    Job.objects.filter(pk=job.pk).update(fruitless_turns=services.FRUITLESS_TURNS)
+    assert job_slice_run(job_id=job.pk) is Slice.FAILED
+    job.refresh_from_db()
+    assert "Its worker died each time" in job.error
+
+
+def test_progress_forgives_earlier_deaths(counting, looks):
+    job = counter(9)
+    Job.objects.filter(pk=job.pk).update(fruitless_turns=5)
+    job_slice_run(job_id=job.pk)
+    job.refresh_from_db()
+    assert job.fruitless_turns == 0
+
+
+def test_an_unknown_kind_is_refused_and_fails_where_it_is_found(db, looks):
+    with pytest.raises(UnknownJobKind, match="kind 'juggle'"):
+        job_create(kind="juggle", params={})
+    job = Job.objects.create(kind="juggle")
+    assert job_slice_run(job_id=job.pk) is Slice.FAILED
+
+
+def test_a_kind_has_one_handler(counting):
+    assert job_handler("count")(counting) is counting
+    with pytest.raises(ValueError, match="Two handlers"):
+        job_handler("count")(lambda job, deadline: True)
+
+
+def test_cancelling_undoes_the_work_in_hand(handlers, looks):
+    @job_handler("cancelled")
+    def step(job, deadline):
+        job_cancel(job=job)
+        with transaction.atomic():
+            job_item_error(job=job, item="x", message="never seen")
+            job_advance(job=job, done=1)
+        return False
+
+    job = job_create(kind="cancelled", params={})
+    assert job_slice_run(job_id=job.pk) is Slice.CANCELLED
+    job.refresh_from_db()
+    assert (job.state, job.done, JobItemError.objects.count()) == ("cancelled", 0, 0)
+    assert looks == []
+
+
+def test_a_job_cancelled_during_its_last_slice_stays_cancelled(handlers, looks):
+    job_handler("late")(lambda job, deadline: job_cancel(job=job))
+    job = job_create(kind="late", params={})
+    assert job_slice_run(job_id=job.pk) is Slice.CANCELLED
+    assert Job.objects.get(pk=job.pk).state == "cancelled"
+    assert job_cancel(job=job) is False
+
+
+def test_a_retry_goes_on_where_the_job_was(counting, looks, django_capture_on_commit_callbacks):
+    job = counter(3)
+    job_slice_run(job_id=job.pk)
+    assert job_retry(job=job) is False
+    job_cancel(job=job)
+    looks.clear()
+    with django_capture_on_commit_callbacks(execute=True):
+        assert job_retry(job=job) is True
+    assert looks == [(job.pk, 1)]
+    run(looks)
+    job.refresh_from_db()
+    assert (job.state, job.done, job.finished_at is not None) == ("done", 3, True)
+
+
+def test_an_item_that_fails_twice_is_named_once(counting):
+    job = counter()
+    job_item_error(job=job, item="image 5", message="first")
+    job_item_error(job=job, item="image 5", message="second")
+    assert list(job.item_errors.values_list("item", "message")) == [("image 5", "second")]
+
+
+def test_progress_is_part_of_the_work_s_transaction(counting, looks):
+    job = counter()
+    job_slice_run(job_id=job.pk)
+    job.refresh_from_db()
+    with transaction.atomic():
+        job_advance(job=job, done=5, cursor={"last": 5})
+        transaction.set_rollback(True)
+    job.refresh_from_db()
+    assert (job.done, job.cursor) == (1, {})
+
+
+def test_percent_and_rate():
+    assert Job(total=None).percent is None
+    assert Job(total=0).percent == 100
+    assert Job(total=200, done=100, failed=1).percent == 50
+    assert Job(total=2, done=3).percent == 100
+    assert Job().rate is None
+    assert Job(done=9, failed=1, active_seconds=4).rate == 2.5
+
+
+def test_people_see_their_own_jobs_and_admins_all(counting, annotator, reviewer, admin):
+    mine, nobodys = counter(created_by=annotator), counter()
+    assert list(jobs_visible_to(annotator)) == [mine]
+    assert list(jobs_visible_to(reviewer)) == []
+    assert list(jobs_visible_to(admin)) == [nobodys, mine]
+
+
+def test_the_task_does_one_slice(counting, looks):
+    job = counter(2)
+    assert run_job(job.pk, 0) == "more"
+    assert run_job(job.pk) == "finished"
+    assert run_job(job.pk) == "stale"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_another_worker_holds_is_let_be(counting, looks):
+    job = counter()
+    held, release = threading.Event(), threading.Event()
+
+    def other_worker():
+        with try_session_lock(lock_key("job", job.pk)) as got:
+            assert got
+            held.set()
+            release.wait(30)
+        connection.close()
+
+    thread = threading.Thread(target=other_worker)
+    thread.start()
+    assert held.wait(30)
+    assert job_slice_run(job_id=job.pk) is Slice.BUSY
+    release.set()
+    thread.join()
+    assert job_slice_run(job_id=job.pk) is Slice.MORE
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_dies_with_its_connection(counting, looks):
+    job = counter()
+
+    def dies():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [lock_key("job", job.pk)])
+        connection.close()
+
+    thread = threading.Thread(target=dies)
+    thread.start()
+    thread.join()
+    outcome = Slice.BUSY
+    give_up = time.monotonic() + 30
+    while outcome is Slice.BUSY and time.monotonic() < give_up:
+        outcome = job_slice_run(job_id=job.pk)
+    assert outcome is Slice.MORE
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_cut_in_the_middle_leaves_the_job_to_the_sweep(handlers, looks):
+    @job_handler("cut")
+    def step(job, deadline):
+        with transaction.atomic(), connection.cursor() as cursor:
+            job_advance(job=job, done=1)
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return True
+
+    job = job_create(kind="cut", params={})
+    looks.clear()
+    assert job_slice_run(job_id=job.pk) is Slice.LATER
+    job.refresh_from_db()
+    assert (job.state, job.done) == ("running", 0)
+    assert "connection" in job.error
+    assert jobs_sweep() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_workers_at_once_count_each_step_once(counting, looks):
+    job = counter(40)
+
+    def work():
+        while True:
+            outcome = job_slice_run(job_id=job.pk)
+            if outcome in (Slice.STALE, Slice.FINISHED):
+                break
+        connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    job.refresh_from_db()
+    assert (job.state, job.done) == ("done", 40)

@@ -1,0 +1,194 @@
+import pytest
+from django.db import connection
+
+from retrieval.importing.records import SpeciesRecord
+from retrieval.models import Species, SpeciesName
+from retrieval.selectors.corpus import corpus_counts
+from retrieval.selectors.species import (
+    species_by_ids,
+    species_resolve,
+    species_search,
+    species_with_counts,
+)
+from retrieval.services.species import species_create, species_upsert
+from tests.retrieval.making import image_row
+
+pytestmark = pytest.mark.django_db
+
+
+def found(text, limit=20):
+    return [s.scientific_name for s in species_search(text, limit)]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "by"),
+    [
+        ("Ursus arctos", "Ursus arctos", "Ursus arctos"),
+        ("ursus m", "Ursus maritimus", "Ursus maritimus"),
+        ("braunbar", "Ursus arctos", "Braunbär"),
+        ("EISBÄR", "Ursus maritimus", "Eisbär"),
+        ("cardnal", "Cardinalis cardinalis", "Northern Cardinal"),
+        ("norhtern cardinal", "Cardinalis cardinalis", "Northern Cardinal"),
+        ("polr bear", "Ursus maritimus", "Polar Bear"),
+        ("plexipus", "Danaus plexippus", "Danaus plexippus"),
+        ("ours", "Ursus arctos", "Ours brun"),
+        ("vice", "Limenitis archippus", "Viceroy"),
+        ("  Brown \t bear ", "Ursus arctos", "Brown Bear"),
+    ],
+)
+def test_names_are_found_in_any_language_with_slips_and_without_accents(animals, text, first, by):
+    best = species_search(text)[0]
+    assert (best.scientific_name, best.matched_name) == (first, by)
+
+
+def test_a_species_comes_once_with_its_best_name(animals):
+    results = species_search("ursus")
+    assert [s.scientific_name for s in results] == ["Ursus arctos", "Ursus maritimus"]
+    assert [s.matched_language for s in results] == ["", ""]
+
+
+def test_whole_names_go_before_beginnings_and_beginnings_before_likeness(db):
+    species_upsert(
+        records=[
+            SpeciesRecord(scientific_name="Aa longa", names=(("en", "Bee-eater"),)),
+            SpeciesRecord(scientific_name="Ab longa", names=(("en", "Honey Bee"),)),
+            SpeciesRecord(scientific_name="Ac longa", names=(("en", "Bee"),)),
+            SpeciesRecord(scientific_name="Ad longa", names=(("en", "Honey beetle"),)),
+        ]
+    )
+    assert found("bee") == ["Ac longa", "Aa longa", "Ab longa", "Ad longa"]
+
+
+def test_only_near_names_stand_beside_those_that_begin_so(db):
+    names = ("Rana", "Rangifer")
+    species_upsert(records=[SpeciesRecord(scientific_name=f"{n} toy") for n in names])
+    assert found("rana") == ["Rana toy"]
+    assert found("ranga") == ["Rangifer toy", "Rana toy"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\0", "xyzzy", "%", "_", "\\"])
+def test_what_is_like_nothing_finds_nothing(animals, text):
+    assert found(text) == []
+
+
+def test_the_limit_holds(animals):
+    assert len(found("u", limit=1)) == 1
+
+
+def test_the_search_can_use_the_trigram_index(animals):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        for condition in ("search_text LIKE 'ursus%'", "'ursis' <% search_text"):
+            cursor.execute(f"EXPLAIN SELECT 1 FROM retrieval_speciesname WHERE {condition}")
+            plan = "\n".join(row[0] for row in cursor.fetchall())
+            assert "species_name_trigram" in plan
+
+
+def names_of(results):
+    species, missing = results
+    return [s.scientific_name for s in species], missing
+
+
+def test_names_resolve_to_species(animals):
+    both = ["Ursus arctos", "Ursus maritimus"]
+    orange = ["Danaus plexippus", "Limenitis archippus"]
+    bear = animals["Ursus arctos"].pk
+    assert names_of(species_resolve(["ursus arctos"])) == (both[:1], [])
+    assert names_of(species_resolve([bear])) == (both[:1], [])
+    assert names_of(species_resolve([str(bear)])) == (both[:1], [])
+    assert names_of(species_resolve(["Ursus"])) == (both, [])
+    assert names_of(species_resolve(["ursidae", "URSUS ARCTOS"])) == (both, [])
+    assert names_of(species_resolve(["Braunbar", "Polar  bear"])) == (both, [])
+    assert names_of(species_resolve(["Orange and black butterflies"])) == (orange, [])
+
+
+def test_names_not_found_are_given_back_as_they_came(animals):
+    missing = ["Rana", 10**9, "99999999999999999999999", -1, "", "urs"]
+    assert names_of(species_resolve([*missing, "Ursus arctos", *missing])) == (
+        ["Ursus arctos"],
+        missing,
+    )
+    assert species_resolve([]) == ([], [])
+
+
+def test_a_scientific_name_goes_before_a_group_of_the_same_name(db):
+    species_upsert(
+        records=[
+            SpeciesRecord(scientific_name="Gorilla", genus="Gorilla"),
+            SpeciesRecord(scientific_name="Gorilla beringei", genus="Gorilla"),
+        ]
+    )
+    assert names_of(species_resolve(["gorilla"])) == (["Gorilla"], [])
+
+
+def test_a_blank_group_is_no_group(animals):
+    assert names_of(species_resolve([" "])) == ([], [" "])
+
+
+def test_names_resolve_in_a_fixed_number_of_queries(animals, django_assert_max_num_queries):
+    names = [f"nothing {n}" for n in range(3)] + list(animals)
+    with django_assert_max_num_queries(16):
+        species_resolve(names)
+
+
+def test_what_a_record_knows_replaces_and_what_it_leaves_empty_stays(db):
+    first = SpeciesRecord(
+        scientific_name="Rana temporaria", family="Ranidae", names=(("en", "Common Frog"),)
+    )
+    created = species_create(record=first)
+    again = species_create(
+        record=SpeciesRecord(
+            scientific_name="Rana temporaria",
+            iconic_group="Amphibians",
+            names=(("de", "Grasfrosch"),),
+        )
+    )
+    assert again.pk == created.pk
+    species = Species.objects.get()
+    assert (species.family, species.iconic_group) == ("Ranidae", "Amphibians")
+    assert set(species.names.values_list("language", "name", "search_text")) == {
+        ("", "Rana temporaria", "rana temporaria"),
+        ("en", "Common Frog", "common frog"),
+        ("de", "Grasfrosch", "grasfrosch"),
+    }
+
+
+def test_search_texts_have_no_case_and_no_accents(db):
+    names = (("de", "Großer Ölkäfer"), ("pl", "Łoś"), ("da", "Ærfugl"))
+    species_create(record=SpeciesRecord(scientific_name="Meloe toy", names=names))
+    texts = dict(SpeciesName.objects.exclude(language="").values_list("language", "search_text"))
+    assert texts == {"de": "grosser olkafer", "pl": "los", "da": "aerfugl"}
+
+
+def test_storing_species_twice_changes_nothing(animals):
+    before = list(SpeciesName.objects.values())
+    species_upsert(records=[SpeciesRecord(scientific_name=name) for name in animals])
+    assert list(SpeciesName.objects.values()) == before
+
+
+def test_english_is_the_common_name_then_others(animals, db):
+    assert animals["Ursus arctos"].common_name == "Brown Bear"
+    german = species_create(record=SpeciesRecord(scientific_name="X y", names=(("de", "Ding"),)))
+    assert german.common_name == "Ding"
+    assert species_create(record=SpeciesRecord(scientific_name="X z")).common_name == ""
+
+
+def test_species_are_counted_with_their_images(animals):
+    bear = animals["Ursus arctos"]
+    for number in (1, 2):
+        image_row(number, bear)
+    rows = {s.scientific_name: s.image_count for s in species_with_counts()}
+    assert rows["Ursus arctos"] == 2
+    assert rows["Danaus plexippus"] == 0
+    assert [s.scientific_name for s in species_with_counts("bear")] == [
+        "Ursus arctos",
+        "Ursus maritimus",
+    ]
+    size = corpus_counts()
+    assert (size.images, size.species, size.families) == (2, 5, 3)
+
+
+def test_species_keep_the_order_of_their_ids(animals):
+    ids = [animals["Ursus arctos"].pk, -5, animals["Danaus plexippus"].pk]
+    names = [s.scientific_name for s in species_by_ids([*ids, ids[0]])]
+    assert names == ["Ursus arctos", "Danaus plexippus"]
