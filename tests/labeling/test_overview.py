@@ -1,0 +1,217 @@
+"""The dashboard's figures, and what a reviewer is shown to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.http import Http404
+
+from labeling.access import can_judge, get_query_for, queries_visible_to
+from labeling.models import Query
+from labeling.selectors.overview import SORT_KEYS, annotator_activity, queries_overview
+from labeling.selectors.review import images_to_review, judgment_history, unsure_images
+from labeling.services.queries import query_transition
+from retrieval.models import Image
+from tests.labeling.conftest import FIRST_ID, make_images
+from tests.labeling.judging import judge
+
+MakeQuery = Callable[..., Query]
+
+
+@pytest.fixture
+def images(toy_model: Any) -> list[Image]:
+    return make_images(6)
+
+
+@pytest.fixture
+def three(images: list[Image], open_query: MakeQuery, new_query: MakeQuery) -> list[Query]:
+    """A red toad that is open, a newt that is open, and a green toad that is a draft."""
+    return [
+        open_query("a red toad", query_id=3, split="val"),
+        open_query("a newt", query_id=1, split="test", category="Human Impact"),
+        new_query("a green toad", query_id=2, split="test"),
+    ]
+
+
+def ids(user: Any, **arguments: Any) -> list[int]:
+    return [row.query.query_id for row in queries_overview(user=user, **arguments)]
+
+
+def test_reviewers_see_the_consensus_and_annotators_their_own(
+    three: list[Query], annotator: Any, other_annotator: Any, reviewer: Any
+) -> None:
+    judge(three[0], annotator, [0, 1], "relevant")
+    judge(three[0], other_annotator, [1, 2], "not_relevant")
+    by_id = {row.query.query_id: row for row in queries_overview(user=reviewer)}
+    overall = by_id[3]
+    assert (overall.labelled, overall.relevant, overall.streak) == (3, 1, 2)
+    assert (overall.candidates, overall.annotators, overall.stop_met) == (6, 2, False)
+    assert overall.last_activity == three[0].judgments.latest("updated_at").updated_at
+    assert (by_id[2].candidates, by_id[2].last_activity, by_id[2].can_label) == (0, None, False)
+    own = {row.query.query_id: row for row in queries_overview(user=annotator)}[3]
+    assert (own.labelled, own.relevant, own.streak, own.annotators) == (2, 2, 0, 1)
+
+
+def test_annotators_see_open_queries_and_those_they_judged_for(
+    three: list[Query], annotator: Any, other_annotator: Any, reviewer: Any, admin: Any
+) -> None:
+    judge(three[0], annotator, [0], "relevant")
+    query_transition(query=three[0], to_state="complete", by=admin)
+    assert ids(annotator) == [1, 3]
+    assert ids(other_annotator) == [1]
+    assert ids(reviewer) == [1, 2, 3]
+    assert get_query_for(annotator, three[0].pk) == three[0]
+    with pytest.raises(Http404):
+        get_query_for(other_annotator, three[0].pk)
+    with pytest.raises(Http404):
+        get_query_for(annotator, three[2].pk)
+
+
+def test_nobody_else_sees_anything(three: list[Query], annotator: Any) -> None:
+    from django.contrib.auth.models import AnonymousUser
+
+    annotator.is_active = False
+    for user in (AnonymousUser(), annotator):
+        assert not queries_visible_to(user).exists()
+        assert not can_judge(user, three[0])
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({}, [1, 2, 3]),
+        ({"search": "toad"}, [2, 3]),
+        ({"search": "3"}, [3]),
+        ({"search": "human"}, [1]),
+        ({"search": "%"}, []),
+        ({"search": "\0toad"}, [2, 3]),
+        ({"search": "9" * 30}, []),
+        ({"state": "draft"}, [2]),
+        ({"state": "nix"}, []),
+        ({"split": "test"}, [1, 2]),
+        ({"category": "Human Impact", "state": ""}, [1]),
+        ({"split": "test", "search": "toad"}, [2]),
+    ],
+)
+def test_filters(
+    filters: dict[str, str], found: list[int], three: list[Query], reviewer: Any
+) -> None:
+    assert ids(reviewer, filters=filters) == found
+
+
+@pytest.mark.parametrize(
+    ("sort", "found"),
+    [
+        ("query_id", [1, 2, 3]),
+        ("-query_id", [3, 2, 1]),
+        ("text", [2, 1, 3]),
+        ("state", [2, 1, 3]),
+        ("-labelled", [3, 1, 2]),
+        ("relevant", [1, 2, 3]),
+        ("-streak", [1, 2, 3]),
+        ("-last_activity", [1, 3, 2]),
+        ("nix", [1, 2, 3]),
+        ("", [1, 2, 3]),
+    ],
+)
+def test_sorting(
+    sort: str, found: list[int], three: list[Query], annotator: Any, reviewer: Any
+) -> None:
+    judge(three[0], annotator, [0, 1], "relevant")
+    judge(three[1], annotator, [0], "not_relevant")
+    assert ids(reviewer, sort=sort) == found
+
+
+def test_every_column_sorts_both_ways(three: list[Query], reviewer: Any) -> None:
+    for key in SORT_KEYS:
+        assert sorted(ids(reviewer, sort=key)) == sorted(ids(reviewer, sort=f"-{key}")) == [1, 2, 3]
+
+
+def test_hundreds_of_queries_need_as_many_statements_as_one(
+    three: list[Query],
+    new_query: MakeQuery,
+    annotator: Any,
+    reviewer: Any,
+    django_assert_num_queries: Any,
+) -> None:
+    judge(three[0], annotator, [0], "relevant")
+    with django_assert_num_queries(4):
+        assert len(queries_overview(user=reviewer, filters={"search": "red"})) == 1
+    for number in range(200):
+        new_query(f"query {number}")
+    with django_assert_num_queries(4):
+        assert len(queries_overview(user=reviewer, sort="-streak")) == 203
+    with django_assert_num_queries(4):
+        assert len(queries_overview(user=annotator)) == 2
+
+
+def test_what_each_annotator_did(
+    three: list[Query], annotator: Any, other_annotator: Any, django_assert_num_queries: Any
+) -> None:
+    judge(three[0], annotator, [0, 1, 2], "relevant")
+    judge(three[1], annotator, [0], "not_relevant")
+    judge(three[0], other_annotator, [0], "unsure")
+    with django_assert_num_queries(1):
+        last, first = annotator_activity()
+    assert (last.username, last.labelled, last.relevant, last.queries) == ("otto", 1, 0, 1)
+    assert (first.username, first.labelled, first.relevant, first.queries) == ("ann", 4, 3, 2)
+    assert (first.relevant_share, first.seconds_per_image) == (0.75, 1.0)
+
+
+def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
+    three: list[Query],
+    annotator: Any,
+    other_annotator: Any,
+    reviewer: Any,
+    django_assert_num_queries: Any,
+) -> None:
+    query = Query.objects.get(pk=three[0].pk)
+    judge(query, annotator, [0, 3], "relevant")
+    judge(query, annotator, [1], "not_relevant")
+    judge(query, annotator, [5], "unsure")
+    judge(query, other_annotator, [0, 1], "relevant")
+    judge(query, other_annotator, [4], "unsure")
+
+    def shown() -> list[tuple[int, int | None, list[str], bool]]:
+        return [
+            (
+                item.image.pk - FIRST_ID,
+                item.rank,
+                [vote.relevance for vote in item.votes],
+                item.unsure,
+            )
+            for item in images_to_review(query)
+        ]
+
+    assert shown() == [
+        (1, 2, ["not_relevant", "relevant"], False),
+        (4, 5, ["unsure"], True),
+        (5, 6, ["unsure"], True),
+    ]
+    with django_assert_num_queries(2):
+        assert [item.image.pk - FIRST_ID for item in unsure_images(query)] == [4, 5]
+    judge(query, reviewer, [1, 4], "not_relevant")
+    judge(query, reviewer, [5], "unsure")
+    assert shown() == [(5, 6, ["unsure", "unsure"], True)]
+
+
+def test_history_is_everybodys_to_reviewers_and_ones_own_to_annotators(
+    three: list[Query], images: list[Image], annotator: Any, other_annotator: Any, reviewer: Any
+) -> None:
+    query = three[0]
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "unsure")
+    judge(query, annotator, [0], "not_relevant")
+
+    def seen(user: Any) -> list[tuple[str, str, str]]:
+        events = judgment_history(query, images[0], user)
+        return [(one.annotator.username, one.previous, one.relevance) for one in events]
+
+    assert seen(reviewer) == [
+        ("ann", "", "relevant"),
+        ("otto", "", "unsure"),
+        ("ann", "relevant", "not_relevant"),
+    ]
+    assert seen(other_annotator) == [("otto", "", "unsure")]

@@ -1,0 +1,76 @@
+"""Candidate lists made by a real worker, also when it is killed in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotator.services import user_create
+from labeling.models import Candidate, Query
+from labeling.selectors.lists import list_verify
+from labeling.services.queries import query_create, query_transition
+from retrieval.access import Role
+from retrieval.encoders import describe
+from retrieval.locks import transaction_lock
+from retrieval.models import Embedding
+from retrieval.services.embedding_models import (
+    embedding_model_get_or_create,
+    embedding_model_lock,
+)
+from tests.labeling.conftest import make_images
+from tests.processes import Worker, wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+COUNT = 40
+
+
+def opened_query() -> Query:
+    """A query just opened over images of random vectors."""
+    admin, _ = user_create(username="ada", role=Role.ADMIN, password="tawny-owl-at-dusk-7")
+    model = embedding_model_get_or_create(name="demo")
+    vectors = np.random.default_rng(3).normal(size=(COUNT, describe("demo").dimension))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    for image, vector in zip(make_images(COUNT, embedded=False), vectors, strict=True):
+        Embedding.objects.create(
+            model=model, image=image, vector=vector.tolist(), created_at=timezone.now()
+        )
+    query = query_create(text="a toad", category="Species ID", created_by=admin)
+    return query_transition(query=query, to_state="open", by=admin)
+
+
+def waits_for_the_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+def ready(query: Query) -> bool:
+    query.refresh_from_db()
+    return query.current_list is not None and query.current_list.ready
+
+
+def test_a_worker_killed_while_it_ranks_leaves_nothing_and_the_next_one_does_it(
+    demo_encoder: str, start_worker: Callable[..., Worker]
+) -> None:
+    query = opened_query()
+    model = embedding_model_get_or_create(name="demo")
+    first = start_worker(concurrency=1)
+    with transaction.atomic():
+        # As an insert of embeddings does, this holds the freezing up.
+        transaction_lock(embedding_model_lock(model), shared=True)
+        wait_for(waits_for_the_lock, what="the worker to rank")
+        first.kill()
+        assert not ready(query)
+        assert not Candidate.objects.exists()
+    start_worker(concurrency=1)
+    wait_for(lambda: ready(query), what="the list")
+    assert query.current_list is not None
+    assert query.current_list.size == COUNT
+    assert query.lists.count() == 1
+    assert Candidate.objects.count() == COUNT
+    # What the worker's process ranked, this one ranks the same bit for bit.
+    assert list_verify(query.current_list)
