@@ -165,7 +165,8 @@ def categories() -> list[dict[str, Any]]:
 def _image(index: int, seed: int) -> dict[str, Any]:
     rng = random.Random(f"record:{seed}:{index}")
     day = datetime.date(2017, 1, 1) + datetime.timedelta(days=rng.randrange(2500))
-    latitude, longitude = rng.choice(_REGIONS)
+    latitude, longitude = (near + rng.gauss(0, 2.5) for near in rng.choice(_REGIONS))
+    longitude = (longitude + 180) % 360 - 180  # a region may reach across the date line
     return {
         "id": index,
         "file_name": file_name(index, seed),
@@ -174,8 +175,8 @@ def _image(index: int, seed: int) -> dict[str, Any]:
         "license": rng.choices(range(len(LICENSES)), (6, 2, 1, 1))[0],
         "rights_holder": f"{rng.choice(_FIRST_NAMES)} {rng.choice(_LAST_NAMES)}",
         "date": f"{day.isoformat()} 00:00:00+00:00",
-        "latitude": round(latitude + rng.gauss(0, 2.5), 5),
-        "longitude": round(longitude + rng.gauss(0, 2.5), 5),
+        "latitude": round(latitude, 5),
+        "longitude": round(longitude, 5),
         "location_uncertainty": rng.choice((5, 10, 30, 100, 250, 1000, None)),
     }
 
