@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from labeling.access import can_judge, get_query_for
 from labeling.forms import QueryForm, QueryImportForm, RejectForm
 from labeling.models import Query
+from labeling.selectors.candidates import species_hidden_from
 from labeling.selectors.progress import annotators_of, progress
 from labeling.services.imports import QueryImportRefused, queries_import_file
 from labeling.services.lists import list_refresh
@@ -44,6 +45,8 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     reviewer = at_least(request.user, Role.REVIEWER)
     allowed = transitions_for(role_of(request.user), query.state)
+    seen = progress(query, annotator=None if reviewer else request.user)
+    early = "submitted" in allowed and not seen.stop.met
     names = {
         "open": "Open it" if query.state == "draft" else "Reopen",
         "submitted": "Hand in",
@@ -53,13 +56,20 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "query": query,
         "species": query.species.prefetch_related("names"),
-        "progress": progress(query, annotator=None if reviewer else request.user),
+        "progress": seen,
         "annotators": annotators_of(query) if reviewer else [],
         "transitions": query.transitions.select_related("made_by") if reviewer else [],
         "transitions_open": sorted(
-            ((state, names[state]) for state in allowed if state != "rejected"),
+            (
+                (state, names[state])
+                for state in allowed
+                if state in names and not (early and state == "submitted")
+            ),
             key=lambda item: ["complete", "open", "submitted", "draft"].index(item[0]),
         ),
+        "main_transition": seen.stop.met or query.state in ("draft", "submitted"),
+        "hand_in_note": early,
+        "names_hidden": species_hidden_from(request.user),
         "reject_form": RejectForm() if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
         "can_label": can_judge(request.user, query),

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from labeling.access import can_judge, get_query_for
 from labeling.categories import CATEGORIES
 from labeling.models import Query
+from labeling.selectors.candidates import species_hidden_from
 from labeling.selectors.overview import annotator_activity, queries_overview
 from labeling.selectors.review import images_to_review
 from retrieval.access import Role, at_least, require_role
@@ -86,7 +87,9 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "query": query,
         "stop_streak": settings.STOP_STREAK,
-        "filter_species": query.species.prefetch_related("names"),
+        "filter_species": []
+        if species_hidden_from(request.user)
+        else query.species.prefetch_related("names"),
     }
     return render(request, "labeling/label.html", context)
 
