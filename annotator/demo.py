@@ -7,15 +7,18 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 
 from annotator.models import User
 from annotator.services import user_create
+from labeling.demo import DemoSpeciesMissing, demo_queries_load
 from labeling.models import CandidateList, Query
 from retrieval.access import Role
+from retrieval.demo.corpus import write_corpus
+from retrieval.encoders import ModelSpecError
 from retrieval.models import Job
+from retrieval.services.embedding import embedding_job_create
 from retrieval.services.importing import ImportReport, import_images
 
 DATASET = "demo"
@@ -62,8 +65,6 @@ def demo_people() -> list[Person]:
 
 def demo_corpus_draw(*, count: int, progress: Progress) -> Path:
     """Draw what is missing of the demo's `count` pictures; the folder that holds train.json."""
-    from retrieval.demo.corpus import write_corpus
-
     return write_corpus(demo_folder() / "corpus", count=count, progress=progress)
 
 
@@ -79,10 +80,25 @@ def demo_corpus_import(*, corpus: Path, progress: Progress) -> ImportReport:
 
 
 def demo_queries_open() -> list[Query]:
-    """Import the demo's queries where they are missing and open them."""
-    from labeling.demo import demo_queries_load
+    """Import the demo's queries where they are missing and open them.
 
-    return list(demo_queries_load(by=User.objects.get(username="admin")))
+    Raises DemoError if the corpus lacks the species of one.
+    """
+    try:
+        return demo_queries_load(by=User.objects.get(username="admin"))
+    except DemoSpeciesMissing as error:
+        raise DemoError(f"{error} Too few pictures were asked for (--images).") from error
+
+
+def demo_embedding_job() -> Job:
+    """The job that embeds what is not embedded yet under the model in use.
+
+    Raises DemoError if EMBEDDING_MODEL does not name a model.
+    """
+    try:
+        return embedding_job_create(created_by=User.objects.get(username="admin"))
+    except ModelSpecError as error:
+        raise DemoError(str(error)) from error
 
 
 def job_wait(*, job: Job, progress: Progress) -> Job:
@@ -126,10 +142,3 @@ def _write_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-
-
-def embedding_job(created_by: Any) -> Job:
-    """The job that embeds what is not embedded yet under the model in use."""
-    from retrieval.services.embedding import embedding_job_create
-
-    return embedding_job_create(created_by=created_by)

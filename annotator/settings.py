@@ -96,7 +96,7 @@ else:
 DATABASES = {"default": _database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 
 # Tasks: a message only says "look at job N", so no result is kept and losing one loses no work.
-CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "files://")
+CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "files://localhost")
 if CELERY_BROKER_URL.startswith("files:"):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "folder": str(VAR_DIR / "broker"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -16,6 +17,8 @@ from annotator.lifelines import end_with_parent
 
 LOOK_SECONDS = 0.1
 GRACE_SECONDS = 12.0
+# Zombies that nobody collects stay in their session for good.
+CLEAR_SECONDS = 2.0
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 # A child that ran this long before it ended is started again after the first, short pause.
@@ -71,12 +74,15 @@ class Child:
             self.process.send_signal(number)
 
     def clear(self) -> None:
-        """Kill whatever is left of its session."""
-        if self.process is not None:
-            try:
+        """Kill whatever is left of its session, and wait until that is gone."""
+        if self.process is None:
+            return
+        deadline = time.monotonic() + CLEAR_SECONDS
+        with suppress(ProcessLookupError, PermissionError):
+            while time.monotonic() < deadline:
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                return
+                self.process.poll()
+                time.sleep(0.01)
 
 
 class Supervisor:

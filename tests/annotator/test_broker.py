@@ -123,7 +123,7 @@ def broker(request, tmp_path, settings):
     """A connection to the broker of each kind."""
     if request.param == "files":
         options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
-        with Connection("files://", transport_options=options) as connection:
+        with Connection("files://localhost", transport_options=options) as connection:
             yield connection
         return
     program = shutil.which("redis-server")

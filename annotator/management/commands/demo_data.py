@@ -5,12 +5,13 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import InterfaceError, OperationalError, connection
 
 from annotator import demo
-from annotator.models import User
 from retrieval.terminal import ProgressLine, bar
 
 IMAGES = 3000
+ATTEMPTS = 5
 
 
 class Command(BaseCommand):
@@ -24,20 +25,27 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what is left of each step, in order."""
-        try:
-            self._steps(options["images"])
-        except demo.DemoError as error:
-            raise CommandError(str(error)) from error
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._steps(options["images"])
+                break
+            except demo.DemoError as error:
+                raise CommandError(str(error)) from error
+            except (OperationalError, InterfaceError) as error:
+                # Every step goes on where it was, and a new connection starts a dead server.
+                if attempt == ATTEMPTS:
+                    raise CommandError(f"The database cannot be reached: {error}") from error
+                self.stdout.write("The database went away; going on.")
+                connection.close()
 
     def _steps(self, count: int) -> None:
         demo.demo_people()
-        admin = User.objects.get(username="admin")
         with Step("Drawing the demo's pictures") as step:
             corpus = demo.demo_corpus_draw(count=count, progress=step.progress)
         with Step("Importing them") as step:
             demo.demo_corpus_import(corpus=corpus, progress=step.progress)
         with Step("Embedding them in the worker") as step:
-            demo.job_wait(job=demo.embedding_job(admin), progress=step.progress)
+            demo.job_wait(job=demo.demo_embedding_job(), progress=step.progress)
         with Step("Opening the queries and ranking the pictures for each") as step:
             demo.lists_wait(queries=demo.demo_queries_open(), progress=step.progress)
 
