@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.db.models import Count, Max, Q, Sum
 
-from labeling.consensus import Vote, consensus
+from labeling.consensus import Consensus, Vote, consensus_by_key
 from labeling.models import Candidate, Judgment, Query
 from labeling.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
 
@@ -59,11 +58,17 @@ class AnnotatorProgress:
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True)
-class _Label:
-    rank: int
-    relevance: str
-    unsure: bool
+@dataclass(slots=True)
+class _Labels:
+    """What counts at the judged ranks of one list."""
+
+    ranks: dict[str, list[int]] = field(default_factory=dict)
+    """By relevance."""
+    unsure: int = 0
+
+    def pairs(self) -> Iterator[tuple[int, str]]:
+        for relevance, ranks in self.ranks.items():
+            yield from ((rank, relevance) for rank in ranks)
 
 
 def progress(query: Query, annotator: Any = None) -> Progress:
@@ -72,15 +77,13 @@ def progress(query: Query, annotator: Any = None) -> Progress:
 
 
 def progress_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Progress]:
-    """The progress of many queries by primary key, in two SQL queries (the current lists selected
-    along).
+    """The progress of many queries by primary key, with the current lists selected along.
+
+    Two SQL queries, and a third where votes differ, however many queries there are.
     """
     labels = _labels(queries, annotator)
     activity = activity_of(queries, annotator=annotator)
-    return {
-        query.pk: _progress(query, labels.get(query.pk, ()), activity[query.pk])
-        for query in queries
-    }
+    return {query.pk: _progress(query, labels[query.pk], activity[query.pk]) for query in queries}
 
 
 def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Activity]:
@@ -121,11 +124,10 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
     ]
 
 
-def _progress(query: Query, labels: Iterable[_Label], activity: Activity) -> Progress:
+def _progress(query: Query, labels: _Labels, activity: Activity) -> Progress:
     current = query.current_list
-    labels = list(labels)
     stop = stop_state(
-        ((label.rank, label.relevance) for label in labels),
+        labels.pairs(),
         length=current.size if current else 0,
         complete=current is not None and current.complete,
         streak_required=settings.STOP_STREAK,
@@ -134,7 +136,7 @@ def _progress(query: Query, labels: Iterable[_Label], activity: Activity) -> Pro
         candidates=stop.length,
         judged=stop.judged,
         relevant=stop.relevant,
-        unsure=sum(label.unsure for label in labels),
+        unsure=labels.unsure,
         streak=stop.streak,
         prefix=stop.prefix,
         remaining=stop.remaining,
@@ -144,45 +146,80 @@ def _progress(query: Query, labels: Iterable[_Label], activity: Activity) -> Pro
     )
 
 
-# Most images have one judgment, which is then what counts; only where people share one are the
-# votes sent along.
+# A judgment made in the current list knows its rank there; the others (imported, or of an earlier
+# list) are looked up. Where all votes of an image agree, that is the consensus; the rest is asked
+# for apart.
 _LABELS = """
-SELECT j.query_id, c.rank,
-       CASE WHEN count(*) = 1 THEN min(j.relevance) END,
-       CASE WHEN count(*) > 1 THEN json_agg(json_build_array(
-           j.annotator_id, u.role, j.relevance, extract(epoch FROM j.updated_at))) END
-  FROM {judgment} j
-  JOIN {query} q ON q.id = j.query_id
-  JOIN {candidate} c ON c.list_id = q.current_list_id AND c.image_id = j.image_id
-  JOIN {user} u ON u.id = j.annotator_id
- WHERE j.query_id = ANY(%s) {own}
- GROUP BY j.query_id, c.rank
+WITH vote AS (
+    SELECT j.query_id, j.image_id, j.rank, j.relevance
+      FROM {judgment} j JOIN {query} q ON q.id = j.query_id
+     WHERE j.query_id = ANY(%(queries)s) AND j.candidate_list_id = q.current_list_id
+           AND j.rank IS NOT NULL {own}
+    UNION ALL
+    SELECT j.query_id, j.image_id, c.rank, j.relevance
+      FROM {judgment} j JOIN {query} q ON q.id = j.query_id
+      JOIN {candidate} c ON c.list_id = q.current_list_id AND c.image_id = j.image_id
+     WHERE j.query_id = ANY(%(queries)s)
+           AND (j.candidate_list_id IS DISTINCT FROM q.current_list_id OR j.rank IS NULL) {own}
+), image AS (
+    SELECT query_id, image_id, rank, min(relevance) AS low, max(relevance) AS high
+      FROM vote GROUP BY query_id, image_id, rank
+)
+SELECT query_id,
+       array_agg(rank) FILTER (WHERE low = high AND low = 'relevant'),
+       array_agg(rank) FILTER (WHERE low = high AND low = 'not_relevant'),
+       array_agg(rank) FILTER (WHERE low = high AND low = 'unsure'),
+       array_agg(rank) FILTER (WHERE low <> high),
+       array_agg(image_id) FILTER (WHERE low <> high)
+  FROM image GROUP BY query_id
 """
 
 
-def _labels(queries: Sequence[Query], annotator: Any) -> dict[int, list[_Label]]:
+def _labels(queries: Sequence[Query], annotator: Any) -> dict[int, _Labels]:
     """What counts at each judged rank of each query's current list."""
     sql = _LABELS.format(
         judgment=Judgment._meta.db_table,
         query=Query._meta.db_table,
         candidate=Candidate._meta.db_table,
-        user=get_user_model()._meta.db_table,
-        own="" if annotator is None else "AND j.annotator_id = %s",
+        own="" if annotator is None else "AND j.annotator_id = %(annotator)s",
     )
-    values: list[Any] = [[query.pk for query in queries]]
-    if annotator is not None:
-        values.append(annotator.pk)
+    values = {
+        "queries": [query.pk for query in queries],
+        "annotator": None if annotator is None else annotator.pk,
+    }
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         rows = cursor.fetchall()
-    labels: defaultdict[int, list[_Label]] = defaultdict(list)
-    for query_pk, rank, relevance, votes in rows:
-        labels[query_pk].append(
-            _Label(rank, relevance, relevance == UNSURE) if votes is None else _agreed(rank, votes)
-        )
+    labels = {query.pk: _Labels() for query in queries}
+    contested: dict[tuple[int, int], int] = {}
+    for query_pk, relevant, negative, unsure, ranks, image_ids in rows:
+        found = labels[query_pk]
+        found.ranks = {RELEVANT: relevant or [], NOT_RELEVANT: negative or [], UNSURE: unsure or []}
+        found.unsure = len(unsure or ())
+        contested |= {
+            (query_pk, image_id): rank
+            for rank, image_id in zip(ranks or (), image_ids or (), strict=True)
+        }
+    for pair, agreed in _agreements(contested):
+        found = labels[pair[0]]
+        found.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
+        found.unsure += agreed.unsure
     return labels
 
 
-def _agreed(rank: int, votes: list[list[Any]]) -> _Label:
-    agreed = consensus(Vote(*vote) for vote in votes)
-    return _Label(rank, RELEVANT if agreed.relevant else NOT_RELEVANT, agreed.unsure)
+def _agreements(
+    contested: Mapping[tuple[int, int], int],
+) -> Iterator[tuple[tuple[int, int], Consensus]]:
+    """The consensus of each (query, image) on which votes differ."""
+    if not contested:
+        return
+    query_pks, image_ids = zip(*contested, strict=True)
+    votes = Judgment.objects.filter(query__in=set(query_pks), image__in=set(image_ids))
+    rows = votes.order_by("query_id", "image_id").values_list(
+        "query_id", "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
+    )
+    yield from consensus_by_key(
+        ((query_pk, image_id), Vote(annotator, role, relevance, at))
+        for query_pk, image_id, annotator, role, relevance, at in rows
+        if (query_pk, image_id) in contested
+    )
