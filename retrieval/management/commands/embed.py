@@ -56,7 +56,7 @@ class Command(BaseCommand):
             if job.turn != turn:
                 heard, turn = time.monotonic(), job.turn
             patience = PATIENCE_SECONDS.get(job.state)
-            if patience and not told and time.monotonic() - heard > patience:
+            if patience is not None and not told and time.monotonic() - heard > patience:
                 told = True
                 line.end()
                 self.stdout.write(

@@ -1,0 +1,339 @@
+"""Embedding with real models: a tiny one with random weights, and the demo's."""
+
+import threading
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from retrieval.encoders import Encoder, ModelSpecError, load_encoder
+from retrieval.models import Embedding, EmbeddingModel, Image, Job, JobItemError
+from retrieval.selectors.corpus import corpus_coverage
+from retrieval.selectors.ranking import half_rounded
+from retrieval.selectors.search import SearchUnavailable, search_images
+from retrieval.services import embedding
+from retrieval.services import jobs as job_services
+from retrieval.services.embedding import embedding_job_create
+from retrieval.services.importing import import_images
+from retrieval.services.jobs import Slice, job_slice_run
+from retrieval.storage import picture_open
+from tests.retrieval.making import coco, coco_image, jpeg
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def looks(monkeypatch):
+    """The messages that would have been sent."""
+    sent = []
+    monkeypatch.setattr(job_services, "_look", lambda job_id, turn: sent.append((job_id, turn)))
+    return sent
+
+
+@pytest.fixture
+def corpus(store, tmp_path, settings, tiny_model):
+    """Seven images and the tiny model, in batches of three; it brings more or other files."""
+    settings.EMBEDDING_MODEL = tiny_model
+    settings.EMBEDDING_BATCH_SIZE = 3
+    folder = tmp_path / "data"
+    folder.mkdir()
+
+    def bring(numbers, salt=0):
+        images = []
+        for n in numbers:
+            images.append(coco_image(n, file_name=f"train/{n}.jpg"))
+            (folder / "train").mkdir(exist_ok=True)
+            (folder / f"train/{n}.jpg").write_bytes(jpeg((30 * n % 256, salt, 90), (60, 40 + n)))
+        return import_images(path=coco(folder, images=images, annotations=[]))
+
+    bring(range(1, 8))
+    return bring
+
+
+def run(job):
+    """Work the job off; returns it as it ended."""
+    for _ in range(50):
+        if job_slice_run(job_id=job.pk) not in (Slice.MORE, Slice.LATER):
+            break
+    job.refresh_from_db()
+    return job
+
+
+def embedded():
+    return sorted(Embedding.objects.values_list("image_id", flat=True))
+
+
+def lose(store, image_id):
+    """Remove an image's source from the store."""
+    sha256 = Image.objects.get(pk=image_id).sha256
+    (source,) = store.rglob(f"{sha256}.source")
+    source.unlink()
+
+
+def test_every_image_is_embedded_once(corpus, tiny_model):
+    job = run(embedding_job_create())
+    assert (job.state, job.done, job.failed, job.total) == ("done", 7, 0, 7)
+    assert embedded() == list(range(1, 8))
+    (coverage,) = corpus_coverage()
+    assert (coverage.model.name, coverage.embedded) == (tiny_model, 7)
+
+
+def test_vectors_are_the_encoders_rounded_to_half(corpus, tiny_model):
+    run(embedding_job_create())
+    encoder = load_encoder(tiny_model)
+    for row in Embedding.objects.select_related("image"):
+        (vector,) = encoder.encode_images([picture_open(row.image.sha256).pixels])
+        # A batch and a single image differ in the last bits of single precision.
+        assert np.allclose(row.vector, half_rounded(vector), atol=2e-3)
+
+
+def test_a_second_job_embeds_only_what_came_since(corpus):
+    run(embedding_job_create())
+    corpus(range(1, 10))
+    job = run(embedding_job_create())
+    assert (job.state, job.done, job.total) == ("done", 2, 2)
+    assert embedded() == list(range(1, 10))
+    nothing = run(embedding_job_create())
+    assert (nothing.state, nothing.done, nothing.total, nothing.percent) == ("done", 0, 0, 100)
+
+
+def test_a_job_cut_after_any_slice_goes_on(corpus, monkeypatch):
+    monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
+    job = embedding_job_create()
+    seen = []
+    while job_slice_run(job_id=job.pk) is Slice.MORE:
+        job.refresh_from_db()
+        seen.append(job.done)
+    assert seen == [3, 6, 7, 7]
+    assert embedded() == list(range(1, 8))
+
+
+def test_images_that_come_behind_the_cursor_are_embedded_too(corpus, monkeypatch):
+    monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
+    corpus(range(11, 14))
+    job = embedding_job_create()
+    job_slice_run(job_id=job.pk)
+    corpus(range(8, 11))
+    first = Image.objects.get(pk=1)
+    Image.objects.filter(pk=1).delete()
+    run(job)
+    Image.objects.bulk_create([first])
+    assert embedded() == list(range(2, 14))
+    run(embedding_job_create())
+    assert embedded() == list(range(1, 14))
+
+
+def test_a_lost_or_broken_file_is_named_and_the_rest_goes_on(corpus, store):
+    lose(store, 2)
+    sha256 = Image.objects.get(pk=5).sha256
+    (source,) = store.rglob(f"{sha256}.source")
+    source.write_bytes(source.read_bytes()[:200])
+    job = run(embedding_job_create())
+    assert (job.state, job.done, job.failed, job.total) == ("done", 5, 2, 7)
+    errors = dict(JobItemError.objects.values_list("image_id", "message"))
+    assert errors[2] == "The image's file is gone from the store. Import it again."
+    assert "truncated" in errors[5]
+    assert embedded() == [1, 3, 4, 6, 7]
+    corpus(range(1, 8))
+    again = run(embedding_job_create())
+    assert (again.done, again.failed) == (1, 1)
+    assert embedded() == [1, 2, 3, 4, 6, 7]
+
+
+def test_an_image_on_which_the_model_fails_is_found_in_its_batch(corpus, monkeypatch):
+    whole = Encoder.encode_images
+
+    def picky(self, images):
+        if any(image.size == (60, 42) for image in images):
+            raise RuntimeError("odd height")
+        return whole(self, images)
+
+    monkeypatch.setattr(Encoder, "encode_images", picky)
+    job = run(embedding_job_create())
+    assert (job.state, job.done, job.failed) == ("done", 6, 1)
+    error = JobItemError.objects.get()
+    assert (error.image_id, error.message) == (2, "The model failed on this image: odd height")
+
+
+def test_a_model_that_fails_on_everything_fails_the_job(corpus, monkeypatch):
+    def broken(self, images):
+        raise RuntimeError("no kernel image")
+
+    monkeypatch.setattr(Encoder, "encode_images", broken)
+    job = run(embedding_job_create())
+    assert (job.state, job.error) == ("failed", "RuntimeError: no kernel image")
+    assert JobItemError.objects.count() == 0
+
+
+def test_a_vector_that_is_not_finite_is_an_error_of_its_image(corpus, monkeypatch):
+    whole = Encoder.encode_images
+
+    def sometimes(self, images):
+        vectors = whole(self, images)
+        for row, image in zip(vectors, images, strict=True):
+            if image.size == (60, 43):
+                row[:] = np.nan
+        return vectors
+
+    monkeypatch.setattr(Encoder, "encode_images", sometimes)
+    job = run(embedding_job_create())
+    assert (job.done, job.failed) == (6, 1)
+    assert JobItemError.objects.get().image_id == 3
+
+
+def test_a_file_replaced_while_it_was_embedded_gets_the_new_files_vector(
+    corpus, monkeypatch, tiny_model
+):
+    whole, replaced = Encoder.encode_images, []
+
+    def meanwhile(self, images):
+        vectors = whole(self, images)
+        if not replaced:
+            replaced.append(corpus(range(1, 8), salt=200).updated)
+        return vectors
+
+    monkeypatch.setattr(Encoder, "encode_images", meanwhile)
+    job = run(embedding_job_create())
+    assert (replaced, job.state) == ([7], "done")
+    assert embedded() == list(range(1, 8))
+    encoder = load_encoder(tiny_model)
+    for row in Embedding.objects.select_related("image"):
+        (vector,) = whole(encoder, [picture_open(row.image.sha256).pixels])
+        assert np.allclose(row.vector, half_rounded(vector), atol=2e-3)
+
+
+def test_large_images_make_small_batches(corpus, monkeypatch):
+    monkeypatch.setattr(embedding, "BATCH_PIXELS", 60 * 45)
+    sizes, whole = [], Encoder.encode_images
+
+    def watched(self, images):
+        sizes.append(len(images))
+        return whole(self, images)
+
+    monkeypatch.setattr(Encoder, "encode_images", watched)
+    assert run(embedding_job_create()).done == 7
+    assert sizes == [1] * 7
+
+
+def test_one_unfinished_job_a_model(corpus, tiny_model, admin):
+    job = embedding_job_create(created_by=admin)
+    assert embedding_job_create(model_name=tiny_model) == job
+    other = embedding_job_create(model_name="ViT-S-32-alt/random")
+    assert other != job
+    run(job)
+    assert embedding_job_create() != job
+    assert job.created_by == admin
+
+
+def test_a_name_of_no_model_makes_no_job(corpus):
+    with pytest.raises(ModelSpecError):
+        embedding_job_create(model_name="nonsense")
+    assert Job.objects.count() == 0
+
+
+def test_a_model_that_is_gone_fails_the_job_in_words(corpus, tiny_model):
+    job = embedding_job_create()
+    Job.objects.filter(pk=job.pk).update(params={"model": "/nowhere/model"})
+    run(job)
+    assert job.state == "failed"
+    assert job.error.startswith("Model '/nowhere/model': there is no directory")
+
+
+def test_the_search_finds_and_explains(corpus, tiny_model):
+    with pytest.raises(SearchUnavailable, match="has not been embedded"):
+        search_images(text="a frog", limit=3)
+    run(embedding_job_create())
+    found = search_images(text="a frog", limit=3)
+    assert [hit.rank for hit in found.hits] == [1, 2, 3]
+    scores = [hit.score for hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert (found.total, found.model) == (7, tiny_model)
+
+
+def test_the_demo_model_prefers_what_a_text_says(store, tmp_path, demo_encoder):
+    from retrieval.demo.corpus import write_corpus
+
+    folder = tmp_path / "scenes"
+    write_corpus(folder, count=48, seed=3)
+    assert import_images(path=folder / "train.json").refused_count == 0
+    job = run(embedding_job_create())
+    assert (job.done, job.failed) == (48, 0)
+    assert EmbeddingModel.objects.get().name == "demo"
+    hits = search_images(text="a fox", limit=48).hits
+    foxes = [hit.rank for hit in hits if "fox" in hit.image.species.common_name.lower()]
+    others = [hit.rank for hit in hits if hit.rank not in foxes]
+    assert foxes
+    assert np.mean(foxes) < np.mean(others)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_jobs_at_once_neither_double_nor_deadlock(corpus, tiny_model, monkeypatch):
+    monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
+    first = embedding_job_create()
+    second = Job.objects.create(kind="embed", params={"model": tiny_model})
+
+    def work(job):
+        run(job)
+        connection.close()
+
+    threads = [threading.Thread(target=work, args=[job]) for job in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    states = set(Job.objects.values_list("state", "failed"))
+    assert states == {("done", 0)}
+    assert embedded() == list(range(1, 8))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_says_that_no_worker_is_there(corpus, capsys, monkeypatch):
+    from retrieval.management.commands import embed
+
+    monkeypatch.setattr(embed, "PATIENCE_SECONDS", {Job.State.QUEUED: 0})
+    monkeypatch.setattr(embed, "POLL_SECONDS", 0.01)
+    slept = []
+
+    def working(seconds):
+        slept.append(seconds)
+        if len(slept) == 5:
+            job_slice_run(job_id=Job.objects.get().pk)
+            run(Job.objects.get())
+
+    monkeypatch.setattr(embed.time, "sleep", working)
+    call_command("embed", "--wait")
+    said = capsys.readouterr().out
+    assert said.count("No worker is at this job") == 1
+    assert said.endswith("7 images embedded, 0 failed\n")
+
+
+def test_the_command_names_what_failed_and_its_exit_code_tells(corpus, store, capsys, monkeypatch):
+    from retrieval.management.commands import embed
+
+    lose(store, 3)
+    monkeypatch.setattr(embed.time, "sleep", lambda seconds: run(Job.objects.get()))
+    with pytest.raises(CommandError, match="1 images could not be embedded"):
+        call_command("embed", "--wait")
+    assert "failed image 3: The image's file is gone from the store." in capsys.readouterr().out
+    with pytest.raises(CommandError, match="accepted are"):
+        call_command("embed", "--model", "nonsense")
+
+
+def test_the_command_without_waiting_leaves_a_job(corpus, capsys, tiny_model):
+    call_command("embed")
+    job = Job.objects.get()
+    assert capsys.readouterr().out == f"Job {job.pk}: Embed the corpus with {tiny_model}\n"
+    assert job.state == "queued"
+
+
+def test_ctrl_c_stops_the_waiting_and_not_the_job(corpus, capsys, monkeypatch):
+    from retrieval.management.commands import embed
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embed.time, "sleep", interrupted)
+    call_command("embed", "--wait")
+    assert "goes on without this command" in capsys.readouterr().out
+    assert Job.objects.get().state == "queued"
