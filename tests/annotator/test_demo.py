@@ -13,7 +13,7 @@ from annotator.postgres_guardian import Layout
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
-IMAGES = 150
+IMAGES = 120
 
 
 def rows(served, statement):
@@ -49,6 +49,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     second = start(serve, var_dir=first.var_dir)
     embedded = "SELECT count(*) FROM retrieval_embedding"
     wait_for(says(second, "Embedding"), seconds=120, what="the embedding")
+    wait_for(lambda: rows(second, embedded)[0][0] > 8, seconds=120, what="the first vectors")
     for words in (("celery", "worker"), ("gunicorn",), ("pginstall/bin/postgres", "-D")):
         wait_for(second.healthy, what="all parts")
         for process in second.find(*words):
