@@ -87,7 +87,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         ):
             site.create_user(name, role)
         corpus = write_corpus(folder / "corpus", count=IMAGES)
-        served.manage("import_images", str(corpus))
+        served.manage("import_images", str(corpus / "train.json"))
         served.manage("embed", "--wait")
         yield site
     finally:
