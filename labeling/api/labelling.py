@@ -151,10 +151,8 @@ class LabellingActions:
             _answer(raw, next(stored) if isinstance(item, JudgmentInput) else item)
             for raw, item in zip(request.data, read, strict=True)
         ]
-        answer = {
-            "results": results,
-            "progress": progress(get_query_for(request.user, query.pk), annotator=request.user),
-        }
+        query.refresh_from_db()
+        answer = {"results": results, "progress": progress(query, annotator=request.user)}
         return Response(JudgmentAnswerSerializer(answer).data)
 
 

@@ -1,12 +1,15 @@
-"""Short ways to judge toy images."""
+"""Short ways to judge toy images, one after another or at once."""
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from labeling.models import Query
+from django.db import connections
+
+from labeling.models import Judgment, Query
 from labeling.services.judgments import JudgmentInput, JudgmentOutcome, judgments_record
 from tests.labeling.conftest import FIRST_ID
 
@@ -29,3 +32,38 @@ def judge(
         )
     assert [outcome.status for outcome in outcomes] == ["stored"] * len(items)
     return outcomes
+
+
+def record(query: Query, annotator: Any, *items: JudgmentInput) -> list[JudgmentOutcome]:
+    return judgments_record(query=query, annotator=annotator, items=items)
+
+
+def stored(query: Query) -> list[tuple[int, str, int | None, float]]:
+    """(toy image, relevance, rank, seconds) of the standing judgments."""
+    rows = Judgment.objects.filter(query=query).order_by("image_id")
+    return [(j.image_id - FIRST_ID, j.relevance, j.rank, j.seconds) for j in rows]
+
+
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """Run the calls in threads that start together; returns what each returned or raised."""
+    barrier = threading.Barrier(len(calls))
+    results: list[Any] = [None] * len(calls)
+
+    def run(position: int, call: Callable[[], Any]) -> None:
+        try:
+            barrier.wait()
+            results[position] = call()
+        except Exception as error:
+            results[position] = error
+        finally:
+            connections.close_all()
+
+    threads = [
+        threading.Thread(target=run, args=(position, call)) for position, call in enumerate(calls)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "deadlock"
+    return results

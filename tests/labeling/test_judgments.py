@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-import threading
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection, connections
 
-from labeling.models import Judgment, JudgmentEvent, Query
+from labeling.models import JudgmentEvent, Query
 from labeling.selectors.progress import progress
 from labeling.selectors.review import judgment_history
-from labeling.services.judgments import JudgmentInput, JudgmentOutcome, judgments_record
+from labeling.services.judgments import JudgmentOutcome
 from labeling.services.queries import query_transition, query_update
-from labeling.transitions import TransitionRefused
 from retrieval.models import EmbeddingModel, Image
-from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
-from tests.labeling.judging import item, judge
+from tests.labeling.conftest import make_images, run_jobs
+from tests.labeling.judging import item, judge, record, stored
 
 MakeQuery = Callable[..., Query]
 
@@ -27,16 +23,6 @@ MakeQuery = Callable[..., Query]
 @pytest.fixture
 def images(toy_model: EmbeddingModel) -> list[Image]:
     return make_images(6)
-
-
-def record(query: Query, annotator: Any, *items: JudgmentInput) -> list[JudgmentOutcome]:
-    return judgments_record(query=query, annotator=annotator, items=items)
-
-
-def stored(query: Query) -> list[tuple[int, str, int | None, float]]:
-    """(toy image, relevance, rank, seconds) of the standing judgments."""
-    rows = Judgment.objects.filter(query=query).order_by("image_id")
-    return [(j.image_id - FIRST_ID, j.relevance, j.rank, j.seconds) for j in rows]
 
 
 def test_a_judgment_carries_list_rank_and_seconds(
@@ -231,113 +217,3 @@ def test_a_batch_needs_the_same_few_statements_however_long(
     query = open_query()
     with django_assert_max_num_queries(12):
         judge(query, annotator, range(6), "relevant")
-
-
-# Races, with real connections.
-
-
-def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Run the calls in threads that start together; returns what each returned or raised."""
-    barrier = threading.Barrier(len(calls))
-    results: list[Any] = [None] * len(calls)
-
-    def run(position: int, call: Callable[[], Any]) -> None:
-        try:
-            barrier.wait()
-            results[position] = call()
-        except Exception as error:
-            results[position] = error
-        finally:
-            connections.close_all()
-
-    threads = [
-        threading.Thread(target=run, args=(position, call)) for position, call in enumerate(calls)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive(), "deadlock"
-    return results
-
-
-@pytest.mark.django_db(transaction=True)
-class TestRaces:
-    def test_the_same_judgment_sent_eight_times_at_once_counts_once(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
-        query = open_query()
-        sent = item(0, "relevant", seconds=2)
-        results = at_once(*[lambda: record(query, annotator, sent)[0].status] * 8)
-        assert sorted(results) == ["repeated"] * 7 + ["stored"]
-        assert stored(query) == [(0, "relevant", 1, 2)]
-
-    def test_the_same_ids_for_two_queries_at_once_never_deadlock(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
-        first, second = open_query(), open_query("a frog")
-        ids = [uuid.uuid4() for _ in range(6)]
-        forward = [item(n, "relevant", client_id=ids[n]) for n in range(6)]
-        calls = [
-            lambda: record(first, annotator, *forward),
-            lambda: record(second, annotator, *reversed(forward)),
-        ] * 3
-        results = at_once(*calls)
-        statuses = sorted(outcome.status for outcomes in results for outcome in outcomes)
-        assert statuses.count("stored") == 6
-        assert JudgmentEvent.objects.count() == 6
-
-    def test_two_annotators_and_overlapping_batches_lose_nothing(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
-    ) -> None:
-        query = open_query()
-        results = at_once(
-            *[
-                lambda person=person, order=order: judge(query, person, order, "relevant")
-                for person in (annotator, other_annotator)
-                for order in (range(6), range(5, -1, -1))
-            ]
-        )
-        assert [len(outcomes) for outcomes in results] == [6] * 4
-        assert query.judgments.count() == 12
-        assert JudgmentEvent.objects.count() == 24
-
-    def test_a_judgment_is_before_a_completion_or_refused_by_it(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        admin: Any,
-    ) -> None:
-        query = open_query()
-        *outcomes, done = at_once(
-            *[lambda n=n: record(query, annotator, item(n, "relevant"))[0] for n in range(6)],
-            lambda: query_transition(query=query, to_state="complete", by=admin),
-        )
-        assert done.state == "complete"
-        kept = [o.image_id - FIRST_ID for o in outcomes if o.status == "stored"]
-        assert [row[0] for row in stored(query)] == kept
-        ended = query.transitions.get(to_state="complete").made_at
-        assert all(event.made_at < ended for event in JudgmentEvent.objects.all())
-
-    def test_of_two_decisions_at_once_one_is_refused(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, admin: Any
-    ) -> None:
-        query = open_query()
-        results = at_once(
-            lambda: query_transition(query=query, to_state="draft", by=admin),
-            lambda: query_transition(query=query, to_state="complete", by=admin),
-        )
-        assert len([one for one in results if isinstance(one, TransitionRefused)]) == 1
-        assert query.transitions.exclude(to_state="open").count() == 1
-
-    @pytest.fixture(autouse=True)
-    def _in_use(self, transactional_db: None) -> Iterator[None]:
-        yield
-        connection.close()

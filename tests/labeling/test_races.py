@@ -1,0 +1,164 @@
+"""What happens at once, over real connections: nothing is lost, doubled or waits for ever."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from labeling.errors import QueryGone
+from labeling.models import Candidate, JudgmentEvent, Query
+from labeling.selectors.lists import list_verify
+from labeling.services.lists import list_extend, list_refresh
+from labeling.services.queries import (
+    QueryHasJudgments,
+    query_create,
+    query_delete,
+    query_from_search,
+    query_transition,
+)
+from labeling.transitions import TransitionRefused
+from retrieval.models import EmbeddingModel, Image
+from tests.labeling.conftest import FIRST_ID, make_images
+from tests.labeling.judging import at_once, item, judge, record, stored
+
+MakeQuery = Callable[..., Query]
+
+
+@pytest.fixture
+def images(toy_model: EmbeddingModel) -> list[Image]:
+    return make_images(6)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRaces:
+    def test_the_same_judgment_sent_eight_times_at_once_counts_once(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
+    ) -> None:
+        query = open_query()
+        sent = item(0, "relevant", seconds=2)
+        results = at_once(*[lambda: record(query, annotator, sent)[0].status] * 8)
+        assert sorted(results) == ["repeated"] * 7 + ["stored"]
+        assert stored(query) == [(0, "relevant", 1, 2)]
+
+    def test_the_same_ids_for_two_queries_at_once_never_deadlock(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
+    ) -> None:
+        first, second = open_query(), open_query("a frog")
+        ids = [uuid.uuid4() for _ in range(6)]
+        forward = [item(n, "relevant", client_id=ids[n]) for n in range(6)]
+        calls = [
+            lambda: record(first, annotator, *forward),
+            lambda: record(second, annotator, *reversed(forward)),
+        ] * 3
+        results = at_once(*calls)
+        statuses = sorted(outcome.status for outcomes in results for outcome in outcomes)
+        assert statuses.count("stored") == 6
+        assert JudgmentEvent.objects.count() == 6
+
+    def test_two_annotators_and_overlapping_batches_lose_nothing(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        other_annotator: Any,
+    ) -> None:
+        query = open_query()
+        results = at_once(
+            *[
+                lambda person=person, order=order: judge(query, person, order, "relevant")
+                for person in (annotator, other_annotator)
+                for order in (range(6), range(5, -1, -1))
+            ]
+        )
+        assert [len(outcomes) for outcomes in results] == [6] * 4
+        assert query.judgments.count() == 12
+        assert JudgmentEvent.objects.count() == 24
+
+    def test_a_judgment_is_before_a_completion_or_refused_by_it(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        admin: Any,
+    ) -> None:
+        query = open_query()
+        *outcomes, done = at_once(
+            *[lambda n=n: record(query, annotator, item(n, "relevant"))[0] for n in range(6)],
+            lambda: query_transition(query=query, to_state="complete", by=admin),
+        )
+        assert done.state == "complete"
+        kept = [o.image_id - FIRST_ID for o in outcomes if o.status == "stored"]
+        assert [row[0] for row in stored(query)] == kept
+        ended = query.transitions.get(to_state="complete").made_at
+        assert all(event.made_at < ended for event in JudgmentEvent.objects.all())
+
+    def test_of_two_decisions_at_once_one_is_refused(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, admin: Any
+    ) -> None:
+        query = open_query()
+        results = at_once(
+            lambda: query_transition(query=query, to_state="draft", by=admin),
+            lambda: query_transition(query=query, to_state="complete", by=admin),
+        )
+        assert len([one for one in results if isinstance(one, TransitionRefused)]) == 1
+        assert query.transitions.exclude(to_state="open").count() == 1
+
+    def test_a_list_extended_twice_at_once_grows_once(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, settings: Any
+    ) -> None:
+        settings.CANDIDATE_DEPTH = 2
+        frozen = open_query().current_list
+        assert frozen is not None
+        added = at_once(*[lambda: list_extend(candidate_list=frozen, by_count=2)] * 4)
+        frozen.refresh_from_db()
+        assert frozen.size == 2 + sum(added)
+        ranks = (
+            Candidate.objects.filter(list=frozen).order_by("rank").values_list("rank", flat=True)
+        )
+        assert list(ranks) == list(range(1, frozen.size + 1))
+        assert list_verify(frozen)
+
+    def test_a_list_refreshed_at_once_is_made_once(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, admin: Any
+    ) -> None:
+        query = open_query()
+        lists = at_once(*[lambda: list_refresh(query=query, by=admin)] * 4)
+        assert len({one.pk for one in lists}) == 1
+        assert query.lists.count() == 2
+
+    def test_queries_created_at_once_have_numbers_of_their_own(
+        self, transactional_db: None, admin: Any
+    ) -> None:
+        made = at_once(
+            *[
+                lambda n=n: query_create(text=f"query {n}", category="Species ID", created_by=admin)
+                for n in range(6)
+            ]
+        )
+        assert sorted(query.query_id for query in made) == [1, 2, 3, 4, 5, 6]
+
+    def test_two_clicks_on_a_search_make_one_draft(
+        self, transactional_db: None, admin: Any
+    ) -> None:
+        made = at_once(*[lambda: query_from_search(text="a toad", created_by=admin)] * 4)
+        assert len({query.pk for query in made}) == 1
+
+    def test_a_query_is_judged_or_deleted(
+        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
+    ) -> None:
+        query = open_query()
+        judged, deleted = at_once(
+            lambda: record(query, annotator, item(0, "relevant"))[0].status,
+            lambda: query_delete(query=query),
+        )
+        if deleted is None:
+            assert isinstance(judged, QueryGone)
+            assert not Query.objects.exists()
+        else:
+            assert isinstance(deleted, QueryHasJudgments)
+            assert (judged, query.judgments.count()) == ("stored", 1)
