@@ -53,6 +53,7 @@ def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_
     page.keyboard.press("n")
     expect(page.get_by_role("dialog")).to_be_visible()
     expect(page.get_by_role("dialog")).to_contain_text("The stop rule is met")
+    expect(page.locator("[data-saved]")).to_have_text("All saved")
     progress = site.progress("ann", query)
     assert (progress["judged"], progress["relevant"], progress["streak"]) == (103, 3, 100)
     assert progress["stop"]["met"] is True
@@ -84,6 +85,7 @@ def test_a_species_filter_is_labelled_to_exhaustion_by_touch(
             page.locator(f"[data-do='label:{'relevant' if rank == 1 else 'not_relevant'}']")
         ).tap()
     expect(page.locator(".stage")).to_contain_text("The list is exhausted")
+    expect(page.locator("[data-saved]")).to_have_text("All saved")
     progress = site.progress("ann", query)
     assert progress["judged"] == progress["candidates"] == size
     assert progress["stop"]["exhausted"] is True
@@ -103,6 +105,7 @@ def test_stepping_back_changes_a_judgment_and_the_old_value_is_kept(
     expect(shown(page, "rank")).to_have_text("4")
     expect(shown(page, "relevant")).to_have_text("1")
     expect(shown(page, "streak")).to_have_text("0")
+    expect(page.locator("[data-saved]")).to_have_text("All saved")
     third = site.candidates("ann", query, start=3, limit=1)["results"][0]
     assert third["relevance"] == "relevant"
     kept = site.served.manage(
@@ -172,3 +175,16 @@ def test_the_next_pictures_are_loaded_before_they_are_shown(
         arg=second,
     )
     expect(shown(page, "rank")).to_have_text("1")
+
+
+def test_keys_faster_than_the_server_do_not_run_past_the_hundredth_negative(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("an ant on a stone")
+    page = log_in("ann")
+    page.route("**/judgments/", lambda route: (page.wait_for_timeout(700), route.continue_())[-1])
+    open_label_page(page, site, query)
+    press(page, "n", 104)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    assert site.progress("ann", query)["judged"] == 100

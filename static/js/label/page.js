@@ -23,7 +23,7 @@ class LabelPage {
     this.rank = null;
     this.wentOn = false;
     this.outbox = new Outbox(`${this.base}judgments/`, {
-      onAnswer: (answer) => this.#progressed(answer.progress),
+      onAnswer: (answer) => !this.outbox.waiting && this.#progressed(answer.progress),
       onRefused: (judgment, reason) => this.#refused(judgment, reason),
       onState: (state) => this.view.saved(state),
     });
@@ -85,6 +85,7 @@ class LabelPage {
       previous: candidate.relevance,
     });
     candidate.relevance = relevance;
+    this.#anticipate(rank, relevance, changed);
     this.view.announce(`${describe(relevance)}, ${rank}`);
     await (changed ? this.show(rank + 1) : this.toNextUnlabelled(rank + 1)).catch((error) =>
       this.view.failed(error, () => this.toNextUnlabelled(rank + 1)),
@@ -119,6 +120,25 @@ class LabelPage {
   goOn() {
     this.wentOn = true;
     this.view.closeStop();
+  }
+
+  /**
+   * Counts a judgment at the labelled prefix's end before the server has answered, so that the stop rule is met at
+   * its number and not some fast keystrokes later. The server's own count replaces it when nothing waits.
+   */
+  #anticipate(rank, relevance, changed) {
+    const known = this.progress;
+    if (!known || changed || rank !== known.prefix + 1) return;
+    const streak = relevance === "relevant" ? 0 : known.streak + 1;
+    this.#progressed({
+      ...known,
+      prefix: rank,
+      judged: known.judged + 1,
+      remaining: known.remaining - 1,
+      relevant: known.relevant + (relevance === "relevant" ? 1 : 0),
+      streak,
+      stop: { ...known.stop, met: streak >= known.stop.required },
+    });
   }
 
   #progressed(progress) {

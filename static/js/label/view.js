@@ -111,7 +111,8 @@ export class View {
     const meter = this.root.querySelector("progress");
     meter.max = progress.stop.required;
     meter.value = Math.min(progress.streak, progress.stop.required);
-    this.root.querySelector("[data-stop-met]").hidden = !progress.stop.met;
+    this.root.querySelector("[data-stop-met]").hidden =
+      !progress.stop.met || progress.stop.exhausted;
   }
 
   saved({ waiting, error }) {
