@@ -79,13 +79,12 @@ def ended(job):
 def test_sigkill_in_the_middle_and_every_image_is_embedded_once(corpus, broker, start_worker):
     job = embedding_job_create()
     small_batches = {"EMBEDDING_BATCH_SIZE": "2", **broker}
-    for part in (1, 2):
-        worker = start_worker(**small_batches)
-        wait_for(lambda at=part: embedded() >= at * COUNT // 6, what="part of the work", pause=0.01)
-        worker.kill()
-        job.refresh_from_db()
-        assert 0 < embedded() < COUNT
-        assert job.state == "running"
+    worker = start_worker(**small_batches)
+    wait_for(lambda: embedded() >= COUNT // 6, what="part of the work", pause=0.01)
+    worker.kill()
+    job.refresh_from_db()
+    assert 0 < embedded() < COUNT
+    assert job.state == "running"
     start_worker(**small_batches)
     wait_for(lambda: ended(job), what="the end of the job")
     assert (job.state, job.error) == ("done", "")
@@ -94,10 +93,10 @@ def test_sigkill_in_the_middle_and_every_image_is_embedded_once(corpus, broker, 
     assert per_image == Counter(range(COUNT))
 
 
-def test_two_workers_share_the_jobs_and_double_nothing(corpus, broker, start_worker):
+def test_two_workers_share_the_jobs_and_double_nothing(corpus, start_worker):
     first = embedding_job_create()
     second = Job.objects.create(kind="embed", params=first.params)
-    workers = [start_worker(EMBEDDING_BATCH_SIZE="4", **broker) for _ in range(2)]
+    workers = [start_worker(EMBEDDING_BATCH_SIZE="4") for _ in range(2)]
     for job in (first, second):
         wait_for(lambda job=job: ended(job), what="the end of the jobs")
         assert (job.state, job.failed, job.error) == ("done", 0, "")
