@@ -157,7 +157,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
     class Meta:
         model = Job
-        fields = (
+        fields: tuple[str, ...] = (
             "id",
             "kind",
             "title",
@@ -175,7 +175,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "updated_at",
             "finished_at",
         )
-        read_only_fields = fields
+        read_only_fields: tuple[str, ...] = fields
 
 
 class JobDetailSerializer(JobSerializer):

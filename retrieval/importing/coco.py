@@ -172,7 +172,7 @@ class CocoSource:
         images, numbers, own_ids = self._annotations
         images.append(image)
         numbers.append(number)
-        own_ids.append(own_id if _is_id(own_id) else _NONE)
+        own_ids.append(own_id if isinstance(own_id, int) and _is_id(own_id) else _NONE)
 
     def _find_repeated(self) -> set[int]:
         self._sorted_keys = np.sort(np.frombuffer(self._image_keys, dtype=np.int64))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from django.db import connection
@@ -109,8 +110,8 @@ def corpus_counts(
 
 def _filter(
     species_ids: Sequence[int] | None, created_before: datetime | None
-) -> tuple[str, list[object]]:
-    where, values = "", list[object]()
+) -> tuple[str, list[Any]]:
+    where, values = "", list[Any]()
     if species_ids:
         where += (
             " AND e.image_id IN (SELECT i.id FROM retrieval_image i WHERE i.species_id = ANY(%s))"

@@ -84,7 +84,9 @@ def species_resolve(names: Iterable[str | int]) -> tuple[list[Species], list[str
     """
     wanted = list(dict.fromkeys(names))
     ids = {name: int(name) for name in wanted if _is_id(name)}
-    texts = {name: _searchable(name) for name in wanted if isinstance(name, str)}
+    texts: dict[str | int, str] = {
+        name: _searchable(name) for name in wanted if isinstance(name, str)
+    }
     known_ids = set(Species.objects.filter(pk__in=ids.values()).values_list("pk", flat=True))
     known_names = _species_ids_by_name(set(filter(None, texts.values())))
     found: set[int] = set()

@@ -113,7 +113,7 @@ def embedding_step(job: Job, deadline: float) -> bool:
             late = time.monotonic() >= deadline
             if not late:
                 ahead = _read_ahead(reader, job, model, batch[-1].image_id)
-            _encode(encoder, batch)
+            _encode(encoder, batch, trusted=job.done > 0)
             _store(job, model, batch)
             if late or time.monotonic() >= deadline:
                 return False
@@ -163,20 +163,24 @@ def _decode(batch: list[_Item]) -> list[_Item]:
     return batch
 
 
-def _encode(encoder: Encoder, batch: list[_Item]) -> None:
-    """Give each decoded item its vector; what fails a batch is looked for image by image."""
-    items = [item for item in batch if item.pixels is not None]
+def _encode(encoder: Encoder, batch: list[_Item], *, trusted: bool) -> None:
+    """Give each decoded item its vector; what fails a batch is looked for image by image.
+
+    A model that fails on a whole batch is itself at fault, unless it is `trusted` from earlier
+    images and the batch is one image.
+    """
+    items = [(item, item.pixels) for item in batch if item.pixels is not None]
     if not items:
         return
+    vectors: list[np.ndarray | None]
     try:
-        vectors = list(encoder.encode_images([item.pixels for item in items]))
+        vectors = list(encoder.encode_images([pixels for _, pixels in items]))
     except Exception:
-        if len(items) == 1:
+        vectors = [_encode_one(encoder, item, pixels) for item, pixels in items]
+        alone = trusted and len(items) == 1
+        if not alone and all(vector is None for vector in vectors):
             raise
-        vectors = [_encode_one(encoder, item) for item in items]
-        if not any(vector is not None for vector in vectors):
-            raise
-    for item, vector in zip(items, vectors, strict=True):
+    for (item, _), vector in zip(items, vectors, strict=True):
         item.pixels = None
         if vector is None:
             continue
@@ -186,9 +190,9 @@ def _encode(encoder: Encoder, batch: list[_Item]) -> None:
             item.problem = "The model gave no finite vector for this image."
 
 
-def _encode_one(encoder: Encoder, item: _Item) -> np.ndarray | None:
+def _encode_one(encoder: Encoder, item: _Item, pixels: PillowImage.Image) -> np.ndarray | None:
     try:
-        return encoder.encode_images([item.pixels])[0]
+        return encoder.encode_images([pixels])[0]
     except Exception as error:
         item.problem = f"The model failed on this image: {error}"
         return None

@@ -14,7 +14,7 @@ from retrieval.terminal import ProgressLine, bar, duration
 
 POLL_SECONDS = 0.3
 # Without a sign of work: loading a large model takes a while once a worker has the job.
-PATIENCE_SECONDS = {Job.State.QUEUED: 10.0, Job.State.RUNNING: 90.0}
+PATIENCE_SECONDS: dict[str, float] = {Job.State.QUEUED: 10.0, Job.State.RUNNING: 90.0}
 ERRORS_SHOWN = 20
 
 
