@@ -21,5 +21,5 @@ echo "Setting up $venv (once; this takes some minutes) ..."
 if ! [ -x "$venv/bin/python" ] || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
     "$python" -m venv --clear "$venv"
 fi
-"$venv/bin/python" -m pip install --quiet --requirement "$1"
+"$venv/bin/python" -m pip install --quiet --quiet --requirement "$1"
 echo "$wanted" >"$stamp"

@@ -41,18 +41,13 @@ class Person:
     password: str
 
 
-def demo_folder() -> Path:
-    """Where the demo's pictures and passwords are kept."""
-    return Path(settings.VAR_DIR) / "demo"
-
-
 def demo_people() -> list[Person]:
     """The demo's users, made with generated passwords at the first call.
 
     The passwords are kept in a file that only its owner reads. A user who is missing from the
     database is made again with the same password; one who exists is left alone.
     """
-    file = demo_folder() / "passwords.json"
+    file = Path(settings.VAR_DIR) / "demo_passwords.json"
     if not file.exists():
         cast = [Person(name, role.value, secrets.token_urlsafe(9)) for name, role in CAST.items()]
         _write_private(file, json.dumps([asdict(person) for person in cast], indent=1))
@@ -65,7 +60,7 @@ def demo_people() -> list[Person]:
 
 def demo_corpus_draw(*, count: int, progress: Progress) -> Path:
     """Draw what is missing of the demo's `count` pictures; the folder that holds train.json."""
-    return write_corpus(demo_folder() / "corpus", count=count, progress=progress)
+    return write_corpus(Path(settings.VAR_DIR) / "demo", count=count, progress=progress)
 
 
 def demo_corpus_import(*, corpus: Path, progress: Progress) -> ImportReport:

@@ -46,7 +46,6 @@ class Services:
 
         Raises CommandError when another program has the port or another `serve` the state folder.
         """
-        settings.VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _only_one(Path(settings.VAR_DIR)):
             _check_port(settings.BIND, settings.PORT)
             self.supervisor.listen()

@@ -16,6 +16,9 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
 
 VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
+# Private, also where a server under another account must be let through VAR_DIR itself.
+for _folder in (VAR_DIR, *(VAR_DIR / name for name in ("images", "log", "releases", "static"))):
+    _folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
 DEBUG = env.flag("DEBUG")
@@ -104,6 +107,8 @@ if CELERY_BROKER_URL.startswith("files:"):
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_ACKS_LATE = True
+# A slice of a job takes seconds, after the time to load a model; this ends one that hangs.
+CELERY_TASK_TIME_LIMIT = 1800
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = 2
@@ -178,7 +183,6 @@ SILENCED_SYSTEM_CHECKS = ["security.W001"]
 # Static files, collected by `serve`.
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
-STATIC_ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
 STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

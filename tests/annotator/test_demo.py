@@ -65,7 +65,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     )
     assert rows(second, lists) == [(24,)]
 
-    secrets = first.var_dir / "demo" / "passwords.json"
+    secrets = first.var_dir / "demo_passwords.json"
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
     people = json.loads(secrets.read_text())
     assert [person["role"] for person in people] == ["admin", "reviewer", "annotator"]

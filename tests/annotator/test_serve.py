@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 
@@ -49,6 +50,10 @@ def test_what_is_killed_comes_back_and_the_end_leaves_nothing(serve):
     again = served.manage("create_user", "mia", "--password", "tawny-owl-at-dusk-7", check=False)
     assert "There is a user named 'mia' already" in again.stderr
     assert len(token) == 40
+
+    assert stat.S_IMODE(served.var_dir.stat().st_mode) in (0o700, 0o701)
+    for name in ("images", "log", "releases", "static"):
+        assert stat.S_IMODE((served.var_dir / name).stat().st_mode) == 0o700
 
     assert served.stop(signal.SIGTERM) == 0
     assert served.processes() == []

@@ -1,6 +1,7 @@
 """The steps of the demo, with progress. `demo` runs this beside a worker."""
 
 import sys
+import time
 from argparse import ArgumentParser
 from typing import Any
 
@@ -8,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import InterfaceError, OperationalError, connection
 
 from annotator import demo
-from retrieval.terminal import ProgressLine, bar
+from retrieval.terminal import ProgressLine, bar, duration
 
 IMAGES = 3000
 ATTEMPTS = 5
@@ -51,12 +52,14 @@ class Command(BaseCommand):
 
 
 class Step:
-    """One line of progress: `title [####----] 12 of 24`."""
+    """One line of progress: `title [####----] 12 of 24, 30 s left`."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.line = ProgressLine(sys.stdout)
         self.last = ""
+        self.began = time.monotonic()
+        self.before = -1
 
     def __enter__(self) -> "Step":
         self.line.show(f"{self.title} ...")
@@ -64,8 +67,14 @@ class Step:
 
     def progress(self, done: int, total: int) -> None:
         """Show how far it is."""
+        if self.before < 0:
+            self.before = done
         self.last = f"{done} of {total}"
-        self.line.show(f"{self.title} {bar(done, total)} {self.last}")
+        left = ""
+        if total > done > self.before:
+            seconds = (time.monotonic() - self.began) * (total - done) / (done - self.before)
+            left = f", {duration(seconds)} left"
+        self.line.show(f"{self.title} {bar(done, total)} {self.last}{left}")
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
