@@ -195,7 +195,7 @@ class CocoSource:
         file_name = item.get("file_name")
         if not isinstance(file_name, str) or not file_name:
             raise RecordRefused("file_name", "is missing")
-        if len(file_name) > 500 or not file_name.isprintable():
+        if len(file_name) > 500 or fields.has_controls(file_name):
             raise RecordRefused("file_name", "must be printable and of at most 500 letters")
         for side in ("width", "height"):
             fields.size(item, side)
@@ -203,7 +203,6 @@ class CocoSource:
         return ImageRecord(
             source_id=self._shown_key(key),
             wanted_id=key if 0 <= key <= MAX_IMAGE_ID else None,
-            path=self.root / file_name,
             file_name=file_name,
             record=record,
             scientific_name=self._species_of(key),
@@ -264,7 +263,7 @@ class CocoSource:
     def _key_or_none(self, image_id: Any) -> int | None:
         """Return the integer id itself; a text gets a negative number of its own."""
         if isinstance(image_id, str):
-            if not image_id or len(image_id) > MAX_TEXT_ID or not image_id.isprintable():
+            if not image_id or len(image_id) > MAX_TEXT_ID or fields.has_controls(image_id):
                 return None
             if not (image_id.isascii() and image_id.isdigit() and str(int(image_id)) == image_id):
                 return self._text_ids.setdefault(image_id, -2 - len(self._text_ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -24,7 +25,7 @@ def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = Fa
         raise RecordRefused(field, "is missing")
     if len(value) > limit:
         raise RecordRefused(field, f"has {len(value)} letters; at most {limit} are allowed")
-    if not value.isprintable():
+    if has_controls(value):
         raise RecordRefused(field, "holds characters that cannot be printed")
     return value
 
@@ -77,7 +78,7 @@ def vernacular_names(item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if not isinstance(by_language, dict):
         raise RecordRefused("vernacular_names", "must be an object of names by language")
     for language, names in by_language.items():
-        if not language or len(language) > 20 or not language.isprintable():
+        if not language or len(language) > 20 or has_controls(language):
             raise RecordRefused("vernacular_names", f"{shown(language)} is no language code")
         for name in names if isinstance(names, list) else [names]:
             clean = text({"vernacular_names": name}, "vernacular_names", limit=200)
@@ -105,6 +106,16 @@ def file_inside(root: Path, name: str) -> Path:
     if not present:
         raise RecordRefused("file_name", "there is no such file")
     return path
+
+
+def has_controls(value: str) -> bool:
+    """Tell whether a text holds control characters or bytes that are no text.
+
+    The joiners that Persian or Hindi names need are neither, though not “printable” either.
+    """
+    return not value.isprintable() and any(
+        unicodedata.category(letter) in ("Cc", "Cs") for letter in value
+    )
 
 
 def shown(value: Any) -> str:

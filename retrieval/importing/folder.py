@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from retrieval.importing.fields import has_controls
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -44,7 +45,7 @@ class FolderSource:
 
     def default_dataset(self) -> str:
         """Return the folder's name: the same on every run."""
-        return self.root.name
+        return self.root.resolve().name
 
     def species(self) -> list[SpeciesRecord]:
         """Return the species that the sub-folders name."""
@@ -59,7 +60,7 @@ class FolderSource:
         for folder, species in self._folders:
             for path in _files(folder):
                 name = path.relative_to(self.root).as_posix()
-                if len(name) > MAX_FILE_NAME or not name.isprintable():
+                if len(name) > MAX_FILE_NAME or has_controls(name):
                     self._refuse(
                         Refusal(
                             name.encode("utf-8", "backslashreplace").decode(),
@@ -72,7 +73,6 @@ class FolderSource:
                 yield ImageRecord(
                     source_id=name,
                     wanted_id=None,
-                    path=path,
                     file_name=name,
                     record="",
                     scientific_name=species.scientific_name,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -64,12 +63,11 @@ class ImageRecord:
     """An image as a source describes it, before its file is read.
 
     `source_id` names it within its data set; `wanted_id` is the integer id that it asks for;
-    `path` is its file, which may not exist.
+    `file_name` is its path below the data set's folder, not checked yet.
     """
 
     source_id: str
     wanted_id: int | None
-    path: Path
     file_name: str
     record: str
     scientific_name: str = ""

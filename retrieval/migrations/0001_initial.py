@@ -33,9 +33,7 @@ def create_extensions(apps, schema_editor):
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-    ]
+    dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
     operations = [
         migrations.RunPython(create_extensions, migrations.RunPython.noop),
@@ -82,6 +80,25 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["id"],
+                "indexes": [models.Index(fields=["sha256"], name="image_sha256")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=["dataset", "source_id"], name="image_source_unique"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(latitude__isnull=True)
+                        | models.Q(latitude__range=(-90, 90)),
+                        name="image_latitude_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(longitude__isnull=True)
+                        | models.Q(longitude__range=(-180, 180)),
+                        name="image_longitude_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(width__gt=0, height__gt=0), name="image_size_positive"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -230,6 +247,21 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-pk"],
+                "indexes": [
+                    models.Index(
+                        fields=["id"],
+                        condition=models.Q(state__in=["queued", "running"]),
+                        name="job_unfinished",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            state__in=["queued", "running", "done", "failed", "cancelled"]
+                        ),
+                        name="job_state_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -262,6 +294,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=["job", "item"], name="job_item_error_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Species",
@@ -345,73 +382,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["language", "pk"],
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["search_text"],
+                        opclasses=["gin_trgm_ops"],
+                        name="species_name_trigram",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=["species", "language", "name"], name="species_name_unique"
+                    )
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("state__in", ["queued", "running"])),
-                fields=["id"],
-                name="job_unfinished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="job",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ["queued", "running", "done", "failed", "cancelled"])
-                ),
-                name="job_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="jobitemerror",
-            constraint=models.UniqueConstraint(fields=("job", "item"), name="job_item_error_once"),
-        ),
-        migrations.AddIndex(
-            model_name="image",
-            index=models.Index(fields=["sha256"], name="image_sha256"),
-        ),
-        migrations.AddConstraint(
-            model_name="image",
-            constraint=models.UniqueConstraint(
-                fields=("dataset", "source_id"), name="image_source_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="image",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("latitude__isnull", True), ("latitude__range", (-90, 90)), _connector="OR"
-                ),
-                name="image_latitude_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="image",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("longitude__isnull", True), ("longitude__range", (-180, 180)), _connector="OR"
-                ),
-                name="image_longitude_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="image",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("height__gt", 0), ("width__gt", 0)), name="image_size_positive"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="speciesname",
-            index=django.contrib.postgres.indexes.GinIndex(
-                fields=["search_text"], name="species_name_trigram", opclasses=["gin_trgm_ops"]
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="speciesname",
-            constraint=models.UniqueConstraint(
-                fields=("species", "language", "name"), name="species_name_unique"
-            ),
         ),
     ]

@@ -68,6 +68,13 @@ def test_categories_become_species(tmp_path):
     assert (salmon.iconic_group, salmon.genus) == ("Fish", "Salmo")
 
 
+def test_joiners_in_names_are_kept(tmp_path):
+    name = "\u0645\u06cc\u200c\u0634"
+    bear = {"id": 10, "name": "Ursus arctos", "vernacular_names": {"fa": name}}
+    source, _, refused = read(coco(tmp_path, categories=[bear], annotations=[]))
+    assert (source.species()[0].names, refused) == ((("fa", name),), [])
+
+
 def test_sections_may_come_in_any_order(tmp_path):
     path = coco(tmp_path)
     whole = json.loads(path.read_text())

@@ -1,8 +1,10 @@
 import json
 import os
+import threading
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from retrieval.importing.records import ImportRefused
 from retrieval.models import Embedding, Image, Species
@@ -135,6 +137,33 @@ def test_bad_folders_and_files_are_named_and_the_rest_goes_on(tmp_path):
         ("notes.txt", "", "file"),
         ("a\nb.jpg", "", "file_name"),
     }
+
+
+def test_the_present_folder_has_its_own_name(tmp_path, monkeypatch):
+    (tmp_path / "frogs/Rana temporaria").mkdir(parents=True)
+    (tmp_path / "frogs/Rana temporaria/a.jpg").write_bytes(jpeg())
+    monkeypatch.chdir(tmp_path / "frogs")
+    assert import_images(path=".").dataset == "frogs"
+    assert figures(import_images(path=tmp_path / "frogs")) == (0, 0, 1, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_imports_at_once_add_each_image_once(data):
+    images = [coco_image(n, file_name=f"train/{1 + n % 3}.jpg") for n in range(1, 31)]
+    path = coco(data, images=images, annotations=[])
+    reports = []
+
+    def bring():
+        reports.append(import_images(path=path))
+        connection.close()
+
+    threads = [threading.Thread(target=bring) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(r.added for r in reports) == Image.objects.count() == 30
+    assert sum(r.skipped for r in reports) == 60
 
 
 def test_every_kind_of_bad_file_is_named(data):
