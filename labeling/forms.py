@@ -15,6 +15,12 @@ from retrieval.selectors.species import species_resolve
 class QueryForm(forms.ModelForm):
     """A query's fields; `cleaned_data["species"]` holds the picked species and those named."""
 
+    text = forms.CharField(
+        strip=False,
+        max_length=500,
+        label="Query text",
+        help_text="What an image must show, for example “a mongoose standing upright alert”.",
+    )
     species = forms.ModelMultipleChoiceField(
         Species.objects.all(), required=False, widget=forms.MultipleHiddenInput
     )
@@ -38,18 +44,17 @@ class QueryForm(forms.ModelForm):
             "guidelines",
         )
         labels = {
-            "text": "Query text",
             "query_id": "Query number",
             "scientific_terms": "Uses terms that only an expert knows",
         }
         help_texts = {
-            "text": "What an image must show, for example “a mongoose standing upright alert”.",
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
             "guidelines": "What counts as relevant. Annotators see it beside each image.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.kept = (self.instance.text, self.instance.query_id)
         self.fields["query_id"].required = False
         groups = [(name, name) for name in ICONIC_GROUPS if name]
         self.fields["iconic_group"] = forms.ChoiceField(
@@ -57,6 +62,16 @@ class QueryForm(forms.ModelForm):
         )
         if self.instance.pk and not self.is_bound:
             self.initial["species"] = [s.pk for s in self.instance.species.all()]
+
+    def clean_text(self) -> str:
+        """Without surrounding blanks, but an imported text stays byte for byte until it changes."""
+        text: str = self.cleaned_data["text"].strip()
+        return self.kept[0] if text == self.kept[0].strip() else text
+
+    def clean_query_id(self) -> int | None:
+        """An emptied number stays what it was; a new query's is the next free one."""
+        number: int | None = self.cleaned_data["query_id"]
+        return self.kept[1] if number is None else number
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

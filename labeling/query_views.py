@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from labeling.access import can_judge, get_query_for
+from labeling.errors import Conflict
 from labeling.forms import QueryForm, QueryImportForm, RejectForm
 from labeling.models import Query
-from labeling.selectors.candidates import species_hidden_from
 from labeling.selectors.progress import annotators_of, progress
 from labeling.services.imports import QueryImportRefused, queries_import_file
 from labeling.services.lists import list_refresh
 from labeling.services.queries import (
-    QueryHasJudgments,
     query_create,
     query_update,
 )
@@ -32,7 +34,8 @@ from labeling.services.queries import (
     query_transition as change_state,
 )
 from labeling.transitions import TransitionRefused, transitions_for
-from retrieval.access import Role, at_least, require_role, role_of
+from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
+from retrieval.encoders import ModelSpecError
 from retrieval.selectors.species import species_by_ids
 
 LARGEST_UPLOAD = 5 * 1024 * 1024
@@ -69,7 +72,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         ),
         "main_transition": seen.stop.met or query.state in ("draft", "submitted"),
         "hand_in_note": early,
-        "names_hidden": species_hidden_from(request.user),
+        "names_hidden": names_hidden_from(request.user),
         "reject_form": RejectForm() if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
         "can_label": can_judge(request.user, query),
@@ -81,9 +84,20 @@ def _form_page(request: HttpRequest, form: QueryForm, query: Query | None) -> Ht
     return render(request, "labeling/query_form.html", {"form": form, "query": query})
 
 
-def _fields(form: QueryForm) -> dict[str, Any]:
+def _written(form: QueryForm, write: Callable[..., Query]) -> Query | None:
+    """What the service wrote of a form's fields, or None with its refusal added to the form."""
+    if not form.is_valid():
+        return None
     fields = (*QueryForm.Meta.fields, "species")
-    return {name: form.cleaned_data[name] for name in fields}
+    try:
+        return write(**{name: form.cleaned_data[name] for name in fields})
+    except ValidationError as error:
+        known = error.message_dict if hasattr(error, "error_dict") else {None: error.messages}
+        for name, refusals in known.items():
+            form.add_error(name if name in form.fields else None, refusals)
+    except Conflict as error:
+        form.add_error(None, str(error))
+    return None
 
 
 @login_required
@@ -92,8 +106,8 @@ def query_new(request: HttpRequest) -> HttpResponse:
     """Write a query; it starts as a draft."""
     require_role(request.user, Role.ADMIN)
     form = QueryForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        query = query_create(created_by=request.user, **_fields(form))
+    query = _written(form, partial(query_create, created_by=request.user))
+    if query is not None:
         messages.success(request, "The query is a draft. Open it to have its candidates ranked.")
         return redirect("query-detail", pk=query.pk)
     return _form_page(request, form, None)
@@ -105,11 +119,8 @@ def query_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Change a query; a new text or filter of an open one makes a new candidate list."""
     require_role(request.user, Role.ADMIN)
     query = get_query_for(request.user, pk)
-    form = QueryForm(request.POST or None, instance=query)
-    if request.method == "POST" and form.is_valid():
-        changes = _fields(form)
-        changes["query_id"] = changes["query_id"] or query.query_id
-        query_update(query=Query.objects.get(pk=pk), by=request.user, **changes)
+    form = QueryForm(request.POST or None, instance=get_query_for(request.user, pk))
+    if _written(form, partial(query_update, query=query, by=request.user)) is not None:
         messages.success(request, "Saved.")
         return redirect("query-detail", pk=pk)
     return _form_page(request, form, query)
@@ -124,7 +135,7 @@ def query_delete(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         try:
             delete_query(query=query)
-        except QueryHasJudgments as error:
+        except Conflict as error:
             messages.error(request, str(error))
             return redirect("query-detail", pk=pk)
         messages.success(request, f"Query {query.query_id} is deleted.")
@@ -168,9 +179,15 @@ def query_from_search(request: HttpRequest) -> HttpResponse:
     """Turn a search into a draft query, then show its form for the rest."""
     require_role(request.user, Role.ADMIN)
     picked = [int(value) for value in request.POST.getlist("species") if value.isdigit()]
-    query = create_from_search(
-        text=request.POST.get("text", ""), species=species_by_ids(picked), created_by=request.user
-    )
+    try:
+        query = create_from_search(
+            text=request.POST.get("text", ""),
+            species=species_by_ids(picked),
+            created_by=request.user,
+        )
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("search")
     messages.success(request, "The search is a draft query now. Give it its category and split.")
     return redirect("query-edit", pk=query.pk)
 
@@ -190,7 +207,7 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
             note=request.POST.get("note", ""),
         )
         messages.success(request, f"The query is {Query.State(state).label.lower()} now.")
-    except TransitionRefused as error:
+    except (TransitionRefused, Conflict, ModelSpecError) as error:
         messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
 
@@ -200,6 +217,9 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
 def query_refresh(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a new candidate list that takes in what was embedded since."""
     require_role(request.user, Role.ADMIN)
-    list_refresh(query=get_query_for(request.user, pk), by=request.user)
-    messages.success(request, "A new candidate list is being made. The judgments are kept.")
+    try:
+        list_refresh(query=get_query_for(request.user, pk), by=request.user)
+        messages.success(request, "A new candidate list is being made. The judgments are kept.")
+    except (Conflict, ModelSpecError) as error:
+        messages.error(request, str(error))
     return redirect("query-detail", pk=pk)

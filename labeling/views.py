@@ -15,10 +15,9 @@ from django.views.decorators.http import require_safe
 from labeling.access import can_judge, get_query_for
 from labeling.categories import CATEGORIES
 from labeling.models import Query
-from labeling.selectors.candidates import species_hidden_from
 from labeling.selectors.overview import annotator_activity, queries_overview
 from labeling.selectors.review import images_to_review
-from retrieval.access import Role, at_least, require_role
+from retrieval.access import Role, at_least, names_hidden_from, require_role
 from retrieval.selectors.jobs import jobs_visible_to
 
 # Column of the dashboard: sort key, heading, CSS class of its cells.
@@ -88,7 +87,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
         "query": query,
         "stop_streak": settings.STOP_STREAK,
         "filter_species": []
-        if species_hidden_from(request.user)
+        if names_hidden_from(request.user)
         else query.species.prefetch_related("names"),
     }
     return render(request, "labeling/label.html", context)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import models
 
@@ -40,3 +41,10 @@ def require_role(user: Any, role: Role) -> None:
     """Raise PermissionDenied (HTTP 403) unless the user holds `role` or one above it."""
     if not at_least(user, role):
         raise PermissionDenied(f"This needs the role {role.label.lower()}.")
+
+
+def names_hidden_from(user: Any) -> bool:
+    """Tell whether species names are kept from the user (HIDE_SPECIES_NAMES), so that they don't
+    steer the judgment.
+    """
+    return bool(settings.HIDE_SPECIES_NAMES) and not at_least(user, Role.REVIEWER)

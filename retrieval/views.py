@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from retrieval.access import Role, at_least, require_role
+from retrieval.access import Role, names_hidden_from, require_role
 from retrieval.encoders import ModelSpecError
 from retrieval.models import Job
 from retrieval.selectors.corpus import corpus_counts, corpus_coverage, species_with_counts
@@ -33,7 +33,7 @@ def search(request: HttpRequest) -> HttpResponse:
     context = {
         "text": text,
         "species": species,
-        "hide_names": settings.HIDE_SPECIES_NAMES and not at_least(request.user, Role.REVIEWER),
+        "hide_names": names_hidden_from(request.user),
     }
     if text:
         try:

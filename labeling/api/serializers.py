@@ -11,9 +11,9 @@ from rest_framework import serializers
 
 from labeling.categories import CATEGORIES, ICONIC_GROUPS
 from labeling.models import Judgment, JudgmentSource, Query, Relevance
-from labeling.selectors.candidates import species_hidden_from
 from labeling.selectors.lists import list_status
 from labeling.services.judgments import MOST_SECONDS
+from retrieval.access import names_hidden_from
 from retrieval.api.serializers import SpeciesBriefSerializer
 from retrieval.selectors.species import species_resolve
 
@@ -93,7 +93,7 @@ class QuerySerializer(serializers.Serializer):
 
     @extend_schema_field(SpeciesBriefSerializer(many=True, allow_null=True))
     def get_species(self, row: Any) -> Any:
-        if species_hidden_from(self.context["request"].user):
+        if names_hidden_from(self.context["request"].user):
             return None
         return SpeciesBriefSerializer(row.query.species.all(), many=True).data
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
 from labeling.models import Candidate, Judgment, Query
-from retrieval.access import Role, at_least
+from retrieval.access import names_hidden_from
 from retrieval.models import Image, Species
 
 LARGEST_PAGE = 500
@@ -28,11 +26,6 @@ class CandidateView:
     """The person's own judgment."""
 
 
-def species_hidden_from(user: Any) -> bool:
-    """Whether names of species are kept from the user, so that they don't steer the judgment."""
-    return settings.HIDE_SPECIES_NAMES and not at_least(user, Role.REVIEWER)
-
-
 def candidates_page(
     *, query: Query, user: Any, start_rank: int = 1, limit: int = 100
 ) -> list[CandidateView]:
@@ -48,7 +41,7 @@ def candidates_page(
     current = query.current_list
     if current is None or not current.ready or start_rank > current.size:
         return []
-    hidden = species_hidden_from(user)
+    hidden = names_hidden_from(user)
     candidates = list(
         Candidate.objects.filter(list=current, rank__gte=start_rank, rank__lt=start_rank + limit)
         .select_related("image__species")

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from retrieval.access import Role, at_least
+from retrieval.access import names_hidden_from
 from retrieval.models import Image, Job, JobItemError, Species
 from retrieval.selectors.search import Hit
 
@@ -56,11 +55,6 @@ class SpeciesBriefSerializer(serializers.ModelSerializer[Species]):
         model = Species
         fields = ("id", "scientific_name", "common_name")
         read_only_fields = fields
-
-
-def names_hidden_from(user: Any) -> bool:
-    """Tell whether species names are kept from a user, so that they don't steer judgments."""
-    return bool(settings.HIDE_SPECIES_NAMES) and not at_least(user, Role.REVIEWER)
 
 
 class _SpeciesOfImage(serializers.Serializer[Any]):

@@ -1,0 +1,254 @@
+"""The query pages: what each role may do, and what a form refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from labeling.models import Judgment, Query, QueryTransition
+from labeling.services.queries import query_transition
+from tests.labeling.conftest import make_images, make_species, run_jobs
+
+MakeQuery = Callable[..., Query]
+
+
+def client_of(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def clients(annotator: Any, reviewer: Any, admin: Any) -> dict[str, Client]:
+    people = {"annotator": annotator, "reviewer": reviewer, "admin": admin}
+    return {"anonymous": Client()} | {role: client_of(user) for role, user in people.items()}
+
+
+@pytest.fixture
+def query(toy_model: Any, open_query: MakeQuery) -> Query:
+    make_images(5)
+    return open_query("a toad ")
+
+
+# page: status by role, in the order annotator, reviewer, admin.
+PAGES = {
+    "/": (200, 200, 200),
+    "/queries/{pk}/": (200, 200, 200),
+    "/queries/{pk}/label/": (200, 200, 200),
+    "/queries/{pk}/review/": (403, 200, 200),
+    "/queries/{pk}/edit/": (403, 403, 200),
+    "/queries/{pk}/delete/": (403, 403, 200),
+    "/queries/new/": (403, 403, 200),
+    "/queries/import/": (403, 403, 200),
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_each_role_gets_what_it_may(clients: dict[str, Client], query: Query, path: str) -> None:
+    address = path.format(pk=query.pk)
+    given = [clients[role].get(address).status_code for role in ("annotator", "reviewer", "admin")]
+    assert tuple(given) == PAGES[path]
+    answer = clients["anonymous"].get(address)
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/login/")
+
+
+@pytest.mark.parametrize("path", ["/", "/queries/{pk}/", "/queries/{pk}/label/"])
+def test_pages_that_only_show_refuse_a_post(
+    clients: dict[str, Client], query: Query, path: str
+) -> None:
+    assert clients["admin"].post(path.format(pk=query.pk)).status_code == 405
+
+
+@pytest.mark.parametrize("path", ["transition", "refresh", "from-search"])
+def test_pages_that_only_act_refuse_a_get(
+    clients: dict[str, Client], query: Query, path: str
+) -> None:
+    middle = "" if path == "from-search" else f"{query.pk}/"
+    assert clients["admin"].get(f"/queries/{middle}{path}/").status_code == 405
+
+
+def test_a_draft_does_not_exist_for_annotators(
+    clients: dict[str, Client], new_query: MakeQuery
+) -> None:
+    draft = new_query("a draft")
+    assert clients["annotator"].get(f"/queries/{draft.pk}/").status_code == 404
+    assert clients["annotator"].post(f"/queries/{draft.pk}/transition/").status_code == 404
+    assert b"a draft" not in clients["annotator"].get("/").content
+    assert b"a draft" in clients["admin"].get("/").content
+
+
+def test_a_post_without_the_token_of_its_form_is_refused(admin: Any, query: Query) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(admin)
+    answer = client.post(f"/queries/{query.pk}/transition/", {"state": "complete"})
+    assert answer.status_code == 403
+    query.refresh_from_db()
+    assert query.state == "open"
+
+
+def form_of(query: Query | None = None, **fields: Any) -> dict[str, Any]:
+    text = query.text if query else "a newt"
+    basics = {"text": text, "category": "Species ID", "split": "val", "iconic_group": ""}
+    return basics | fields
+
+
+def test_an_admin_writes_a_query_with_a_filter_of_names(clients: dict[str, Client]) -> None:
+    first = make_species("Rana alba", family="Ranidae")
+    second = make_species("Rana nigra", family="Ranidae")
+    third = make_species("Bufo ruber", family="Bufonidae")
+    answer = clients["admin"].post(
+        "/queries/new/", form_of(species=[third.pk], species_names="ranidae\n", query_id="")
+    )
+    query = Query.objects.get()
+    assert answer["Location"] == f"/queries/{query.pk}/"
+    assert set(query.species.all()) == {first, second, third}
+    assert (query.text, query.state, query.query_id) == ("a newt", "draft", 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"text": "  "}, "text", "cannot be blank"),
+        ({"category": "Nonsense"}, "category", "valid choice"),
+        ({"split": ""}, "split", "required"),
+        ({"species_names": "Nemo nemo"}, "species_names", "Not in the corpus: Nemo nemo."),
+        ({"query_id": "-1"}, "query_id", "greater than or equal to 0"),
+    ],
+)
+def test_a_form_names_what_is_wrong_and_stores_nothing(
+    clients: dict[str, Client], fields: dict[str, str], field: str, words: str
+) -> None:
+    answer = clients["admin"].post("/queries/new/", form_of(**fields))
+    assert answer.status_code == 200
+    assert words in " ".join(answer.context["form"].errors[field])
+    assert not Query.objects.exists()
+
+
+def test_a_number_that_another_query_has_is_refused(
+    clients: dict[str, Client], new_query: MakeQuery
+) -> None:
+    taken = new_query("the first")
+    answer = clients["admin"].post("/queries/new/", form_of(query_id=taken.query_id))
+    assert "query_id" in answer.context["form"].errors
+    assert Query.objects.count() == 1
+
+
+def test_an_edit_keeps_number_bytes_and_list_where_nothing_changed(
+    clients: dict[str, Client], query: Query
+) -> None:
+    before = (query.query_id, query.current_list_id)
+    answer = clients["admin"].post(
+        f"/queries/{query.pk}/edit/",
+        form_of(query, text=query.text.strip(), query_id="", guidelines="Look twice."),
+    )
+    assert answer.status_code == 302
+    query.refresh_from_db()
+    assert (query.query_id, query.current_list_id) == before
+    assert (query.text, query.guidelines) == ("a toad ", "Look twice.")
+
+
+def test_the_text_of_a_complete_query_is_not_edited(
+    clients: dict[str, Client], query: Query, admin: Any
+) -> None:
+    query_transition(query=query, to_state="complete", by=admin)
+    answer = clients["admin"].post(f"/queries/{query.pk}/edit/", form_of(query, text="a frog"))
+    assert "Reopen it" in " ".join(answer.context["form"].non_field_errors())
+    query.refresh_from_db()
+    assert query.text == "a toad "
+
+
+def test_a_rejection_needs_its_reason(clients: dict[str, Client], query: Query) -> None:
+    address = f"/queries/{query.pk}/transition/"
+    clients["admin"].post(address, {"state": "rejected"})
+    query.refresh_from_db()
+    assert query.state == "open"
+    clients["admin"].post(
+        address, {"state": "rejected", "reason": "too_easy", "note": "All of them."}
+    )
+    query.refresh_from_db()
+    assert (query.state, query.reject_reason, query.reject_note) == (
+        "rejected",
+        "too_easy",
+        "All of them.",
+    )
+
+
+def test_an_annotator_may_not_complete(clients: dict[str, Client], query: Query) -> None:
+    answer = clients["annotator"].post(
+        f"/queries/{query.pk}/transition/", {"state": "complete"}, follow=True
+    )
+    assert b"needs the role reviewer" in answer.content
+    query.refresh_from_db()
+    assert query.state == "open"
+    assert QueryTransition.objects.filter(to_state="complete").count() == 0
+
+
+def test_a_query_with_judgments_is_not_deleted(
+    clients: dict[str, Client], query: Query, annotator: Any
+) -> None:
+    Judgment.objects.create(
+        query=query, image_id=1001, annotator=annotator, relevance="relevant", rank=1
+    )
+    answer = clients["admin"].post(f"/queries/{query.pk}/delete/", follow=True)
+    assert b"reject it instead" in answer.content
+    assert Query.objects.filter(pk=query.pk).exists()
+    Judgment.objects.all().delete()
+    clients["admin"].post(f"/queries/{query.pk}/delete/")
+    assert not Query.objects.filter(pk=query.pk).exists()
+
+
+def test_a_csv_is_imported_by_upload_or_refused_whole_by_line(clients: dict[str, Client]) -> None:
+    header = "query_id,query_text,supercategory,category,iconic_group\n"
+    good = header + "7,a heron,Species,Species ID,Birds\n"
+    bad = good + "x,an egret,Species,Species ID,Birds\n"
+
+    def upload(content: str) -> Any:
+        file = SimpleUploadedFile("../../queries_val.csv", content.encode())
+        return clients["admin"].post("/queries/import/", {"file": file}, follow=True)
+
+    answer = upload(bad)
+    assert [(e.line, e.field) for e in answer.context["row_errors"]] == [(3, "query_id")]
+    assert not Query.objects.exists()
+    assert b"1 added, 0 updated, 0 unchanged" in upload(good).content
+    assert Query.objects.get().split == "val"
+
+
+def test_a_search_becomes_a_draft(clients: dict[str, Client], toy_model: Any) -> None:
+    species = make_species("Rana alba")
+    form = {"text": "a white frog", "species": [species.pk]}
+    assert clients["reviewer"].post("/queries/from-search/", form).status_code == 403
+    answer = clients["admin"].post("/queries/from-search/", form)
+    query = Query.objects.get()
+    assert answer["Location"] == f"/queries/{query.pk}/edit/"
+    assert (query.text, list(query.species.all())) == ("a white frog", [species])
+
+
+def test_a_new_list_takes_in_new_images_and_keeps_judgments(
+    clients: dict[str, Client], query: Query, annotator: Any
+) -> None:
+    Judgment.objects.create(
+        query=query, image_id=1001, annotator=annotator, relevance="relevant", rank=1
+    )
+    make_images(2, first=5)
+    assert clients["reviewer"].post(f"/queries/{query.pk}/refresh/").status_code == 403
+    clients["admin"].post(f"/queries/{query.pk}/refresh/")
+    run_jobs()
+    query.refresh_from_db()
+    assert query.current_list is not None
+    assert query.current_list.size == 7
+    assert query.judgments.count() == 1
+
+
+def test_names_stay_hidden_from_annotators_on_every_page(
+    clients: dict[str, Client], query: Query, settings: Any
+) -> None:
+    query.species.add(make_species("Rana alba"))
+    settings.HIDE_SPECIES_NAMES = True
+    for path in (f"/queries/{query.pk}/", f"/queries/{query.pk}/label/"):
+        assert b"Rana alba" not in clients["annotator"].get(path).content
+        assert b"Rana alba" in clients["reviewer"].get(path).content
