@@ -82,6 +82,7 @@ def test_a_turned_jpeg_is_shown_through_an_upright_copy():
         assert near(shown.getpixel((32, 44)), BLUE)
 
 
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 @pytest.mark.parametrize("exif", [b"Exif\0\0nonsense", b"Exif\0\0II*\0\xff\xff\xff\xff", b""])
 def test_damaged_exif_counts_as_upright(exif):
     picture = open_picture(jpeg(exif=exif), max_pixels=LIMIT)

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from retrieval.encoders import ModelSpecError
+from retrieval.management.ready import require_migrated
 from retrieval.models import Job
 from retrieval.services.embedding import embedding_job_create
 from retrieval.terminal import ProgressLine, bar, duration
@@ -33,6 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
         try:
             job = embedding_job_create(model_name=options["model"])
         except ModelSpecError as error:
@@ -71,6 +73,9 @@ class Command(BaseCommand):
             self.stdout.write(f"failed {error}")
         if job.state != Job.State.DONE:
             raise CommandError(f"Job {job.pk} {job.state}. {job.error}")
+        if not job.total:
+            self.stdout.write("Nothing to do: every image of the corpus is embedded.")
+            return
         self.stdout.write(f"{job.done} images embedded, {job.failed} failed")
         if job.failed:
             raise CommandError(f"{job.failed} images could not be embedded.")

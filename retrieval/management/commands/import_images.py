@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from retrieval.importing.records import ImportRefused, Refusal
+from retrieval.management.ready import require_migrated
 from retrieval.services.importing import import_images
 from retrieval.terminal import ProgressLine, bar
 
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--quiet", action="store_true", help="only refusals and the report")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
         line = ProgressLine(sys.stderr, quiet=options["quiet"])
         began = time.monotonic()
 
