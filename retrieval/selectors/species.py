@@ -40,7 +40,7 @@ def species_search(text: str, limit: int = 20) -> list[Species]:
     keys. Case and accents do not matter. Each species comes once and carries `matched_name` and
     `matched_language` ("" for the scientific name).
     """
-    text = _searchable(text)
+    text = _searchable([text])[text]
     if not text:
         return []
     pattern = text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
@@ -84,15 +84,13 @@ def species_resolve(names: Iterable[str | int]) -> tuple[list[Species], list[str
     """
     wanted = list(dict.fromkeys(names))
     ids = {name: int(name) for name in wanted if _is_id(name)}
-    texts: dict[str | int, str] = {
-        name: _searchable(name) for name in wanted if isinstance(name, str)
-    }
+    texts = _searchable(name for name in wanted if isinstance(name, str))
     known_ids = set(Species.objects.filter(pk__in=ids.values()).values_list("pk", flat=True))
     known_names = _species_ids_by_name(set(filter(None, texts.values())))
     found: set[int] = set()
     missing = []
     for name in wanted:
-        meant = known_names.get(texts.get(name, ""), set())
+        meant = known_names.get(texts[name], set()) if isinstance(name, str) else set()
         if ids.get(name) in known_ids:
             meant = {ids[name]}
         found |= meant
@@ -116,15 +114,15 @@ def _is_id(name: str | int) -> bool:
     return 0 <= name < 2**63
 
 
-def _searchable(text: str) -> str:
-    """Return a text as `SpeciesName.search_text` holds names."""
-    text = " ".join(text.replace("\0", "").split())
-    if not text:
-        return ""
+def _searchable(texts: Iterable[str]) -> dict[str, str]:
+    """Return each text as `SpeciesName.search_text` holds names; blank ones stay empty."""
+    clean = {text: " ".join(text.replace("\0", "").split()) for text in texts}
     with connection.cursor() as cursor:
-        cursor.execute("SELECT lower(unaccent(%s))", [text])
-        found: str = cursor.fetchone()[0]
-    return found
+        cursor.execute(
+            "SELECT t, lower(unaccent(t)) FROM unnest(%s::text[]) AS t", [list(clean.values())]
+        )
+        forms = dict(cursor.fetchall())
+    return {text: forms[value] for text, value in clean.items()}
 
 
 def _species_ids_by_name(texts: set[str]) -> dict[str, set[int]]:
