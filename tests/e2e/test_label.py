@@ -131,17 +131,20 @@ def test_a_reload_continues_at_the_first_unlabelled(
     expect(shown(page, "judged")).to_have_text("5")
 
 
-def test_judgments_outlive_a_killed_web_server_and_count_once(
-    site: Site, log_in: Callable[..., Page]
+@pytest.mark.parametrize("victim", ["gunicorn", "postgres -D", "celery"])
+def test_judgments_outlive_a_killed_process_and_count_once(
+    site: Site, log_in: Callable[..., Page], victim: str
 ) -> None:
     query = site.open_query("a fish near a coral")
     page = log_in("otto")
     open_label_page(page, site, query)
     press(page, "n", 5)
-    for process in site.served.find("gunicorn"):
+    killed = site.served.find(*victim.split())
+    assert killed
+    for process in killed:
         process.send_signal(signal.SIGKILL)
     press(page, "r", 4)
-    wait_for(site.served.healthy, seconds=60, what="the web server's return", pause=0.2)
+    wait_for(site.served.healthy, seconds=60, what="the return of what was killed", pause=0.2)
     expect(page.locator("[data-saved]")).to_have_text("All saved", timeout=30_000)
     labels = [c["relevance"] for c in site.candidates("otto", query, limit=12)["results"]]
     assert labels == ["not_relevant"] * 5 + ["relevant"] * 4 + [None] * 3
