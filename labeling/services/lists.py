@@ -11,6 +11,7 @@ from labeling.errors import Conflict, QueryGone
 from labeling.list_checksum import list_checksum
 from labeling.models import Candidate, CandidateList, Query
 from labeling.selectors.lists import list_fits, wanted_species_ids
+from retrieval.jobs import JobFailed
 from retrieval.models import Job
 from retrieval.selectors.ranking import corpus_counts, rank_images, text_vector
 from retrieval.services.embedding_models import (
@@ -25,7 +26,7 @@ LARGEST_EXTENSION = 5000
 ROWS_AT_A_TIME = 5000
 
 
-class ListRefused(Exception):
+class ListRefused(JobFailed):
     """The list would do harm; the message says why, for people. It fails the job."""
 
 
