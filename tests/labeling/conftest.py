@@ -12,22 +12,11 @@ from django.utils import timezone
 from labeling.models import Query
 from labeling.services.queries import query_create, query_transition
 from retrieval.models import Embedding, EmbeddingModel, Image, Job, Species, SpeciesName
-from retrieval.selectors import ranking
 from retrieval.services.embedding_models import embedding_model_get_or_create
 from retrieval.services.jobs import job_slice_run
+from tests.toy_model import toy_model as toy_spec
 
-MODEL = "toy"
 FIRST_ID = 1001
-
-
-class ToyEncoder:
-    """Looks along the first axis, whatever the text, and along the second for a text of "other"."""
-
-    dimension = 2
-    precision = "fp32"
-
-    def encode_texts(self, texts: Sequence[str]) -> Any:
-        return np.array([[0, 1] if text.startswith("other") else [1, 0] for text in texts], float)
 
 
 def make_species(name: str, **fields: Any) -> Species:
@@ -67,7 +56,7 @@ def make_images(
 
 def embed(images: Sequence[Image], scores: Sequence[float] | None = None) -> None:
     """Give images their vectors: by default the score that their number means."""
-    model = EmbeddingModel.objects.get(name=MODEL)
+    model = EmbeddingModel.objects.get(name=toy_spec())
     for position, image in enumerate(images):
         score = scores[position] if scores else 1 - (image.pk - FIRST_ID) / 2048
         Embedding.objects.create(
@@ -96,12 +85,10 @@ def fields(answer: Any) -> list[str]:
 
 
 @pytest.fixture
-def toy_model(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> EmbeddingModel:
-    """The model "toy", of two dimensions, in use."""
-    settings.EMBEDDING_MODEL = MODEL
-    monkeypatch.setattr("retrieval.selectors.ranking.load_encoder", lambda name: ToyEncoder())
-    ranking._text_vector.cache_clear()
-    return embedding_model_get_or_create(name=MODEL, dimension=2)
+def toy_model(db: None, settings: Any) -> EmbeddingModel:
+    """The toy model in use: real, of two dimensions, its text vectors known."""
+    settings.EMBEDDING_MODEL = toy_spec()
+    return embedding_model_get_or_create(name=toy_spec())
 
 
 @pytest.fixture

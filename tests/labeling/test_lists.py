@@ -23,6 +23,7 @@ from retrieval.models import Embedding, EmbeddingModel, Image, Job
 from retrieval.services.embedding_models import embedding_model_get_or_create
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge
+from tests.toy_model import toy_model as toy_spec
 
 MakeQuery = Callable[..., Query]
 
@@ -187,8 +188,8 @@ def test_a_new_model_makes_new_lists_of_open_queries(
 ) -> None:
     query, draft = open_query(), new_query()
     old = current(query)
-    settings.EMBEDDING_MODEL = "toy-2"
-    model = embedding_model_get_or_create(name="toy-2", dimension=2)
+    settings.EMBEDDING_MODEL = toy_spec("second")
+    model = embedding_model_get_or_create(name=settings.EMBEDDING_MODEL)
     Embedding.objects.create(
         model=model, image=images[5], vector=[1, 0], created_at=Embedding.objects.last().created_at
     )
@@ -255,7 +256,8 @@ def test_a_list_over_nothing_is_empty_and_says_why(
     make_images(2, embedded=False)
     status = list_status(open_query("again"))
     assert (status.state, status.size) == ("ready", 0)
-    assert status.detail.startswith("None of the 2 images in the corpus was embedded under toy")
+    says = f"None of the 2 images in the corpus was embedded under {toy_spec()} when the list"
+    assert status.detail.startswith(says)
 
 
 def test_an_empty_list_does_not_take_the_place_of_a_full_one(
@@ -283,7 +285,7 @@ def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
     assert "Model 'no-such-model'" in job.error
     status = list_status(Query.objects.get(pk=query.pk))
     assert (status.state, status.job) == ("failed", job.pk)
-    settings.EMBEDDING_MODEL = "toy"
+    settings.EMBEDDING_MODEL = toy_spec()
     list_refresh(query=query, by=admin)
     run_jobs()
     assert ranked(current(query)) == list(range(8))

@@ -1,11 +1,10 @@
 import pytest
 
-from retrieval.encoders import ModelSpecError
-from retrieval.models import Image, Job
-from retrieval.selectors import ranking
+from retrieval.models import EmbeddingModel, Image, Job
 from retrieval.services.embedding_models import embedding_model_get_or_create
 from retrieval.services.jobs import job_create, job_item_error
 from tests.retrieval.making import embed_rows, image_row
+from tests.toy_model import toy_model
 
 pytestmark = pytest.mark.django_db
 
@@ -24,14 +23,13 @@ def api(request, annotator_api, reviewer_api, admin_api, anonymous_api):
 
 
 @pytest.fixture
-def corpus(settings, animals, monkeypatch):
-    """Four embedded images: two bears, a monarch, one of no species. Every text means (1, 0)."""
-    settings.EMBEDDING_MODEL = "toy"
-    monkeypatch.setattr(ranking, "_text_vector", lambda name, text: (1.0, 0.0))
+def corpus(settings, animals):
+    """Four embedded images: two bears, a monarch, one of no species."""
+    settings.EMBEDDING_MODEL = toy_model()
     bear, monarch = animals["Ursus arctos"], animals["Danaus plexippus"]
     for number, species in enumerate([bear, monarch, None, bear], start=1):
         image_row(number, species, latitude=5.5, rights_holder="Ada")
-    model = embedding_model_get_or_create(name="toy", dimension=2)
+    model = embedding_model_get_or_create(name=toy_model())
     embed_rows(model, {1: [3, 4], 2: [1, 0], 3: [0, 1], 4: [4, 3]})
     return animals
 
@@ -47,7 +45,7 @@ def problem(answer, status):
 
 def test_search_answers_in_exact_order(corpus, annotator_api):
     body = annotator_api.get("/api/search/?text=a bear").json()
-    assert (body["model"], body["total"]) == ("toy", 4)
+    assert (body["model"], body["total"]) == (toy_model(), 4)
     found = [(hit["rank"], hit["image"], round(hit["score"], 3)) for hit in body["results"]]
     assert found == [(1, 2, 1.0), (2, 4, 0.8), (3, 1, 0.6), (4, 3, 0.0)]
     first, last = body["results"][0], body["results"][3]
@@ -75,13 +73,13 @@ def test_search_answers_in_exact_order(corpus, annotator_api):
     ],
 )
 def test_search_within_species(corpus, annotator_api, species, images):
-    body = annotator_api.get(f"/api/search/?text=x&{species}").json()
+    body = annotator_api.get(f"/api/search/?text=a bear&{species}").json()
     assert [hit["image"] for hit in body["results"]] == images
 
 
 def test_species_by_id_and_the_total_of_the_filter(corpus, annotator_api):
     bear = corpus["Ursus arctos"].pk
-    body = annotator_api.get(f"/api/search/?text=x&species={bear}&limit=1").json()
+    body = annotator_api.get(f"/api/search/?text=a bear&species={bear}&limit=1").json()
     assert (body["total"], len(body["results"])) == (2, 1)
 
 
@@ -107,23 +105,21 @@ def test_a_bad_search_names_its_field(corpus, annotator_api, query, field, says)
 
 def test_a_corpus_that_is_not_embedded_is_explained(annotator_api, settings):
     settings.EMBEDDING_MODEL = "toy"
-    detail = problem(annotator_api.get("/api/search/?text=x"), 409)
+    detail = problem(annotator_api.get("/api/search/?text=a bear"), 409)
     assert detail.startswith("The corpus has not been embedded by toy yet.")
 
 
-def test_a_model_that_cannot_be_loaded_is_explained(corpus, annotator_api, monkeypatch):
-    def gone(name, text):
-        raise ModelSpecError(name, "its weights are gone")
-
-    monkeypatch.setattr(ranking, "_text_vector", gone)
-    assert "its weights are gone" in problem(annotator_api.get("/api/search/?text=x"), 503)
+def test_a_model_that_cannot_be_loaded_is_explained(corpus, annotator_api, settings):
+    settings.EMBEDDING_MODEL = "/gone/away"
+    EmbeddingModel.objects.update(name="/gone/away")
+    assert "/gone/away" in problem(annotator_api.get("/api/search/?text=a bear"), 503)
 
 
 def test_search_takes_a_fixed_number_of_queries(corpus, annotator_api, django_assert_num_queries):
     counts = []
     for limit in (1, 4):
         with django_assert_num_queries(9, exact=False) as queries:
-            annotator_api.get(f"/api/search/?text=x&limit={limit}")
+            annotator_api.get(f"/api/search/?text=a bear&limit={limit}")
         counts.append(len(queries))
     assert counts[0] == counts[1]
 
@@ -140,7 +136,7 @@ def test_an_image_with_all_that_is_known(corpus, annotator_api):
 def test_species_names_can_be_hidden_from_annotators(corpus, api, settings, role, hidden):
     settings.HIDE_SPECIES_NAMES = True
     image = api[role].get("/api/images/1/").json()
-    hits = api[role].get("/api/search/?text=x").json()["results"]
+    hits = api[role].get("/api/search/?text=a bear").json()["results"]
     assert (image["species"] is None) == hidden
     assert (image["file_name"] == "") == hidden
     assert (hits[0]["species"] is None) == hidden
