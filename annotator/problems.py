@@ -4,7 +4,7 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as ModelValidationError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
@@ -70,12 +70,23 @@ def field_name(path: str, key: Any) -> str:
     return f"{path}.{key}".strip(".")
 
 
+class TooLarge(exceptions.APIException):
+    """413: the body is larger than the server reads."""
+
+    status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    default_detail = "The request is larger than the server takes."
+
+
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """Turn any error of an API view into a problem document; unexpected ones are logged."""
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied(str(error) or None)
+    elif isinstance(error, RequestDataTooBig):
+        error = TooLarge()
+    elif isinstance(error, SuspiciousOperation):
+        error = exceptions.ParseError()
     elif isinstance(error, ModelValidationError):
         messages = error.message_dict if hasattr(error, "error_dict") else error.messages
         error = exceptions.ValidationError(messages)
@@ -111,6 +122,8 @@ def summary(errors: list[dict[str, str]]) -> str:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400 outside the API's views, such as a Host header that is not allowed."""
     if is_api(request):
+        if isinstance(exception, RequestDataTooBig):
+            return problem_response(TooLarge.status_code, detail=TooLarge.default_detail)
         return problem_response(400, detail="The request is malformed.")
     return defaults.bad_request(request, exception)
 

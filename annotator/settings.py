@@ -180,6 +180,9 @@ CONTENT_SECURITY_POLICY = {
 # The middleware that the check asks for by name is LoopbackSecurityMiddleware's base class.
 SILENCED_SYSTEM_CHECKS = ["security.W001"]
 
+# A CSV of queries may have 5 MB, also as the whole body of a request.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
+
 # Static files, collected by `serve`.
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -197,7 +200,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["annotator.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "annotator.pagination.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
