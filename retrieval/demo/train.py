@@ -232,7 +232,7 @@ def validate(data: TrainingSet, model: Any) -> float:
     with torch.inference_mode():
         seen = []
         for start in range(first, len(data.pixels), 250):
-            batch = torch.from_numpy(np.ascontiguousarray(data.pixels[start : start + 250]))
+            batch = torch.from_numpy(np.array(data.pixels[start : start + 250]))
             batch = (batch.permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.25
             seen.append(functional.normalize(model.encode_image(batch), dim=-1))
         pictures = torch.cat(seen)
