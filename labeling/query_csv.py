@@ -106,9 +106,11 @@ class _Reader:
     def rows(self, lines: Iterable[str | bytes]) -> Iterator[QueryRow]:
         records = self._records(lines)
         header = next(records, None)
+        if self.errors:
+            # The header itself can't be read, so nothing says what the lines after it are.
+            return
         if header is None:
-            if not self.errors:
-                self.error(1, "", "the file is empty; a header line with the columns is needed")
+            self.error(1, "", "the file is empty; a header line with the columns is needed")
             return
         line, names = header
         columns = [column.strip() for column in names]

@@ -106,13 +106,19 @@ def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = 
 def _read(name: str, data: bytes, split: str, errors: list[RowError]) -> _File:
     rows, found = read_queries(io.BytesIO(data), name=name)
     errors += found
-    header = io.StringIO(data.partition(b"\n")[0].decode("utf-8-sig", errors="replace"))
-    given = {column.strip() for column in next(csv.reader(header), [])}
+    # What is wrong is refused anyway, and a header that isn't CSV can't be read a second time.
+    given = set() if found else _columns(data)
     if split:
         rows = [replace(row, split=split) for row in rows]
     if split or split_of_name(name):
         given.add("split")
     return _File(name, rows, frozenset(given))
+
+
+def _columns(data: bytes) -> set[str]:
+    """The columns of a file that was found right."""
+    records = csv.reader(io.StringIO(data.decode("utf-8-sig")), strict=True)
+    return {column.strip() for column in next(filter(None, records))}
 
 
 def _refuse_doubles(files: Sequence[_File], errors: list[RowError]) -> None:

@@ -121,6 +121,18 @@ class TestQueries:
         ]
         assert not Query.objects.exists()
 
+    @pytest.mark.parametrize("rest", [[], [NEWT]])
+    def test_an_overlong_first_line_is_refused(self, rest: list[str]) -> None:
+        assert refusals("x" * 200_000, *rest) == [
+            "queries.csv, line 1: not readable as CSV (field larger than field limit (131072)); "
+            "check the quotes"
+        ]
+
+    def test_blank_lines_before_the_header_hide_no_column(self) -> None:
+        load("", HEADER + ",guidelines", NEWT + ",Look at the belly.")
+        load("", HEADER + ",guidelines", NEWT + ",Look twice.")
+        assert Query.objects.get().guidelines == "Look twice."
+
     def test_what_only_the_database_knows_refuses_it_whole_too(self) -> None:
         more = HEADER + ",species"
         found = refusals(
