@@ -6,594 +6,178 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
-        ("retrieval", "0001_initial"),
+        ('retrieval', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="CandidateList",
+            name='CandidateList',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "model_name",
-                    models.CharField(help_text="the embedding model asked for", max_length=300),
-                ),
-                ("text", models.CharField(max_length=500)),
-                (
-                    "species_ids",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.BigIntegerField(),
-                        default=list,
-                        help_text="sorted; empty for the whole corpus",
-                        size=None,
-                    ),
-                ),
-                (
-                    "depth",
-                    models.PositiveIntegerField(help_text="how many candidates were asked for"),
-                ),
-                ("size", models.PositiveIntegerField(default=0, help_text="how many it holds")),
-                (
-                    "total",
-                    models.PositiveBigIntegerField(
-                        default=0, help_text="embedded images within the filter when it was frozen"
-                    ),
-                ),
-                (
-                    "unembedded",
-                    models.PositiveBigIntegerField(
-                        default=0, help_text="images within the filter that had no embedding yet"
-                    ),
-                ),
-                ("text_vector", pgvector.django.halfvec.HalfVectorField(null=True)),
-                ("frozen_at", models.DateTimeField(help_text="empty until it is ready", null=True)),
-                (
-                    "checksum",
-                    models.CharField(
-                        blank=True,
-                        help_text="SHA-256 over image ids and scores in order",
-                        max_length=64,
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "embedding_model",
-                    models.ForeignKey(
-                        help_text="empty until it is ready: only the worker loads the model",
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="retrieval.embeddingmodel",
-                    ),
-                ),
-                (
-                    "job",
-                    models.ForeignKey(
-                        help_text="that last worked on it",
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="retrieval.job",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('model_name', models.CharField(help_text='the embedding model asked for', max_length=300)),
+                ('text', models.CharField(max_length=500)),
+                ('species_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, help_text='sorted; empty for the whole corpus', size=None)),
+                ('depth', models.PositiveIntegerField(help_text='how many candidates were asked for')),
+                ('size', models.PositiveIntegerField(default=0, help_text='how many it holds')),
+                ('total', models.PositiveBigIntegerField(default=0, help_text='embedded images within the filter when it was frozen')),
+                ('unembedded', models.PositiveBigIntegerField(default=0, help_text='images within the filter that had no embedding yet')),
+                ('text_vector', pgvector.django.halfvec.HalfVectorField(null=True)),
+                ('frozen_at', models.DateTimeField(help_text='empty until it is ready', null=True)),
+                ('checksum', models.CharField(blank=True, help_text='SHA-256 over image ids and scores in order', max_length=64)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('embedding_model', models.ForeignKey(help_text='empty until it is ready: only the worker loads the model', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrieval.embeddingmodel')),
+                ('job', models.ForeignKey(help_text='that last worked on it', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='retrieval.job')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
         migrations.CreateModel(
-            name="Query",
+            name='Query',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "query_id",
-                    models.PositiveIntegerField(
-                        help_text="the number that the CSV files carry", unique=True
-                    ),
-                ),
-                ("text", models.CharField(max_length=500)),
-                (
-                    "category",
-                    models.CharField(
-                        choices=[
-                            ("Health and Disease", "Health and Disease"),
-                            ("Life Cycle and Development", "Life Cycle and Development"),
-                            ("Sex identification", "Sex identification"),
-                            ("Tracking and Identification", "Tracking and Identification"),
-                            ("Unique appearances or morphs", "Unique appearances or morphs"),
-                            (
-                                "Cooperative and Social Behaviors",
-                                "Cooperative and Social Behaviors",
-                            ),
-                            (
-                                "Defensive and Survival Behaviors",
-                                "Defensive and Survival Behaviors",
-                            ),
-                            ("Feeding and Hydration", "Feeding and Hydration"),
-                            ("Mating, Courtship, Reproduction", "Mating, Courtship, Reproduction"),
-                            ("Miscellaneous Behavior", "Miscellaneous Behavior"),
-                            ("Animal Structures and Habitats", "Animal Structures and Habitats"),
-                            ("Collected Specimens", "Collected Specimens"),
-                            ("Human Impact", "Human Impact"),
-                            ("Miscellaneous Context", "Miscellaneous Context"),
-                            ("Parasitism and Symbiosis", "Parasitism and Symbiosis"),
-                            ("Species ID", "Species ID"),
-                        ],
-                        max_length=60,
-                    ),
-                ),
-                ("iconic_group", models.CharField(blank=True, max_length=40)),
-                (
-                    "split",
-                    models.CharField(
-                        choices=[("val", "Validation"), ("test", "Test")], max_length=4
-                    ),
-                ),
-                (
-                    "scientific_terms",
-                    models.BooleanField(
-                        default=False, help_text="the text uses terms that only an expert knows"
-                    ),
-                ),
-                ("guidelines", models.TextField(blank=True)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("draft", "Draft"),
-                            ("open", "Open"),
-                            ("submitted", "Submitted"),
-                            ("complete", "Complete"),
-                            ("rejected", "Rejected"),
-                        ],
-                        default="draft",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "reject_reason",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("too_easy", "Too easy"),
-                            ("not_comprehensive", "Can't be labelled comprehensively"),
-                            ("unlabelable", "Can't be labelled from images"),
-                            ("other", "Other"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                ("reject_note", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "current_list",
-                    models.ForeignKey(
-                        blank=True,
-                        help_text="the list that is labelled, or is being made to be",
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="labeling.candidatelist",
-                    ),
-                ),
-                (
-                    "species",
-                    models.ManyToManyField(
-                        blank=True, related_name="queries", to="retrieval.species"
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('query_id', models.PositiveIntegerField(help_text='the number that the CSV files carry', unique=True)),
+                ('text', models.CharField(max_length=500)),
+                ('category', models.CharField(choices=[('Health and Disease', 'Health and Disease'), ('Life Cycle and Development', 'Life Cycle and Development'), ('Sex identification', 'Sex identification'), ('Tracking and Identification', 'Tracking and Identification'), ('Unique appearances or morphs', 'Unique appearances or morphs'), ('Cooperative and Social Behaviors', 'Cooperative and Social Behaviors'), ('Defensive and Survival Behaviors', 'Defensive and Survival Behaviors'), ('Feeding and Hydration', 'Feeding and Hydration'), ('Mating, Courtship, Reproduction', 'Mating, Courtship, Reproduction'), ('Miscellaneous Behavior', 'Miscellaneous Behavior'), ('Animal Structures and Habitats', 'Animal Structures and Habitats'), ('Collected Specimens', 'Collected Specimens'), ('Human Impact', 'Human Impact'), ('Miscellaneous Context', 'Miscellaneous Context'), ('Parasitism and Symbiosis', 'Parasitism and Symbiosis'), ('Species ID', 'Species ID')], max_length=60)),
+                ('iconic_group', models.CharField(blank=True, max_length=40)),
+                ('split', models.CharField(choices=[('val', 'Validation'), ('test', 'Test')], max_length=4)),
+                ('scientific_terms', models.BooleanField(default=False, help_text='the text uses terms that only an expert knows')),
+                ('guidelines', models.TextField(blank=True)),
+                ('state', models.CharField(choices=[('draft', 'Draft'), ('open', 'Open'), ('submitted', 'Submitted'), ('complete', 'Complete'), ('rejected', 'Rejected')], default='draft', max_length=10)),
+                ('reject_reason', models.CharField(blank=True, choices=[('too_easy', 'Too easy'), ('not_comprehensive', "Can't be labelled comprehensively"), ('unlabelable', "Can't be labelled from images"), ('other', 'Other')], max_length=20)),
+                ('reject_note', models.TextField(blank=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('current_list', models.ForeignKey(blank=True, help_text='the list that is labelled, or is being made to be', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='labeling.candidatelist')),
+                ('species', models.ManyToManyField(blank=True, related_name='queries', to='retrieval.species')),
             ],
             options={
-                "verbose_name_plural": "queries",
-                "ordering": ["query_id"],
+                'verbose_name_plural': 'queries',
+                'ordering': ['query_id'],
             },
         ),
         migrations.CreateModel(
-            name="Judgment",
+            name='Judgment',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "relevance",
-                    models.CharField(
-                        choices=[
-                            ("relevant", "Relevant"),
-                            ("not_relevant", "Not relevant"),
-                            ("unsure", "Unsure"),
-                        ],
-                        max_length=12,
-                    ),
-                ),
-                (
-                    "source",
-                    models.CharField(
-                        choices=[
-                            ("list", "Candidate list"),
-                            ("search", "Search"),
-                            ("import", "Import"),
-                        ],
-                        default="list",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "rank",
-                    models.PositiveIntegerField(
-                        blank=True, help_text="in that list, from 1", null=True
-                    ),
-                ),
-                (
-                    "seconds",
-                    models.FloatField(
-                        default=0, help_text="active time spent on it, all changes together"
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                (
-                    "annotator",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="judgments",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "candidate_list",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="labeling.candidatelist",
-                    ),
-                ),
-                (
-                    "image",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="judgments",
-                        to="retrieval.image",
-                    ),
-                ),
-                (
-                    "query",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="judgments",
-                        to="labeling.query",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('relevance', models.CharField(choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], max_length=12)),
+                ('source', models.CharField(choices=[('list', 'Candidate list'), ('search', 'Search'), ('import', 'Import')], default='list', max_length=10)),
+                ('rank', models.PositiveIntegerField(blank=True, help_text='in that list, from 1', null=True)),
+                ('seconds', models.FloatField(default=0, help_text='active time spent on it, all changes together')),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to=settings.AUTH_USER_MODEL)),
+                ('candidate_list', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='labeling.candidatelist')),
+                ('image', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to='retrieval.image')),
+                ('query', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to='labeling.query')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
         migrations.AddField(
-            model_name="candidatelist",
-            name="query",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="lists",
-                to="labeling.query",
-            ),
+            model_name='candidatelist',
+            name='query',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='lists', to='labeling.query'),
         ),
         migrations.CreateModel(
-            name="QueryTransition",
+            name='QueryTransition',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "from_state",
-                    models.CharField(
-                        choices=[
-                            ("draft", "Draft"),
-                            ("open", "Open"),
-                            ("submitted", "Submitted"),
-                            ("complete", "Complete"),
-                            ("rejected", "Rejected"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "to_state",
-                    models.CharField(
-                        choices=[
-                            ("draft", "Draft"),
-                            ("open", "Open"),
-                            ("submitted", "Submitted"),
-                            ("complete", "Complete"),
-                            ("rejected", "Rejected"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "reason",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("too_easy", "Too easy"),
-                            ("not_comprehensive", "Can't be labelled comprehensively"),
-                            ("unlabelable", "Can't be labelled from images"),
-                            ("other", "Other"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                ("note", models.TextField(blank=True)),
-                ("made_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "made_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "query",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="transitions",
-                        to="labeling.query",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('from_state', models.CharField(choices=[('draft', 'Draft'), ('open', 'Open'), ('submitted', 'Submitted'), ('complete', 'Complete'), ('rejected', 'Rejected')], max_length=10)),
+                ('to_state', models.CharField(choices=[('draft', 'Draft'), ('open', 'Open'), ('submitted', 'Submitted'), ('complete', 'Complete'), ('rejected', 'Rejected')], max_length=10)),
+                ('reason', models.CharField(blank=True, choices=[('too_easy', 'Too easy'), ('not_comprehensive', "Can't be labelled comprehensively"), ('unlabelable', "Can't be labelled from images"), ('other', 'Other')], max_length=20)),
+                ('note', models.TextField(blank=True)),
+                ('made_at', models.DateTimeField(auto_now_add=True)),
+                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('query', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='transitions', to='labeling.query')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
         migrations.CreateModel(
-            name="Candidate",
+            name='Candidate',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("rank", models.PositiveIntegerField()),
-                ("score", models.FloatField()),
-                (
-                    "image",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="retrieval.image",
-                    ),
-                ),
-                (
-                    "list",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="candidates",
-                        to="labeling.candidatelist",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('rank', models.PositiveIntegerField()),
+                ('score', models.FloatField()),
+                ('image', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='retrieval.image')),
+                ('list', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='candidates', to='labeling.candidatelist')),
             ],
             options={
-                "ordering": ["list", "rank"],
-                "constraints": [
-                    models.UniqueConstraint(fields=("list", "rank"), name="candidate_rank_unique"),
-                    models.UniqueConstraint(
-                        fields=("list", "image"), name="candidate_image_unique"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("rank__gte", 1)), name="candidate_rank_from_1"
-                    ),
-                ],
+                'ordering': ['list', 'rank'],
+                'constraints': [models.UniqueConstraint(fields=('list', 'rank'), name='candidate_rank_unique'), models.UniqueConstraint(fields=('list', 'image'), name='candidate_image_unique'), models.CheckConstraint(condition=models.Q(('rank__gte', 1)), name='candidate_rank_from_1')],
             },
         ),
         migrations.CreateModel(
-            name="JudgmentEvent",
+            name='JudgmentEvent',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "client_id",
-                    models.UUIDField(help_text="made by the client, so that a repeat counts once"),
-                ),
-                (
-                    "previous",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("relevant", "Relevant"),
-                            ("not_relevant", "Not relevant"),
-                            ("unsure", "Unsure"),
-                        ],
-                        max_length=12,
-                    ),
-                ),
-                (
-                    "relevance",
-                    models.CharField(
-                        choices=[
-                            ("relevant", "Relevant"),
-                            ("not_relevant", "Not relevant"),
-                            ("unsure", "Unsure"),
-                        ],
-                        max_length=12,
-                    ),
-                ),
-                (
-                    "source",
-                    models.CharField(
-                        choices=[
-                            ("list", "Candidate list"),
-                            ("search", "Search"),
-                            ("import", "Import"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                ("rank", models.PositiveIntegerField(blank=True, null=True)),
-                ("seconds", models.FloatField(default=0)),
-                ("made_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "annotator",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "candidate_list",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="labeling.candidatelist",
-                    ),
-                ),
-                (
-                    "judgment",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="events",
-                        to="labeling.judgment",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('client_id', models.UUIDField(help_text='made by the client, so that a repeat counts once')),
+                ('previous', models.CharField(blank=True, choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], max_length=12)),
+                ('relevance', models.CharField(choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], max_length=12)),
+                ('source', models.CharField(choices=[('list', 'Candidate list'), ('search', 'Search'), ('import', 'Import')], max_length=10)),
+                ('rank', models.PositiveIntegerField(blank=True, null=True)),
+                ('seconds', models.FloatField(default=0)),
+                ('made_at', models.DateTimeField(auto_now_add=True)),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('candidate_list', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='labeling.candidatelist')),
+                ('judgment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='events', to='labeling.judgment')),
             ],
             options={
-                "ordering": ["pk"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("annotator", "client_id"), name="judgment_event_client_once"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("seconds__range", (0, 1000000000.0))),
-                        name="judgment_event_seconds",
-                    ),
-                ],
+                'ordering': ['pk'],
+                'constraints': [models.UniqueConstraint(fields=('annotator', 'client_id'), name='judgment_event_client_once'), models.CheckConstraint(condition=models.Q(('seconds__range', (0, 1000000000.0))), name='judgment_event_seconds')],
             },
         ),
         migrations.AddConstraint(
-            model_name="query",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("text", ""), _negated=True), name="query_text_not_blank"
-            ),
+            model_name='query',
+            constraint=models.CheckConstraint(condition=models.Q(('text', ''), _negated=True), name='query_text_not_blank'),
         ),
         migrations.AddConstraint(
-            model_name="query",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ["draft", "open", "submitted", "complete", "rejected"])
-                ),
-                name="query_state_known",
-            ),
+            model_name='query',
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['draft', 'open', 'submitted', 'complete', 'rejected'])), name='query_state_known'),
         ),
         migrations.AddConstraint(
-            model_name="query",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("split__in", ["val", "test"])), name="query_split_known"
-            ),
+            model_name='query',
+            constraint=models.CheckConstraint(condition=models.Q(('split__in', ['val', 'test'])), name='query_split_known'),
         ),
         migrations.AddConstraint(
-            model_name="query",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("reject_reason__gt", ""), ("state", "rejected")),
-                    models.Q(models.Q(("state", "rejected"), _negated=True), ("reject_reason", "")),
-                    _connector="OR",
-                ),
-                name="query_rejected_with_reason",
-            ),
+            model_name='query',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('reject_reason__gt', ''), ('state', 'rejected')), models.Q(models.Q(('state', 'rejected'), _negated=True), ('reject_reason', '')), _connector='OR'), name='query_rejected_with_reason'),
         ),
         migrations.AddIndex(
-            model_name="judgment",
-            index=models.Index(
-                fields=["query", "annotator", "image"], name="judgment_query_annotator"
-            ),
+            model_name='judgment',
+            index=models.Index(fields=['query', 'annotator', 'image'], name='judgment_query_annotator'),
         ),
         migrations.AddIndex(
-            model_name="judgment",
-            index=models.Index(fields=["query", "-updated_at"], name="judgment_query_recent"),
+            model_name='judgment',
+            index=models.Index(fields=['query', '-updated_at'], name='judgment_query_recent'),
         ),
         migrations.AddConstraint(
-            model_name="judgment",
-            constraint=models.UniqueConstraint(
-                fields=("query", "image", "annotator"), name="judgment_once_per_annotator"
-            ),
+            model_name='judgment',
+            constraint=models.UniqueConstraint(fields=('query', 'image', 'annotator'), name='judgment_once_per_annotator'),
         ),
         migrations.AddConstraint(
-            model_name="judgment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("relevance__in", ["relevant", "not_relevant", "unsure"])),
-                name="judgment_relevance_known",
-            ),
+            model_name='judgment',
+            constraint=models.CheckConstraint(condition=models.Q(('relevance__in', ['relevant', 'not_relevant', 'unsure'])), name='judgment_relevance_known'),
         ),
         migrations.AddConstraint(
-            model_name="judgment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("seconds__range", (0, 1000000000.0))), name="judgment_seconds"
-            ),
+            model_name='judgment',
+            constraint=models.CheckConstraint(condition=models.Q(('seconds__range', (0, 1000000000.0))), name='judgment_seconds'),
         ),
         migrations.AddConstraint(
-            model_name="candidatelist",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("frozen_at__isnull", True), ("size", 0)),
-                    models.Q(
-                        ("checksum__gt", ""),
-                        ("embedding_model__isnull", False),
-                        ("frozen_at__isnull", False),
-                        ("text_vector__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="candidate_list_frozen_whole",
-            ),
+            model_name='candidatelist',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('frozen_at__isnull', True), ('size', 0)), models.Q(('checksum__gt', ''), ('embedding_model__isnull', False), ('frozen_at__isnull', False), ('text_vector__isnull', False)), _connector='OR'), name='candidate_list_frozen_whole'),
         ),
         migrations.AddConstraint(
-            model_name="candidatelist",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("size__lte", models.F("total"))),
-                name="candidate_list_size_in_total",
-            ),
+            model_name='candidatelist',
+            constraint=models.CheckConstraint(condition=models.Q(('size__lte', models.F('total'))), name='candidate_list_size_in_total'),
         ),
     ]
