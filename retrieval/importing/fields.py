@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from retrieval.importing.records import RecordRefused
 from retrieval.importing.species_names import clean_name
+
+# A day inside what Python can hold, so that a moment can be shown in any time zone.
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
+_LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
 
 def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = False) -> str:
@@ -53,18 +57,25 @@ def size(item: Mapping[str, Any], field: str) -> None:
 
 
 def moment(item: Mapping[str, Any], *fields: str) -> datetime | None:
-    """Return the first of `fields` that is present as a moment; one without a zone is in UTC."""
+    """Return the first of `fields` that is present as a moment in UTC; so is one without a zone."""
     for field in fields:
         value = item.get(field)
         if value is None or value == "":
             continue
         try:
             found = datetime.fromisoformat(value.strip().replace("/", "-"))
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+            found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         except (ValueError, AttributeError):
             raise RecordRefused(
                 field, f"must be a date such as 2021-05-30 or 2021-05-30 14:05, not {shown(value)}"
             ) from None
+        except OverflowError:
+            found = None
+        if found is None or not _EARLIEST <= found <= _LATEST:
+            raise RecordRefused(
+                field, f"must lie within the years 1 to 9999 in UTC, not {shown(value)}"
+            )
+        return found
     return None
 
 

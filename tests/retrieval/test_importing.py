@@ -48,6 +48,21 @@ def test_images_are_stored_with_all_that_is_known(data):
     )
 
 
+def test_the_first_and_the_last_moments_can_be_read_back(data):
+    images = [
+        coco_image(1, date="0001-01-02"),
+        coco_image(2, date="9999-12-30T23:59:59Z"),
+        coco_image(3, date="2021-05-30T14:05+23:59"),
+    ]
+    assert figures(import_images(path=coco(data, images=images))) == (3, 0, 0, 0)
+    moments = Image.objects.order_by("pk").values_list("observed_at", flat=True)
+    assert [moment.isoformat() for moment in moments] == [
+        "0001-01-02T00:00:00+00:00",
+        "9999-12-30T23:59:59+00:00",
+        "2021-05-29T14:06:00+00:00",
+    ]
+
+
 def test_a_second_import_adds_and_changes_nothing(data):
     path = coco(data)
     import_images(path=path)
