@@ -34,12 +34,13 @@ class JudgmentRow:
 def read_judgments(
     lines: Iterable[bytes], *, name: str
 ) -> tuple[list[JudgmentRow], list[RowError]]:
-    """Read a CSV of query_id, image_id and relevance: the rows that are right, and everything that
-    is wrong.
+    """Read a CSV of query_id, image_id and relevance: the rows, and everything that is wrong.
 
     `lines` is a file opened in binary mode; `name` is its name for messages. Without a relevance
     column every row is relevant, as in INQUIRE's annotations file. Never raises for what the file
-    holds: callers refuse the file whole when there is any error.
+    holds: callers refuse the file whole when there is any error. A row whose ids can be read is
+    given even if its relevance is wrong, so that a caller can say too whether there are such a
+    query and image; a pair is given once.
     """
     errors: list[RowError] = []
     rows: list[JudgmentRow] = []
@@ -127,17 +128,15 @@ def _header_is_right(line: int, columns: list[str], name: str, errors: list[RowE
 def _row(
     line: int, fields: dict[str, str], name: str, errors: list[RowError]
 ) -> JudgmentRow | None:
-    found: list[RowError] = []
     numbers = {}
     for column, largest in (("query_id", MAX_QUERY_ID), ("image_id", MAX_IMAGE_ID)):
         text = fields[column]
         if text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= largest:
             numbers[column] = int(text)
         else:
-            found.append(RowError(name, line, column, f"{text[:40]!r} is not a whole number"))
+            errors.append(RowError(name, line, column, f"{text[:40]!r} is not a whole number"))
     relevance = fields.get("relevance", RELEVANT)
     if relevance not in RELEVANCES:
         message = f"{relevance[:40]!r} is none of {', '.join(sorted(RELEVANCES))}"
-        found.append(RowError(name, line, "relevance", message))
-    errors += found
-    return None if found else JudgmentRow(**numbers, relevance=relevance, line=line)
+        errors.append(RowError(name, line, "relevance", message))
+    return JudgmentRow(**numbers, relevance=relevance, line=line) if len(numbers) == 2 else None

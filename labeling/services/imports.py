@@ -203,11 +203,9 @@ def judgments_import(*, data: bytes, name: str, annotator: Any) -> ImportReport:
     They count by their rank in the query's list, whenever that is made. A judgment that says the
     same already is left alone; one that says something else is changed, with the old value kept.
     Refused are unknown queries and images, and queries that are complete or rejected: reopen those
-    first. Raises JudgmentImportRefused with every error.
+    first. Raises JudgmentImportRefused with every error, of the file and of what it names, by line.
     """
     rows, errors = read_judgments(io.BytesIO(data), name=name)
-    if errors:
-        raise JudgmentImportRefused(errors)
     with transaction.atomic():
         queries = _queries_locked(rows, name, errors)
         _check_images(rows, name, errors)

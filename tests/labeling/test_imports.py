@@ -157,9 +157,11 @@ class TestQueries:
         assert not Query.objects.exists()
 
     def test_a_new_text_of_a_complete_query_is_refused(
-        self, new_query: MakeQuery, toy_model: Any, admin: Any
+        self, toy_model: Any, open_query: MakeQuery, admin: Any
     ) -> None:
-        query = query_transition(query=new_query(query_id=7), to_state="open", by=admin)
+        make_images(1)
+        query = open_query(query_id=7)
+        judge(query, admin, [0], "relevant")
         query_transition(query=query, to_state="complete", by=admin)
         [refusal] = refusals(HEADER, "6,a frog,Species,Species ID,", NEWT)
         assert refusal.startswith("queries.csv, line 3: The query is complete")
@@ -260,7 +262,9 @@ class TestJudgments:
         self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
     ) -> None:
         open_query(query_id=7)
-        query_transition(query=open_query("done", query_id=8), to_state="complete", by=admin)
+        done = open_query("done", query_id=8)
+        judge(done, annotator, [0], "relevant")
+        query_transition(query=done, to_state="complete", by=admin)
         with pytest.raises(JudgmentImportRefused) as refused:
             self.bring(
                 annotator,
@@ -275,7 +279,34 @@ class TestJudgments:
             "j.csv, line 5, query_id: there is no query 9",
             "j.csv, line 5, image_id: there is no image 1 in the corpus",
         ]
-        assert not Judgment.objects.exists()
+        assert Judgment.objects.count() == 1
+
+    def test_what_the_file_and_what_the_database_finds_wrong_are_told_together_by_line(
+        self, images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
+    ) -> None:
+        open_query(query_id=7)
+        done = open_query("done", query_id=8)
+        judge(done, annotator, [0], "relevant")
+        query_transition(query=done, to_state="complete", by=admin)
+        with pytest.raises(JudgmentImportRefused) as refused:
+            self.bring(
+                annotator,
+                f"9,{FIRST_ID},unsure",
+                "7,1,maybe",
+                f"7,{FIRST_ID},relevant",
+                f"8,{FIRST_ID},unsure",
+                f"7,{FIRST_ID},unsure",
+                "7,x,unsure",
+            )
+        assert str(refused.value).splitlines() == [
+            "j.csv, line 2, query_id: there is no query 9",
+            "j.csv, line 3, relevance: 'maybe' is none of not_relevant, relevant, unsure",
+            "j.csv, line 3, image_id: there is no image 1 in the corpus",
+            "j.csv, line 5, query_id: query 8 is complete; reopen it to change its judgments",
+            f"j.csv, line 6, image_id: query 7 and image {FIRST_ID} stand already on line 4",
+            "j.csv, line 7, image_id: 'x' is not a whole number",
+        ]
+        assert Judgment.objects.count() == 1
 
     def test_the_command(
         self, images: list[Image], open_query: MakeQuery, annotator: Any, tmp_path: Path
