@@ -195,10 +195,12 @@ class QueryViewSet(LabellingActions, LabelingView, GenericViewSet[Query]):
 
 def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], str]:
     """The (name, content) of each CSV of a request, and the split that it asks for."""
-    if isinstance(request.data, bytes):
+    if request.content_type.partition(";")[0].strip().lower() == CsvParser.media_type:
+        # Of an empty body no parser is asked, and the data is not bytes but an empty mapping.
+        body = request.data or b""
         name = request.query_params.get("name", "body.csv")[:200]
         given = {"split": request.query_params.get("split", "")}
-        files = [(name, request.data)]
+        files = [(name, body)]
     else:
         uploads = ImportSerializer(data={"file": request.FILES.getlist("file")})
         uploads.is_valid(raise_exception=True)

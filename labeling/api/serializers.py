@@ -311,7 +311,13 @@ class ExtendedSerializer(serializers.Serializer):
 class ImportSerializer(serializers.Serializer):
     """One CSV or several, all imported or none."""
 
-    file = serializers.ListField(child=serializers.FileField(allow_empty_file=True), min_length=1)
+    file = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True),
+        min_length=1,
+        error_messages={
+            "min_length": "No file was sent; upload a CSV as “file”, or send it as text/csv."
+        },
+    )
     split = serializers.ChoiceField(choices=Query.Split.choices, required=False, allow_blank=True)
 
 

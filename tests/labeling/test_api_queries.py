@@ -302,6 +302,23 @@ def test_imports_that_are_no_csv(
     assert fields(answer) == ([field] if field else [])
 
 
+@pytest.mark.parametrize("content_type", ["text/csv", "Text/CSV; charset=utf-8"])
+def test_an_empty_body_is_told_to_be_empty(content_type: str, admin_api: APIClient) -> None:
+    answer = admin_api.post("/api/queries/import/?name=q_val.csv", b"", content_type=content_type)
+    assert (answer.status_code, fields(answer)) == (400, ["file"])
+    [error] = answer.json()["errors"]
+    assert error["detail"] == (
+        "q_val.csv, line 1: the file is empty; a header line with the columns is needed"
+    )
+
+
+def test_an_upload_without_a_file_is_told(admin_api: APIClient) -> None:
+    answer = admin_api.post("/api/queries/import/", {"split": "val"}, format="multipart")
+    assert (answer.status_code, fields(answer)) == (400, ["file"])
+    [error] = answer.json()["errors"]
+    assert error["detail"] == "No file was sent; upload a CSV as “file”, or send it as text/csv."
+
+
 def test_a_search_becomes_a_draft(admin_api: APIClient) -> None:
     make_species("Bufo bufo", iconic_group="Amphibians")
     given = {"text": "a toad calling", "species": ["Bufo bufo"]}
