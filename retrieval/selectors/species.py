@@ -14,6 +14,7 @@ from retrieval.models import Species
 # the text there is no slip of the keys to forgive, and only near names are worth showing besides.
 SIMILAR = 0.35
 NEAR = 0.7
+_ID_DIGITS = len(str(2**63))
 
 # One row per species, with its best name: the whole name, then a name that begins so, then one with
 # a word that begins so, then by trigrams. Both LIKE and <% use the trigram index.
@@ -110,7 +111,10 @@ def species_with_counts(text: str = "") -> QuerySet[Species]:
 
 def _is_id(name: str | int) -> bool:
     if isinstance(name, str):
-        return name.isascii() and name.isdigit() and int(name) < 2**63
+        # The length first: Python refuses to read numbers of thousands of digits.
+        if len(name) > _ID_DIGITS or not (name.isascii() and name.isdigit()):
+            return False
+        name = int(name)
     return 0 <= name < 2**63
 
 
