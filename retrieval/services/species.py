@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -41,8 +42,11 @@ def species_upsert(*, records: Iterable[SpeciesRecord]) -> dict[str, Species]:
     """Store species with all their names; returns them by scientific name.
 
     Of a known species, what the record knows replaces what was there; what it leaves empty stays.
+    So its names replace those in the same language. Of several records of one species the last
+    one's ranks are taken, and the names of all.
     """
     transaction_lock(lock_key("corpus"))
+    records = list(records)
     wanted = {record.scientific_name: record for record in records}
     known = {s.scientific_name: s for s in Species.objects.filter(scientific_name__in=wanted)}
     new = [
@@ -54,7 +58,7 @@ def species_upsert(*, records: Iterable[SpeciesRecord]) -> dict[str, Species]:
     Species.objects.bulk_create(new, batch_size=1000)
     Species.objects.bulk_update(changed, _FIELDS, batch_size=1000)
     species = known | {s.scientific_name: s for s in new}
-    _names_add(species, wanted.values())
+    _names_replace(species, records)
     return species
 
 
@@ -68,22 +72,29 @@ def _bring_up_to_date(species: Species, record: SpeciesRecord) -> bool:
     return changed
 
 
-def _names_add(species: dict[str, Species], records: Iterable[SpeciesRecord]) -> None:
-    wanted = {
-        (species[record.scientific_name].pk, language, name): None
-        for record in records
-        for language, name in [("", record.scientific_name), *record.names]
-    }
-    known = set(
-        SpeciesName.objects.filter(species__in=[s.pk for s in species.values()]).values_list(
-            "species_id", "language", "name"
-        )
-    )
+def _names_replace(species: dict[str, Species], records: Iterable[SpeciesRecord]) -> None:
+    """Give species the names that records list, in their order, in the languages that they name.
+
+    The order of ids is that of the names: the first is the species' common name.
+    """
+    wanted: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+    for record in records:
+        for language, name in [("", record.scientific_name), *record.names]:
+            wanted[species[record.scientific_name].pk, language][name] = None
+    known: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
+    rows = SpeciesName.objects.filter(species__in=[s.pk for s in species.values()])
+    for pk, species_id, language, name in rows.order_by("pk").values_list(
+        "pk", "species_id", "language", "name"
+    ):
+        known[species_id, language][name] = pk
+    changed = {key: names for key, names in wanted.items() if list(names) != list(known[key])}
+    stale = [pk for key in changed for pk in known[key].values()]
+    SpeciesName.objects.filter(pk__in=stale).delete()
     SpeciesName.objects.bulk_create(
         [
             SpeciesName(species_id=pk, language=language, name=name, search_text=search_form(name))
-            for pk, language, name in wanted
-            if (pk, language, name) not in known
+            for (pk, language), names in changed.items()
+            for name in names
         ],
         batch_size=1000,
     )

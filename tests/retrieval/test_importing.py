@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from retrieval.importing.records import ImportRefused
-from retrieval.models import Embedding, Image, Species
+from retrieval.models import Embedding, Image, Species, SpeciesName
 from retrieval.services.importing import import_images
 from retrieval.storage import thumbnail_path
 from tests.retrieval.making import coco, coco_image, embed_rows, image_row, jpeg
@@ -90,6 +90,22 @@ def test_another_species_is_an_update(data):
     annotations = [{"id": n, "image_id": n, "category_id": 10} for n in (1, 2, 3)]
     assert figures(import_images(path=coco(data, annotations=annotations))) == (0, 2, 1, 0)
     assert Image.objects.get(pk=1).species.scientific_name == "Rana temporaria"
+
+
+def test_a_corrected_common_name_takes_effect(data):
+    bear = {"id": 11, "name": "Ursus arctos", "common_name": "Bown Bear"}
+    frog = {"id": 10, "name": "Rana temporaria", "vernacular_names": {"de": "Grasfrosch"}}
+    import_images(path=coco(data, categories=[bear, frog]))
+    bear |= {"common_name": "Brown Bear", "vernacular_names": {"en": ["Bear", "Brown Bear"]}}
+    path = coco(data, categories=[bear, frog])
+    seen = []
+    for _ in range(2):
+        assert figures(import_images(path=path)) == (0, 0, 3, 0)
+        names = SpeciesName.objects.exclude(language="").order_by("pk").values_list("name", "pk")
+        seen.append(list(names))
+    assert Species.objects.get(scientific_name="Ursus arctos").common_name == "Brown Bear"
+    assert seen[0] == seen[1]
+    assert [name for name, _ in seen[0]] == ["Grasfrosch", "Brown Bear", "Bear"]
 
 
 def test_a_file_lost_from_the_store_is_brought_back(data, store):

@@ -153,6 +153,48 @@ def test_what_a_record_knows_replaces_and_what_it_leaves_empty_stays(db):
     }
 
 
+def names_by_language(scientific_name):
+    rows = SpeciesName.objects.filter(species__scientific_name=scientific_name).order_by("pk")
+    found = {}
+    for language, name in rows.values_list("language", "name"):
+        found.setdefault(language, []).append(name)
+    return found
+
+
+def test_names_replace_those_of_the_same_language_only(animals):
+    species_create(
+        record=SpeciesRecord(
+            scientific_name="Ursus arctos",
+            names=(("en", "Grizzly"), ("en", "Brown Bear"), ("fr", "Ours brun"), ("it", "Orso")),
+        )
+    )
+    assert names_by_language("Ursus arctos") == {
+        "": ["Ursus arctos"],
+        "en": ["Grizzly", "Brown Bear"],
+        "de": ["Braunbär"],
+        "fr": ["Ours brun"],
+        "it": ["Orso"],
+    }
+    assert Species.objects.get(scientific_name="Ursus arctos").common_name == "Grizzly"
+    assert names_by_language("Ursus maritimus")["en"] == ["Polar Bear"]
+
+
+def test_records_of_one_species_give_their_names_together_and_always_the_same(db):
+    records = [
+        SpeciesRecord(scientific_name="Rana toy", names=(("en", "Frog"), ("de", "Frosch"))),
+        SpeciesRecord(scientific_name="Rana toy", names=(("en", "Toad"), ("en", "Frog"))),
+    ]
+    species_upsert(records=records)
+    before = list(SpeciesName.objects.order_by("pk").values())
+    assert names_by_language("Rana toy") == {
+        "": ["Rana toy"],
+        "en": ["Frog", "Toad"],
+        "de": ["Frosch"],
+    }
+    species_upsert(records=records)
+    assert list(SpeciesName.objects.order_by("pk").values()) == before
+
+
 def test_search_texts_have_no_case_and_no_accents(db):
     names = (("de", "Großer Ölkäfer"), ("pl", "Łoś"), ("da", "Ærfugl"))
     species_create(record=SpeciesRecord(scientific_name="Meloe toy", names=names))
