@@ -18,6 +18,7 @@ from tests.processes import Served, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"
 IMAGES = 260
+DEPTH = 150
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1366, "height": 850}
@@ -76,7 +77,7 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One served application for all browser tests; each test makes queries of its own."""
     folder = tmp_path_factory.mktemp("site")
-    served = Served(folder / "var")
+    served = Served(folder / "var", CANDIDATE_DEPTH=str(DEPTH))
     try:
         site = Site(served.wait_healthy())
         for name, role in (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PHONE, Site
+from tests.e2e.conftest import DEPTH, IMAGES, PHONE, Site
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -191,3 +192,26 @@ def test_keys_faster_than_the_server_do_not_run_past_the_hundredth_negative(
     expect(page.get_by_role("dialog")).to_be_visible()
     expect(page.locator("[data-saved]")).to_have_text("All saved")
     assert site.progress("ann", query)["judged"] == 100
+
+
+def test_a_list_labelled_to_its_end_is_extended(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("an animal in the fog")
+    images = [candidate["image"] for candidate in site.candidates("otto", query)["results"]]
+    assert len(images) == DEPTH
+    site.api(
+        "otto",
+        "POST",
+        f"/api/queries/{query}/judgments/",
+        [
+            {"image": image, "relevance": "relevant", "client_id": str(uuid.uuid4())}
+            for image in images[:-1]
+        ],
+    )
+    page = log_in("otto")
+    open_label_page(page, site, query)
+    expect(shown(page, "rank")).to_have_text(str(DEPTH))
+    page.keyboard.press("r")
+    expect(page.locator(".stage")).to_contain_text("The end of the list so far")
+    page.get_by_role("button", name="Extend the list").click()
+    expect(shown(page, "rank")).to_have_text(str(DEPTH + 1))
+    expect(shown(page, "candidates")).to_have_text(str(IMAGES))
