@@ -28,7 +28,7 @@ CATEGORY_OF_SEARCHES = "Miscellaneous Context"
 
 
 class QueryHasJudgments(Conflict):
-    """A query with judgments is not deleted; it can be rejected."""
+    """A query with judgments is neither deleted nor numbered anew; it can be rejected."""
 
 
 class QueryFields(TypedDict, total=False):
@@ -90,12 +90,18 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
     """Change a query's fields; an open query whose text or filter changes gets a new list and keeps
     its judgments.
 
-    Raises ValidationError with the fields named, and Conflict for a new text or filter of a query
-    that is submitted or complete: reopen it first.
+    Raises ValidationError with the fields named, Conflict for a new text or filter of a query that
+    is submitted or complete (reopen it first), and QueryHasJudgments for a new query id of one that
+    was judged for.
     """
     if "query_id" in changes:
         query_ids_lock()
     query = query_lock(query)
+    if changes.get("query_id", query.query_id) != query.query_id and query.judgments.exists():
+        raise QueryHasJudgments(
+            f"Query {query.query_id} has judgments, so it keeps its number: files say by it what "
+            "was judged."
+        )
     species = changes.pop("species", None)
     before = (query.text, wanted_species_ids(query))
     for name, value in changes.items():
@@ -117,7 +123,12 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
 
 @transaction.atomic
 def query_delete(*, query: Query) -> None:
-    """Delete a query with its lists. Raises QueryHasJudgments if anybody has judged for it."""
+    """Delete a query with its lists. Raises QueryHasJudgments if anybody has judged for it.
+
+    Only queries with judgments are completed, judgments are never removed, and a query with
+    judgments keeps its query id. So whatever was released can't be deleted, and its query id can't
+    come to mean another query.
+    """
     query = query_lock(query)
     try:
         query.delete()
@@ -135,8 +146,9 @@ def query_transition(
     nothing.
 
     Opening makes sure of a candidate list. An annotator who has judged hands in when a stop rule is
-    met by their own labels or by everybody's, and otherwise only with a note that says why. Raises
-    TransitionRefused and what is derived of it.
+    met by their own labels or by everybody's, and otherwise only with a note that says why. A query
+    that nobody has judged for can't be completed; else a reviewer may complete it before a stop
+    rule is met. Raises TransitionRefused and what is derived of it.
     """
     query = query_lock(query)
     if to_state not in Query.State.values:
@@ -154,6 +166,11 @@ def query_transition(
     _check_plain("note", note)
     if to_state == Query.State.SUBMITTED:
         _check_hand_in(query, by, note)
+    if to_state == Query.State.COMPLETE and not query.judgments.exists():
+        raise TransitionRefused(
+            "Nobody has judged for the query yet, so there is nothing to complete. "
+            "Judge its candidates first, or reject it."
+        )
     QueryTransition.objects.create(
         query=query,
         from_state=query.state,

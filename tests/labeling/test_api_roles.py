@@ -73,7 +73,16 @@ ENDPOINTS: dict[str, tuple[Callable[[APIClient, str], Any], tuple[int, int, int,
         ),
         (401, 200, 200, 200),
     ),
-    "complete": (lambda api, at: api.patch(at, {"state": "complete"}), (401, 403, 200, 200)),
+    "complete": (
+        lambda api, at: (
+            api.post(at + "judgments/", judgments(0)) and api.patch(at, {"state": "complete"})
+        ),
+        (401, 403, 200, 200),
+    ),
+    "complete unjudged": (
+        lambda api, at: api.patch(at, {"state": "complete"}),
+        (401, 403, 409, 409),
+    ),
     "reject": (
         lambda api, at: api.patch(at, {"state": "rejected", "reject_reason": "too_easy"}),
         (401, 403, 403, 200),
@@ -127,6 +136,7 @@ def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
     annotator_api: APIClient,
 ) -> None:  # fmt: skip
     query = open_query()
+    judge(query, admin, [0], "relevant")
     reason = "other" if state == "rejected" else ""
     query_transition(query=query, to_state=state, by=admin, reason=reason)
     address = f"/api/queries/{query.pk}/{path}"

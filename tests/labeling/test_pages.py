@@ -12,6 +12,7 @@ from django.test import Client
 from labeling.models import Judgment, Query, QueryTransition
 from labeling.services.queries import query_transition
 from tests.labeling.conftest import make_images, make_species, run_jobs
+from tests.labeling.judging import judge
 
 MakeQuery = Callable[..., Query]
 
@@ -155,6 +156,7 @@ def test_an_edit_keeps_number_bytes_and_list_where_nothing_changed(
 def test_the_text_of_a_complete_query_is_not_edited(
     clients: dict[str, Client], query: Query, admin: Any
 ) -> None:
+    judge(query, admin, [0], "relevant")
     query_transition(query=query, to_state="complete", by=admin)
     answer = clients["admin"].post(f"/queries/{query.pk}/edit/", form_of(query, text="a frog"))
     assert "Reopen it" in " ".join(answer.context["form"].non_field_errors())

@@ -95,6 +95,7 @@ def test_each_change_of_state_is_kept(
     images: list[Image], open_query: MakeQuery, admin: Any, reviewer: Any
 ) -> None:
     query = open_query()
+    judge(query, reviewer, [0], "relevant")
     query_transition(query=query, to_state="complete", by=reviewer, note="well done")
     query_transition(query=query, to_state="open", by=admin)
     query = query_transition(
@@ -136,7 +137,9 @@ def test_unknown_states_and_reasons_are_named(new_query: MakeQuery, admin: Any) 
 def test_what_was_labelled_against_is_fixed_when_it_is_handed_in(
     state: str, images: list[Image], open_query: MakeQuery, admin: Any
 ) -> None:
-    query = query_transition(query=open_query(), to_state=state, by=admin)
+    query = open_query()
+    judge(query, admin, [0], "relevant")
+    query_transition(query=query, to_state=state, by=admin)
     toad = make_species("Bufo bufo")
     for changes in ({"text": "other"}, {"species": [toad]}):
         with pytest.raises(Conflict, match="Reopen it to change them"):
@@ -145,6 +148,48 @@ def test_what_was_labelled_against_is_fixed_when_it_is_handed_in(
     query.refresh_from_db()
     assert (query.text, query.guidelines, query.split) == ("a toad", "Look closely.", "test")
     assert query.species.count() == 0
+
+
+@pytest.mark.parametrize("state", ["open", "submitted"])
+@pytest.mark.parametrize("position", [1, 2], ids=["reviewer", "admin"])
+def test_nothing_judged_is_nothing_to_complete(
+    state: str, position: int, images: list[Image], open_query: MakeQuery, reviewer: Any, admin: Any
+) -> None:
+    person = (reviewer, admin)[position - 1]
+    query = query_transition(query=open_query(), to_state=state, by=admin)
+    with pytest.raises(TransitionRefused, match="Nobody has judged for the query yet"):
+        query_transition(query=query, to_state="complete", by=person)
+    query.refresh_from_db()
+    assert query.state == state
+    query_transition(query=query, to_state="open", by=admin)
+    judge(query, reviewer, [0], "relevant")
+    if state != "open":
+        query_transition(query=query, to_state=state, by=admin)
+    # One judgment meets no stop rule; a reviewer may decide so all the same.
+    query = query_transition(query=query, to_state="complete", by=person)
+    assert query.state == "complete"
+
+
+def test_the_number_of_a_completed_query_never_means_another(
+    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, annotator: Any, admin: Any
+) -> None:
+    query = open_query(query_id=12)
+    judge(query, annotator, [0], "relevant")
+    query_transition(query=query, to_state="complete", by=admin)
+    for state in ("complete", "open", "rejected"):
+        reason = "other" if state == "rejected" else ""
+        query_transition(query=query, to_state=state, by=admin, reason=reason)
+        with pytest.raises(QueryHasJudgments, match="can't be deleted"):
+            query_delete(query=query)
+        with pytest.raises(QueryHasJudgments, match="keeps its number"):
+            query_update(query=query, by=admin, query_id=13)
+        with pytest.raises(ValidationError) as refused:
+            new_query("another", query_id=12)
+        assert list(refused.value.message_dict) == ["query_id"]
+    query_update(query=query, by=admin, query_id=12, guidelines="The same number is no change.")
+    draft = query_update(query=new_query("unjudged", query_id=20), by=admin, query_id=21)
+    assert draft.query_id == 21
+    assert Query.objects.get(query_id=12) == query
 
 
 def test_numbers_are_given_from_the_highest_on(new_query: MakeQuery) -> None:
