@@ -255,8 +255,8 @@ class CocoSource:
                 raise RecordRefused(field, "is missing")
             raise RecordRefused(
                 field,
-                f"must be an integer from 0 or a text of at most {MAX_TEXT_ID} letters, "
-                f"not {fields.shown(image_id)}",
+                f"must be an integer from 0 to {2**63 - 1} or a text of at most {MAX_TEXT_ID} "
+                f"letters, not {fields.shown(image_id)}",
             )
         return key
 

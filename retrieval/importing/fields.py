@@ -41,12 +41,18 @@ def number(
     value = item.get(field)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise RecordRefused(field, f"must be a number, not {shown(value)}")
-    if not low <= value <= high:
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise RecordRefused(field, f"must be a number, not {shown(value)}")
+    if not low <= found <= high:
         bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
         raise RecordRefused(field, f"must be {bounds}, not {shown(value)}")
-    return float(value)
+    return found
 
 
 def size(item: Mapping[str, Any], field: str) -> None:
