@@ -5,6 +5,10 @@
     judgments.csv             every single judgment, so that judged negatives differ from unjudged
     images
 
+In judgments.csv, annotator is a person's number in this release, seconds their active time, source
+where they judged (list, search, import), and rank the image's position, from 1, in the query's
+candidate list as it stands when the release is made; rank is blank for an image outside that list.
+
 Rows ascend by query_id, then image_id (then annotator). Lines end in LF, the text is UTF-8. Readers
 and writers stream; what a reader keeps are the ids of relevant images.
 """
@@ -54,7 +58,7 @@ class JudgmentRow:
     annotator: int
     """The person's number in this release, from 1; written as "annotator_1"."""
     rank: int | None
-    """In the candidate list that was labelled, from 1; None outside a list."""
+    """In the query's candidate list as released, from 1; None for an image outside it."""
     seconds: float
     """Active time; written to the millisecond."""
     source: str

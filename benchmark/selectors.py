@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from benchmark.models import Release
 from benchmark.release_files import AnnotationRow, JudgmentRow
 from labeling.categories import supercategory_of
 from labeling.consensus import Vote, consensus_by_key
-from labeling.models import Judgment, Query
+from labeling.models import Candidate, Judgment, Query
 from labeling.query_csv import QueryRow
 
 # Rows held at a time while streaming.
@@ -82,13 +82,26 @@ def released_annotations() -> Iterator[AnnotationRow]:
 def released_judgments() -> Iterator[JudgmentRow]:
     """Every judgment of a completed query, by query id, image id and annotator.
 
-    Annotators are numbered from 1 by user id, among those who have a judgment here.
+    Annotators are numbered from 1 by user id, among those who have a judgment here. The rank is the
+    image's in the query's current list, whatever list it was judged in; None where it isn't there.
+    Two SQL queries, however many rows.
     """
     judgments = _judgments()
     people = judgments.order_by("annotator_id").values_list("annotator_id", flat=True).distinct()
     numbers = {user_id: number for number, user_id in enumerate(people, start=1)}
+    # The rank that a judgment carries is of the list in which it was made, if any: an import before
+    # the first list has none, and a new text makes a new list.
+    candidate = Candidate.objects.filter(
+        list=OuterRef("query__current_list"), image=OuterRef("image")
+    )
     rows = judgments.values_list(
-        "query__query_id", "image_id", "relevance", "annotator_id", "rank", "seconds", "source"
+        "query__query_id",
+        "image_id",
+        "relevance",
+        "annotator_id",
+        Subquery(candidate.order_by().values("rank")),
+        "seconds",
+        "source",
     )
     for query_id, image_id, relevance, user_id, rank, seconds, source in rows.iterator(CHUNK):
         yield JudgmentRow(

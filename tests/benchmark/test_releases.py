@@ -16,7 +16,7 @@ from benchmark.release_files import QUERY_FILES, RELEASE_FILES
 from labeling.models import Query
 from retrieval.models import Job
 from retrieval.services.jobs import Slice, job_slice_run
-from tests.benchmark.toy import make_query
+from tests.benchmark.toy import make_list, make_query
 from tests.processes import wait_for
 
 QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
@@ -35,18 +35,19 @@ def export(name: str, directory: Path) -> dict[str, str]:
 @pytest.fixture
 def labelled(query, judge, annotator, other_annotator, reviewer) -> Query:
     """A query with every way to a consensus, and others that must not go into a release."""
-    judge(query, 2, annotator, "relevant", rank=1, seconds=1.5)
-    judge(query, 1, annotator, "relevant", rank=2, seconds=2.25)
-    judge(query, 1, other_annotator, "not_relevant", rank=2, seconds=3)
-    judge(query, 3, annotator, "not_relevant", rank=3)
-    judge(query, 3, other_annotator, "not_relevant", rank=3)
+    make_list(query, [2, 1, 3])
+    judge(query, 2, annotator, "relevant", seconds=1.5)
+    judge(query, 1, annotator, "relevant", seconds=2.25)
+    judge(query, 1, other_annotator, "not_relevant", seconds=3)
+    judge(query, 3, annotator, "not_relevant")
+    judge(query, 3, other_annotator, "not_relevant")
     judge(query, 3, reviewer, "relevant", source="search")
-    judge(query, 4, annotator, "unsure", rank=4)
+    judge(query, 4, annotator, "unsure", source="search")
     make_query(7, 'a "blue" fox', split="val", category="Species ID", iconic_group="")
     for number, state in enumerate(["draft", "open", "submitted", "rejected"], start=40):
         reason = {"reject_reason": "other"} if state == "rejected" else {}
         other = make_query(number, f"a query that is {state}", state=state, **reason)
-        judge(other, 5, annotator, "relevant", rank=1)
+        judge(other, 5, annotator, "relevant")
     return query
 
 
@@ -64,9 +65,41 @@ def test_the_files_of_a_release_exactly(labelled, var_dir, tmp_path):
         "30,2,relevant,annotator_1,1,1.500,list\n"
         "30,3,not_relevant,annotator_1,3,0.000,list\n"
         "30,3,not_relevant,annotator_2,3,0.000,list\n"
-        "30,3,relevant,annotator_3,,0.000,search\n"
-        "30,4,unsure,annotator_1,4,0.000,list\n",
+        "30,3,relevant,annotator_3,3,0.000,search\n"
+        # Image 4 is not in the list.
+        "30,4,unsure,annotator_1,,0.000,search\n",
     }
+
+
+def test_ranks_are_those_of_the_released_list(query, judge, annotator, var_dir, tmp_path):
+    old = make_list(query, [1, 2])
+    # Stored: the rank in the list of the query's earlier text, or none at all.
+    judge(query, 1, annotator, "relevant", rank=1, candidate_list=old)
+    judge(query, 2, annotator, "relevant", rank=2, candidate_list=old)
+    judge(query, 3, annotator, "relevant", source="import")
+    # A list that was given up since leaves its ranks behind.
+    judge(query, 4, annotator, "relevant", rank=9)
+    current = make_list(query, [3, 5, 1, 4])
+    judge(query, 5, annotator, "relevant", rank=2, candidate_list=current)
+    # Another query's list says nothing about this one's.
+    make_list(make_query(7, "a fox"), [2])
+    rows = export("v1", tmp_path / "out")["judgments.csv"].splitlines()[1:]
+    ranks = {row.split(",")[1]: row.split(",")[4] for row in rows}
+    assert ranks == {"1": "3", "2": "", "3": "1", "4": "4", "5": "2"}
+
+
+def test_ranks_take_no_query_more_for_more_judgments(
+    query, judge, annotator, other_annotator, django_assert_num_queries
+):
+    make_list(query, [1, 2, 3])
+    judge(query, 1, annotator, "relevant")
+    # Who the annotators are, and the rows.
+    with django_assert_num_queries(2):
+        assert [row.rank for row in selectors.released_judgments()] == [1]
+    for image in (2, 3, 4):
+        judge(query, image, other_annotator, "relevant")
+    with django_assert_num_queries(2):
+        assert [row.rank for row in selectors.released_judgments()] == [1, 2, 3, None]
 
 
 def test_two_releases_of_one_state_are_equal_byte_for_byte(labelled, var_dir, tmp_path):
@@ -107,7 +140,7 @@ def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
 
 def test_a_release_never_changes_after_it_is_made(labelled, judge, annotator, var_dir, tmp_path):
     before = export("v1", tmp_path / "one")
-    judge(labelled, 6, annotator, "relevant", rank=5)
+    judge(labelled, 6, annotator, "relevant")
     release, made = services.release_export(name="v1", directory=tmp_path / "two")
     assert not made
     assert contents(tmp_path / "two") == before
@@ -214,7 +247,7 @@ def test_an_export_sees_one_moment_and_streams(labelled, judge, annotator, var_d
 
 
 def test_a_real_worker_makes_a_release(start_worker, query, judge, admin):
-    judge(query, 2, admin, "relevant", rank=1)
+    judge(query, 2, admin, "relevant")
     release = services.release_create(name="v1", created_by=admin)
     start_worker()
     wait_for(lambda: selectors.releases().get().state == "done", what="the release")
