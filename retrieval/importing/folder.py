@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from retrieval.importing.fields import has_controls
 from retrieval.importing.records import (
@@ -16,11 +17,19 @@ from retrieval.importing.records import (
 )
 from retrieval.importing.species_names import species_from_folder
 
-MAX_FILE_NAME = 500
+MAX_FILE_NAME: Final = 500
+# What people call pictures, whether they can be read or not.
+_PICTURE_SUFFIXES: Final = (
+    ".avif", ".bmp", ".dib", ".gif", ".heic", ".heif", ".j2k", ".jfif", ".jp2", ".jpe", ".jpeg",
+    ".jpg", ".jxl", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".svg", ".tif", ".tiff", ".webp",
+)  # fmt: skip
 
 
 class FolderSource:
     """Reads PATH/<species>/**/<image>. Hidden files are passed over; links are not followed out.
+
+    So are files of other kinds directly in PATH, but pictures there, and links to folders inside a
+    species' folder, are refused by name.
 
     Raises ImportRefused if the folder has no sub-folder at all.
     """
@@ -29,14 +38,22 @@ class FolderSource:
         self.root = root
         self._folders: list[tuple[Path, SpeciesRecord]] = []
         self._refuse = refuse
-        folders = sorted(p for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
+        entries = sorted(p for p in root.iterdir() if not p.name.startswith("."))
+        folders = [p for p in entries if p.is_dir()]
         if not folders:
             raise ImportRefused(str(root), "This folder has no sub-folders, one per species.")
         for folder in folders:
             try:
                 self._folders.append((folder, species_from_folder(folder.name)))
             except RecordRefused as error:
-                refuse(Refusal(folder.name, "", error.field, error.reason))
+                self._refuse_path(folder.name, error.field, error.reason)
+        for path in entries:
+            if path.suffix.lower() in _PICTURE_SUFFIXES and not path.is_dir():
+                self._refuse_path(
+                    path.name,
+                    "file_name",
+                    "lies in no species folder. Move it into the folder of its species.",
+                )
 
     @property
     def highest_id(self) -> int:
@@ -52,7 +69,7 @@ class FolderSource:
         return [species for _, species in self._folders]
 
     def count(self) -> int:
-        """Count the images' files."""
+        """Count the images' files, and the links to folders that are refused."""
         return sum(1 for folder, _ in self._folders for _ in _files(folder))
 
     def images(self) -> Iterator[ImageRecord]:
@@ -61,13 +78,17 @@ class FolderSource:
             for path in _files(folder):
                 name = path.relative_to(self.root).as_posix()
                 if len(name) > MAX_FILE_NAME or has_controls(name):
-                    self._refuse(
-                        Refusal(
-                            name.encode("utf-8", "backslashreplace").decode(),
-                            "",
-                            "file_name",
-                            f"The path must be printable and of at most {MAX_FILE_NAME} letters.",
-                        )
+                    self._refuse_path(
+                        name,
+                        "file_name",
+                        f"The path must be printable and of at most {MAX_FILE_NAME} letters.",
+                    )
+                    continue
+                if path.is_dir():
+                    self._refuse_path(
+                        name,
+                        "file_name",
+                        "is a link to a folder, which is not followed. Put the folder itself here.",
                     )
                     continue
                 yield ImageRecord(
@@ -78,10 +99,19 @@ class FolderSource:
                     scientific_name=species.scientific_name,
                 )
 
+    def _refuse_path(self, name: str, field: str, reason: str) -> None:
+        # A name may hold bytes that are no text.
+        name, reason = (
+            text.encode("utf-8", "backslashreplace").decode() for text in (name, reason)
+        )
+        self._refuse(Refusal(name, "", field, reason))
+
 
 def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, and the links to folders, which are not walked into."""
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
-        for name in sorted(names):
+        links = [f for f in folders if Path(parent, f).is_symlink()]
+        for name in sorted([*names, *links]):
             if not name.startswith("."):
                 yield Path(parent, name)

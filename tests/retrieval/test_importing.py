@@ -170,6 +170,34 @@ def test_bad_folders_and_files_are_named_and_the_rest_goes_on(tmp_path):
     }
 
 
+def test_pictures_outside_species_folders_and_links_to_folders_are_named(tmp_path):
+    root, elsewhere = tmp_path / "set", tmp_path / "elsewhere"
+    frogs = root / "Rana temporaria"
+    for folder in (frogs / "2020", elsewhere):
+        folder.mkdir(parents=True)
+        (folder / "a.jpg").write_bytes(jpeg())
+    (root / "loose.JPG").write_bytes(jpeg("red"))
+    (root / os.fsdecode(b"l\xffose.heic")).write_bytes(b"x")
+    (root / os.fsdecode(b"fr\xffgs")).mkdir()
+    (root / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    for side_file in ("scenes.csv", "train.json", "README.md", ".hidden.jpg"):
+        (root / side_file).write_text("x")
+    (frogs / "2021").symlink_to(elsewhere)
+    (frogs / "2020" / "again").symlink_to(frogs / "2020")
+    (frogs / ".hidden").symlink_to(elsewhere)
+    report = import_images(path=root)
+    assert figures(report) == (1, 0, 0, 6)
+    assert "\\udcff" in next(r.reason for r in report.refused if r.field == "folder")
+    assert {(r.file, r.record, r.field, r.reason.partition(",")[0].partition(".")[0])
+            for r in report.refused if r.field == "file_name"} == {
+        ("loose.JPG", "", "file_name", "lies in no species folder"),
+        ("l\\udcffose.heic", "", "file_name", "lies in no species folder"),
+        ("gone.png", "", "file_name", "lies in no species folder"),
+        ("Rana temporaria/2021", "", "file_name", "is a link to a folder"),
+        ("Rana temporaria/2020/again", "", "file_name", "is a link to a folder"),
+    }  # fmt: skip
+
+
 def test_the_present_folder_has_its_own_name(tmp_path, monkeypatch):
     (tmp_path / "frogs/Rana temporaria").mkdir(parents=True)
     (tmp_path / "frogs/Rana temporaria/a.jpg").write_bytes(jpeg())
