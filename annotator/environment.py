@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+MODEL_FILE = "embedding_model"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
@@ -52,3 +54,17 @@ class Environment:
         """A comma-separated list; blank items are dropped."""
         words = [word.strip() for word in self.text(name).split(",")]
         return [word for word in words if word] or default
+
+
+def chosen_model(var_dir: Path) -> str:
+    """The embedding model that `demo` chose for this state folder, or an empty string.
+
+    It makes every other command on the folder rank with the model that its images have.
+    """
+    path = var_dir / MODEL_FILE
+    return path.read_text().strip() if path.is_file() else ""
+
+
+def choose_model(var_dir: Path, name: str) -> None:
+    """Keep `name` as the model of this state folder, for commands that name none."""
+    (var_dir / MODEL_FILE).write_text(f"{name}\n")

@@ -8,7 +8,7 @@ import dj_database_url
 from csp.constants import NONE, SELF
 
 from annotator.embedded_postgres import DATABASE
-from annotator.environment import Environment
+from annotator.environment import Environment, chosen_model
 from annotator.postgres_guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
 
@@ -25,7 +25,9 @@ DEBUG = env.flag("DEBUG")
 SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR / "secret_key")
 
 # What is labelled, and how.
-EMBEDDING_MODEL = env.text("EMBEDDING_MODEL", "ViT-H-14-378-quickgelu/dfn5b")
+EMBEDDING_MODEL = (
+    env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
+)
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 32, minimum=1, maximum=4096)
 IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)

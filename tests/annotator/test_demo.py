@@ -69,6 +69,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
     people = json.loads(secrets.read_text())
     assert [person["role"] for person in people] == ["admin", "reviewer", "annotator"]
+    assert (second.var_dir / "embedding_model").read_text() == "demo\n"
     for person in people:
         assert f"{person['name']:<10} password {person['password']}" in text
         request = urllib.request.Request(

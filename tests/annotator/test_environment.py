@@ -1,7 +1,12 @@
+import os
+import subprocess
+import sys
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from annotator.environment import Environment
+from annotator.environment import Environment, choose_model
+from tests.processes import ROOT
 
 
 def test_unset_and_blank_variables_mean_the_default():
@@ -51,3 +56,29 @@ def test_a_wrong_value_is_named_with_what_may_stand_there(read, text, complaint)
 @pytest.mark.parametrize("text", ["1", "9"])
 def test_the_bounds_of_a_number_are_allowed(text):
     assert Environment({"X": text}).number("X", 5, minimum=1, maximum=9) == int(text)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "variable", "model"),
+    [
+        ("", "", "ViT-H-14-378-quickgelu/dfn5b"),
+        ("demo", "", "demo"),
+        ("demo", "RN50/openai", "RN50/openai"),
+    ],
+)
+def test_commands_take_the_model_that_the_demo_chose(tmp_path, chosen, variable, model):
+    if chosen:
+        choose_model(tmp_path, chosen)
+    printed = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from annotator import settings; print(settings.EMBEDDING_MODEL)",
+        ],
+        cwd=ROOT,
+        env={**os.environ, "VAR_DIR": str(tmp_path), "EMBEDDING_MODEL": variable},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert printed.stdout.strip() == model

@@ -2,11 +2,14 @@
 
 import os
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from annotator.demo import demo_people
+from annotator.environment import choose_model
 from annotator.management.commands import demo_data, serve
 from annotator.serving import Services
 
@@ -27,6 +30,7 @@ class Command(serve.Command):
         with services.running() as works:
             if not works:
                 return
+            choose_model(Path(settings.VAR_DIR), model)
             status = services.run("demo_data", f"--images={options['images']}")
             if services.supervisor.ending:
                 return
