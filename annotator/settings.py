@@ -1,5 +1,6 @@
 """Settings, read from the environment; the README's table documents every variable."""
 
+import logging
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -226,11 +227,24 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 
+
+def _worth_logging(record: logging.LogRecord) -> bool:
+    """Not the dozen lines in which open_clip tells how it loads a model."""
+    return record.levelno >= logging.WARNING or "open_clip" not in record.pathname
+
+
 LOGGING = {
     "version": 1,
+    "filters": {"worth": {"()": "django.utils.log.CallbackFilter", "callback": _worth_logging}},
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["worth"],
+        }
+    },
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO").upper()},
     "loggers": {"django": {"handlers": [], "propagate": True}},
 }
