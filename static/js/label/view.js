@@ -191,8 +191,8 @@ export class View {
     if (progress?.stop.exhausted) {
       this.#message(
         "The list is exhausted",
-        `Every one of the ${progress.candidates.toLocaleString()} candidates is labelled; ` +
-          `${progress.relevant.toLocaleString()} are relevant. Hand the query in, or step back to check.`,
+        `All ${progress.candidates.toLocaleString()} candidates are labelled, ` +
+          `${progress.relevant.toLocaleString()} of them relevant. Hand the query in, or step back to check.`,
         this.#button("Hand in", "hand-in"),
       );
     } else if (list && list.size < list.total) {
