@@ -70,7 +70,8 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
             ),
             key=lambda item: ["complete", "open", "submitted", "draft"].index(item[0]),
         ),
-        "main_transition": seen.stop.met or query.state in ("draft", "submitted"),
+        "main_transition": query.state in ("draft", "submitted")
+        or (query.state == "open" and seen.stop.met),
         "hand_in_note": early,
         "names_hidden": names_hidden_from(request.user),
         "reject_form": RejectForm() if "rejected" in allowed else None,
