@@ -53,8 +53,3 @@ def supercategory_of(category: str) -> str:
         return CATEGORIES[category]
     except KeyError:
         raise ValueError(f"unknown category: {category!r}") from None
-
-
-def categories_of(supercategory: str) -> tuple[str, ...]:
-    """The categories of one supercategory, in listing order; empty for an unknown one."""
-    return tuple(name for name, parent in CATEGORIES.items() if parent == supercategory)

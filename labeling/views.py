@@ -9,7 +9,6 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from labeling.access import can_judge, get_query_for
@@ -18,6 +17,7 @@ from labeling.models import Query
 from labeling.selectors.overview import annotator_activity, queries_overview
 from labeling.selectors.review import images_to_review
 from retrieval.access import Role, at_least, names_hidden_from, require_role
+from retrieval.models import Job
 from retrieval.selectors.jobs import jobs_visible_to
 
 # Column of the dashboard: sort key, heading, CSS class of its cells.
@@ -70,13 +70,12 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "splits": Query.Split.choices,
         "categories": list(CATEGORIES),
         "activity": annotator_activity() if reviewer else [],
-        "jobs": jobs_visible_to(request.user).filter(state__in=("queued", "running"))[:10],
+        "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:10],
     }
     return render(request, "labeling/dashboard.html", context)
 
 
 @login_required
-@ensure_csrf_cookie
 @require_safe
 def label(request: HttpRequest, pk: int) -> HttpResponse:
     """The page on which candidates are judged; it works through the API."""
@@ -94,7 +93,6 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @login_required
-@ensure_csrf_cookie
 @require_safe
 def review(request: HttpRequest, pk: int) -> HttpResponse:
     """What someone was unsure of or annotators disagree on, for a reviewer to decide."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.db import connection
+from django.test import Client
 from rest_framework.test import APIClient
 
 from annotator.embedded_postgres import embedded_postgres
@@ -72,6 +73,20 @@ def api_of(user: Any) -> APIClient:
     client = APIClient()
     client.credentials(HTTP_AUTHORIZATION=f"Token {user.auth_token.key}")
     return client
+
+
+def client_of(user: Any) -> Client:
+    """A browser's client in which the user is logged in."""
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def clients(annotator: Any, reviewer: Any, admin: Any) -> dict[str, Client]:
+    """A browser's client of each role, and one of nobody."""
+    people = {"annotator": annotator, "reviewer": reviewer, "admin": admin}
+    return {"anonymous": Client()} | {role: client_of(user) for role, user in people.items()}
 
 
 @pytest.fixture

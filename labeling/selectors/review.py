@@ -66,11 +66,6 @@ def images_to_review(query: Query) -> list[ReviewItem]:
     return items
 
 
-def unsure_images(query: Query) -> list[ReviewItem]:
-    """Those images to review that somebody is unsure of; in list order."""
-    return [item for item in images_to_review(query) if item.unsure]
-
-
 def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:
     """The standing judgments of a query by rank: all for reviewers, an annotator's own."""
     judgments = Judgment.objects.filter(query=query).select_related("annotator")

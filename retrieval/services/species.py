@@ -32,11 +32,6 @@ def search_form(name: str) -> Any:
     return Lower(Func(Value(name), function="unaccent", output_field=TextField()))
 
 
-def species_create(*, record: SpeciesRecord) -> Species:
-    """Store a species with its names; one that is known is brought up to date."""
-    return species_upsert(records=[record])[record.scientific_name]
-
-
 @transaction.atomic
 def species_upsert(*, records: Iterable[SpeciesRecord]) -> dict[str, Species]:
     """Store species with all their names; returns them by scientific name.

@@ -10,14 +10,9 @@ from django.test import Client
 
 from benchmark.models import Release
 from benchmark.services import release_export
+from tests.conftest import client_of
 
 pytestmark = pytest.mark.django_db
-
-
-def client_of(user: Any) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from django.http import Http404
 from labeling.access import can_judge, get_query_for, queries_visible_to
 from labeling.models import Query
 from labeling.selectors.overview import SORT_KEYS, annotator_activity, queries_overview
-from labeling.selectors.review import images_to_review, judgment_history, unsure_images
+from labeling.selectors.review import images_to_review, judgment_history
 from labeling.services.queries import query_transition
 from retrieval.models import Image
 from tests.labeling.conftest import FIRST_ID, make_images
@@ -191,7 +191,8 @@ def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
         (5, 6, ["unsure"], True),
     ]
     with django_assert_num_queries(2):
-        assert [item.image.pk - FIRST_ID for item in unsure_images(query)] == [4, 5]
+        unsure = [item for item in images_to_review(query) if item.unsure]
+    assert [item.image.pk - FIRST_ID for item in unsure] == [4, 5]
     judge(query, reviewer, [1, 4], "not_relevant")
     judge(query, reviewer, [5], "unsure")
     assert shown() == [(5, 6, ["unsure", "unsure"], True)]

@@ -17,18 +17,6 @@ from tests.labeling.judging import judge
 MakeQuery = Callable[..., Query]
 
 
-def client_of(user: Any) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def clients(annotator: Any, reviewer: Any, admin: Any) -> dict[str, Client]:
-    people = {"annotator": annotator, "reviewer": reviewer, "admin": admin}
-    return {"anonymous": Client()} | {role: client_of(user) for role, user in people.items()}
-
-
 @pytest.fixture
 def query(toy_model: Any, open_query: MakeQuery) -> Query:
     make_images(5)

@@ -11,8 +11,10 @@ import numpy as np
 from django.db import connection
 from PIL import Image as PillowImage
 
+from retrieval.importing.records import SpeciesRecord
 from retrieval.models import EmbeddingModel, Image, Species
 from retrieval.selectors.ranking import half_rounded
+from retrieval.services.species import species_upsert
 
 
 def jpeg(colour: Any = "teal", size: tuple[int, int] = (40, 30), **options: Any) -> bytes:
@@ -108,3 +110,8 @@ def embed_rows(model: EmbeddingModel, vectors: dict[int, Any]) -> None:
 def random_vectors(count: int, dimension: int, seed: int = 1) -> np.ndarray:
     """Random vectors (count, dimension), the same for the same seed."""
     return np.random.default_rng(seed).normal(size=(count, dimension))
+
+
+def species_create(*, record: SpeciesRecord) -> Species:
+    """Store one species with its names; one that is known is brought up to date."""
+    return species_upsert(records=[record])[record.scientific_name]

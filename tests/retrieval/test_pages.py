@@ -17,15 +17,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def clients(annotator: Any, reviewer: Any, admin: Any) -> dict[str, Client]:
-    found = {"anonymous": Client()}
-    for role, user in (("annotator", annotator), ("reviewer", reviewer), ("admin", admin)):
-        found[role] = Client()
-        found[role].force_login(user)
-    return found
-
-
-@pytest.fixture
 def corpus(settings: Any, animals: Any) -> Any:
     """Three embedded images: two bears and a monarch between them in the order of a search."""
     settings.EMBEDDING_MODEL = toy_model()

@@ -10,8 +10,8 @@ from retrieval.selectors.species import (
     species_search,
     species_with_counts,
 )
-from retrieval.services.species import species_create, species_upsert
-from tests.retrieval.making import image_row
+from retrieval.services.species import species_upsert
+from tests.retrieval.making import image_row, species_create
 
 pytestmark = pytest.mark.django_db
 
