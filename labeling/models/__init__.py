@@ -1,5 +1,7 @@
 from labeling.models.candidates import Candidate, CandidateList
+from labeling.models.example import QueryExample
 from labeling.models.judgment import Judgment, JudgmentEvent, JudgmentSource, Relevance
+from labeling.models.preferences import LabellingPreferences
 from labeling.models.query import Query, QueryTransition
 
 __all__ = [
@@ -8,7 +10,9 @@ __all__ = [
     "Judgment",
     "JudgmentEvent",
     "JudgmentSource",
+    "LabellingPreferences",
     "Query",
+    "QueryExample",
     "QueryTransition",
     "Relevance",
 ]

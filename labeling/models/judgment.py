@@ -17,6 +17,7 @@ class Relevance(models.TextChoices):
 class JudgmentSource(models.TextChoices):
     LIST = "list", "Candidate list"
     SEARCH = "search", "Search"
+    SIMILAR = "similar", "More like this"
     IMPORT = "import", "Import"
 
 
