@@ -28,6 +28,7 @@ from labeling.api.serializers import (
     QueryWriteSerializer,
     SearchToQuerySerializer,
 )
+from labeling.api.studio import StudioActions
 from labeling.models import Query
 from labeling.selectors.overview import QueryOverview, overview_of, queries_filtered
 from labeling.selectors.progress import Progress, progress
@@ -67,7 +68,7 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(LabellingActions, LabelingView, GenericViewSet[Query]):
+class QueryViewSet(LabellingActions, StudioActions, LabelingView, GenericViewSet[Query]):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()
