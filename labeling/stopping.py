@@ -1,7 +1,11 @@
 """When an annotator may stop: INQUIRE's streak rule and the exhausted list.
 
 Source: Vendrow et al. 2024, section 3 (annotators label the ranked candidates until 100 consecutive
-ones are not relevant; queries narrowed to a species are labelled whole).
+ones are not relevant; queries narrowed to a species are labelled whole) and appendix H (at least
+500 images were generally labelled for a query that isn't narrowed).
+
+static/js/label/stopping.js says the same to the labelling page, and
+tests/labeling/stopping_vectors.json holds both to it.
 """
 
 from collections.abc import Iterable
@@ -18,6 +22,7 @@ StopRule = Literal["streak", "exhausted", "none"]
 _UNLABELLED = 0
 _NEGATIVE = 1
 _POSITIVE = 2
+_WITHDRAWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +30,22 @@ class StopState:
     """What the stop rules say of a candidate list; all counts are images of that list."""
 
     length: int
-    """Candidates in the list."""
+    """Candidates in the list, without the withdrawn ones."""
     judged: int
     """Candidates with a judgment, gaps or not."""
     relevant: int
     """Candidates judged relevant, gaps or not."""
     prefix: int
-    """Length of the labelled prefix: ranks 1..prefix are all judged."""
+    """The last rank of the labelled prefix: ranks 1..prefix are all judged or withdrawn."""
     streak: int
     """Consecutive negatives (not relevant or unsure) at the end of the prefix."""
     required: int
     """The streak at which the rule is met."""
     streak_met: bool
+    """The streak is long enough; it allows to stop once the minimum is met too."""
+    minimum: int
+    """Judgments asked for before the streak allows to stop; 0 for none."""
+    minimum_met: bool
     exhausted: bool
     """Every candidate of a complete, non-empty list is judged."""
     remaining: int
@@ -58,51 +67,83 @@ def stop_state(
     length: int,
     complete: bool,
     streak_required: int = 100,
+    minimum: int = 0,
+    withdrawn: Iterable[int] = (),
+    aside: Iterable[int] = (),
 ) -> StopState:
     """Apply the stop rules to one candidate list.
 
     `labels` are (rank starting at 1, relevance) of the judged candidates, in any order. `length` is
-    the number of candidates in the list; `complete` says that the list holds every image of its
-    filter, so that labelling all of it exhausts the filter. The streak follows the list's order,
-    not the order of judging: a gap ends the labelled prefix, and an unsure judgment counts as a
-    negative. Time O(n), memory one byte a candidate.
+    the number of ranks in the list; `complete` says that the list holds every image of its filter,
+    so that labelling all of it exhausts the filter. The streak follows the list's order, not the
+    order of judging: a gap ends the labelled prefix, and an unsure judgment counts as a negative.
 
-    ValueError: a rank outside 1..length, a rank twice, an unknown relevance, length < 0 or
-    streak_required < 1.
+    `withdrawn` are the ranks of images that are out of the corpus: neither they nor their labels
+    count for anything, and they are no gap. `aside` are the ranks judged away from the list (from a
+    search, or "more like this"): the prefix never ends with a run of them, so that judging there
+    doesn't move the streak's position, unless every candidate is judged; ranks in it that have no
+    label mean nothing. A prefix that ends before the last rank ends with a judgment made in the
+    list. Time O(length), memory one byte a candidate beside the arguments.
+
+    ValueError: a rank outside 1..length, a rank labelled twice, an unknown relevance, length < 0,
+    minimum < 0 or streak_required < 1.
     """
     if length < 0:
         raise ValueError(f"length must not be negative: {length}")
+    if minimum < 0:
+        raise ValueError(f"minimum must not be negative: {minimum}")
     if streak_required < 1:
         raise ValueError(f"streak_required must be at least 1: {streak_required}")
     marks = bytearray(length)
+    for rank in withdrawn:
+        _check_rank(rank, length)
+        marks[rank - 1] = _WITHDRAWN
+    visible = length - marks.count(_WITHDRAWN)
     judged = relevant = 0
     for rank, relevance in labels:
-        if not 1 <= rank <= length:
-            raise ValueError(f"rank {rank} is outside 1..{length}")
+        _check_rank(rank, length)
         if relevance not in RELEVANCES:
             raise ValueError(f"unknown relevance at rank {rank}: {relevance!r}")
-        if marks[rank - 1] != _UNLABELLED:
+        mark = marks[rank - 1]
+        if mark == _WITHDRAWN:
+            continue
+        if mark != _UNLABELLED:
             raise ValueError(f"rank {rank} is labelled twice")
         positive = relevance == RELEVANT
         marks[rank - 1] = _POSITIVE if positive else _NEGATIVE
         judged += 1
         relevant += positive
+    elsewhere = frozenset(aside)
     gap = marks.find(_UNLABELLED)
     prefix = length if gap < 0 else gap
-    streak = prefix - 1 - marks.rfind(_POSITIVE, 0, prefix)
+    if gap >= 0:
+        while prefix and (marks[prefix - 1] == _WITHDRAWN or prefix in elsewhere):
+            prefix -= 1
+    last_positive = marks.rfind(_POSITIVE, 0, prefix)
+    streak = marks.count(_NEGATIVE, last_positive + 1, prefix)
     streak_met = streak >= streak_required
-    exhausted = complete and length > 0 and prefix == length
-    rule: StopRule = "exhausted" if exhausted else "streak" if streak_met else "none"
+    minimum_met = judged >= minimum
+    exhausted = complete and visible > 0 and gap < 0
+    rule: StopRule = (
+        "exhausted" if exhausted else "streak" if streak_met and minimum_met else "none"
+    )
     return StopState(
-        length=length,
+        length=visible,
         judged=judged,
         relevant=relevant,
         prefix=prefix,
         streak=streak,
         required=streak_required,
         streak_met=streak_met,
+        minimum=minimum,
+        minimum_met=minimum_met,
         exhausted=exhausted,
-        remaining=length - judged,
-        next_rank=None if prefix == length else prefix + 1,
+        remaining=visible - judged,
+        next_rank=None if gap < 0 else gap + 1,
         rule=rule,
     )
+
+
+def _check_rank(rank: int, length: int) -> None:
+    if not 1 <= rank <= length:
+        raise ValueError(f"rank {rank} is outside 1..{length}")

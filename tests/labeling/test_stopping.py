@@ -1,10 +1,17 @@
 """The stop rules, at their exact edges."""
 
+import json
 import random
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from labeling.stopping import StopState, stop_state
+
+VECTORS = json.loads((Path(__file__).parent / "stopping_vectors.json").read_text())["cases"]
+LETTERS = {"r": "relevant", "n": "not_relevant", "u": "unsure"}
 
 
 def state(labels: str, *, length: int = 1000, complete: bool = False, required: int = 100):
@@ -32,6 +39,8 @@ def test_every_count_of_a_small_list():
         streak=3,
         required=3,
         streak_met=True,
+        minimum=0,
+        minimum_met=True,
         exhausted=False,
         remaining=4,
         next_rank=7,
@@ -127,8 +136,41 @@ def test_impossible_labels_are_refused(labels, message):
 
 
 @pytest.mark.parametrize(
-    ("length", "required", "message"), [(-1, 100, "length"), (1, 0, "streak_required")]
+    ("setting", "message"),
+    [
+        ({"length": -1}, "length"),
+        ({"streak_required": 0}, "streak_required"),
+        ({"minimum": -1}, "minimum"),
+        ({"withdrawn": [2]}, "rank 2 is outside 1..1"),
+    ],
 )
-def test_impossible_settings_are_refused(length, required, message):
+def test_impossible_settings_are_refused(setting, message):
     with pytest.raises(ValueError, match=message):
-        stop_state([], length=length, complete=False, streak_required=required)
+        stop_state([], **({"length": 1, "complete": False} | setting))
+
+
+@pytest.mark.parametrize("case", VECTORS, ids=[case["name"] for case in VECTORS])
+def test_what_the_labelling_page_must_say_too(case: dict[str, Any]):
+    given = case["input"]
+    labels = [
+        (rank, LETTERS[letter])
+        for rank, letter in enumerate(given["relevance"], start=1)
+        if letter != "-"
+    ]
+    result = stop_state(
+        labels,
+        length=len(given["relevance"]),
+        complete=given["complete"],
+        streak_required=given["required"],
+        minimum=given["minimum"],
+        withdrawn=given["withdrawn"],
+        aside=[rank for rank, one in enumerate(given["sources"], start=1) if one in "sm"],
+    )
+    assert asdict(result) == case["expected"]
+    assert result.met == (case["expected"]["rule"] != "none")
+
+
+def test_ranks_judged_elsewhere_mean_nothing_without_a_label():
+    labels = [(1, "relevant"), (2, "not_relevant")]
+    expected = stop_state(labels, length=5, complete=False)
+    assert stop_state(labels, length=5, complete=False, aside=[3, 5]) == expected
