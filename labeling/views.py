@@ -11,12 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from labeling import keymap
 from labeling.access import can_judge, get_query_for
 from labeling.categories import CATEGORIES
 from labeling.models import Query
 from labeling.selectors.overview import annotator_activity, queries_overview
 from labeling.selectors.review import images_to_review
-from retrieval.access import Role, at_least, names_hidden_from, require_role
+from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
 from retrieval.models import Job
 from retrieval.selectors.jobs import jobs_visible_to
 
@@ -85,6 +86,12 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "query": query,
         "stop_streak": settings.STOP_STREAK,
+        "studio_user": {
+            "id": request.user.pk,
+            "role": role_of(request.user),
+            "names_hidden": names_hidden_from(request.user),
+        },
+        "studio_keymap": keymap.as_json(),
         "filter_species": []
         if names_hidden_from(request.user)
         else query.species.prefetch_related("names"),

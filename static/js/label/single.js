@@ -1,0 +1,4 @@
+/** @param {import("./studio.js").Studio} studio */
+export function mount(studio) {
+  void studio;
+}
