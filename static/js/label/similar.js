@@ -1,4 +1,297 @@
+/**
+ * More like this: the images nearest to the one on screen, to find what the order of the list
+ * misses. Only what is marked here is judged, with the source "similar"; the place in the list and
+ * its streak stay where they are.
+ */
+
+import { api } from "../api.js";
+import { isTyping, make, modal, RELEVANCE_NAMES, trouble } from "./panel-tools.js";
+import { columnsOf, markButtons, placeOf, roving, showMark, tile, tileName } from "./similar-tiles.js";
+
+const LIMIT = 60;
+
 /** @param {import("./studio.js").Studio} studio */
 export function mount(studio) {
-  void studio;
+  const dialog = studio.root.querySelector("[data-similar]");
+  if (dialog) new SimilarDialog(studio, dialog).start();
+}
+
+class SimilarDialog {
+  constructor(studio, dialog) {
+    const part = (name) => dialog.querySelector(`[data-similar-${name}]`);
+    this.studio = studio;
+    this.dialog = dialog;
+    this.modal = modal(dialog, { closed: () => this.closed() });
+    this.grid = part("grid");
+    this.closer = part("closer");
+    this.caption = part("caption");
+    this.state = part("state");
+    this.retry = part("retry");
+    this.back = part("back");
+    this.marks = new Map(); // what was said here of images outside the list
+    this.marked = new Map(); // what was said since the dialog was opened
+    this.trail = []; // the images asked about, the present one last
+  }
+
+  get view() {
+    return this.trail.at(-1);
+  }
+
+  start() {
+    this.studio.action("similar", () => this.open());
+    this.studio.on("progress", () => this.dialog.open && this.showMeters());
+    this.studio.on("labels", ({ images } = {}) => this.dialog.open && this.refresh(images));
+    this.studio.outbox.addEventListener("refused", ({ detail }) => this.refused(detail));
+    this.retry.addEventListener("click", () => this.load());
+    this.back.addEventListener("click", () => this.goBack());
+    this.dialog.addEventListener("keydown", (event) => this.key(event));
+    this.dialog.addEventListener("cancel", (event) => {
+      if (this.closer.hidden) return;
+      event.preventDefault();
+      this.leaveCloser();
+    });
+    this.grid.addEventListener("focusin", ({ target }) => {
+      const index = [...this.grid.children].indexOf(target.closest("li"));
+      if (index >= 0) this.point(index);
+    });
+    this.closerMarks = markButtons((relevance) => this.mark(this.view.index, relevance));
+    this.place = make("p", { class: "similar-closer-place" });
+    const step = (by, text, name) =>
+      make("button", { type: "button", class: "button", "aria-label": name, text, on: { click: () => this.move(by) } });
+    this.caption.append(
+      step(-1, "←", "Image before"),
+      this.closerMarks,
+      step(1, "→", "Next image"),
+      this.place,
+      make("button", { type: "button", class: "button compact", text: "Smaller", on: { click: () => this.leaveCloser() } }),
+    );
+  }
+
+  async open() {
+    const { studio } = this;
+    const entry = studio.store.entry(studio.rank);
+    if (!entry) return;
+    if (studio.outbox.waiting === 0) this.marks.clear(); // the server knows them all
+    this.marked.clear();
+    this.trail = [];
+    this.modal.open(this.dialog.querySelector("header [data-close]"));
+    this.showMeters();
+    this.go({ image: entry.image, rank: entry.rank, thumbnail_url: null });
+    const origin = this.view;
+    const details = await studio.store.details(entry.rank).catch(() => null);
+    if (details && this.view === origin) {
+      origin.thumbnail_url = details.thumbnail_url;
+      this.showOrigin();
+    }
+  }
+
+  closed() {
+    this.trail = [];
+    this.leaveCloser();
+    this.grid.replaceChildren();
+  }
+
+  /** Ask about another image. */
+  go({ image, rank, thumbnail_url }) {
+    this.trail.push({ image, rank, thumbnail_url, items: null, within: "", index: 0 });
+    this.leaveCloser();
+    this.grid.replaceChildren();
+    this.showOrigin();
+    this.load();
+  }
+
+  goBack() {
+    if (this.trail.length < 2) return;
+    this.trail.pop();
+    this.leaveCloser();
+    this.showOrigin();
+    if (this.view.items) this.show();
+    else this.load();
+  }
+
+  async load() {
+    const view = this.view;
+    this.retry.hidden = true;
+    this.say("Looking for the nearest images …");
+    this.grid.setAttribute("aria-busy", "true");
+    try {
+      const answer = await api(`${this.studio.api}similar/?image=${view.image}&limit=${LIMIT}`);
+      view.items = answer.results;
+      view.within = answer.within;
+    } catch (error) {
+      if (view !== this.view) return;
+      this.say(trouble(error, "The nearest images could not be loaded."), true);
+      this.retry.hidden = false;
+      return;
+    } finally {
+      if (view === this.view) this.grid.removeAttribute("aria-busy");
+    }
+    if (view === this.view) this.show();
+  }
+
+  show() {
+    const { items, index } = this.view;
+    this.retry.hidden = true;
+    this.showOrigin();
+    this.grid.replaceChildren(
+      ...items.map((item, at) =>
+        tile(item, at, {
+          mark: (relevance) => this.mark(at, relevance),
+          closer: () => this.lookCloser(at),
+          more: () => this.go(item),
+        }),
+      ),
+    );
+    items.forEach((_item, at) => this.showTile(at));
+    this.say(items.length ? "" : "There is no other image to compare it with.");
+    if (items.length) this.focus(index);
+    else this.dialog.querySelector("header [data-close]").focus();
+  }
+
+  showOrigin() {
+    const { rank, thumbnail_url, within } = this.view;
+    const picture = this.dialog.querySelector("[data-similar-origin]");
+    if (thumbnail_url) picture.src = thumbnail_url;
+    else picture.removeAttribute("src");
+    const of = rank ? `the image at rank ${rank.toLocaleString("en")}` : "an image outside the list";
+    const where = { filter: " within the species filter", corpus: " in the whole corpus" }[within] ?? "";
+    const text = `Nearest to ${of}${where}. Marks count; the place in the list stays.`;
+    this.dialog.querySelector("[data-similar-about]").textContent = text;
+    this.back.hidden = this.trail.length < 2;
+  }
+
+  showMeters() {
+    const { progress } = this.studio.store;
+    const streak = `${progress.streak} of ${progress.stop.required}`;
+    this.dialog.querySelector("[data-similar-streak]").textContent = streak;
+    const said = [...this.marked.values()].filter(Boolean);
+    const relevant = said.filter((relevance) => relevance === "relevant").length;
+    const text = said.length ? `${said.length}, ${relevant} relevant` : "0";
+    this.dialog.querySelector("[data-similar-marked]").textContent = text;
+  }
+
+  /** What stands for an image: the page's own knowledge first, which is ahead of the server's. */
+  standing(item) {
+    const rank = this.studio.store.rankOf(item.image);
+    if (rank) return this.studio.store.entry(rank)?.relevance ?? null;
+    return this.marks.has(item.image) ? this.marks.get(item.image) : item.relevance;
+  }
+
+  /** Label an image, or take the same label back. */
+  mark(index, relevance) {
+    const item = this.view.items[index];
+    const before = this.standing(item);
+    const after = before === relevance ? null : relevance;
+    const marks = [{ image: item.image, relevance: after, from: before }];
+    if (!this.studio.judge(marks, { source: "similar", fromDialog: true })) {
+      this.say(this.studio.closed || "Labels can't be given now.", true);
+      return;
+    }
+    this.marks.set(item.image, after);
+    this.marked.set(item.image, after);
+    this.showTile(index);
+    this.showMeters();
+    this.say(`Image ${index + 1}: ${after ? RELEVANCE_NAMES[after].toLowerCase() : "label taken back"}.`);
+  }
+
+  refused({ record, result }) {
+    if (!this.marks.has(record.image)) return;
+    this.marks.set(record.image, result.standing ?? null);
+    this.marked.delete(record.image);
+    if (!this.dialog.open) return;
+    this.refresh([record.image]);
+    this.showMeters();
+    this.say(`A label was not saved: ${result.detail}`, true);
+  }
+
+  refresh(images) {
+    this.view?.items?.forEach((item, index) => {
+      if (!images || images.includes(item.image)) this.showTile(index);
+    });
+  }
+
+  showTile(index) {
+    const item = this.view.items[index];
+    const element = this.grid.children[index]?.querySelector(".similar-tile");
+    if (!element) return;
+    const relevance = this.standing(item);
+    showMark(element, relevance);
+    element.setAttribute("aria-label", tileName(item, index, relevance));
+    if (!this.closer.hidden && index === this.view.index) showMark(this.closerMarks, relevance);
+  }
+
+  /** The tile that keys belong to. */
+  point(index) {
+    this.view.index = index;
+    roving(this.grid, index);
+  }
+
+  focus(index) {
+    this.point(index);
+    this.grid.children[index].querySelector(".similar-tile").focus();
+  }
+
+  move(by) {
+    const index = this.view.index + by;
+    if (!this.view.items || index < 0 || index >= this.view.items.length) return;
+    if (this.closer.hidden) this.focus(index);
+    else this.lookCloser(index);
+  }
+
+  lookCloser(index) {
+    const item = this.view.items[index];
+    this.point(index);
+    this.grid.hidden = true;
+    this.closer.hidden = false;
+    const picture = this.closer.querySelector("img");
+    picture.src = item.url;
+    picture.alt = item.species?.common_name || item.species?.scientific_name || `Image ${index + 1}`;
+    this.place.textContent = `${index + 1} of ${this.view.items.length} · ${placeOf(item)}`;
+    showMark(this.closerMarks, this.standing(item));
+    if (!this.closer.contains(document.activeElement)) this.closerMarks.querySelector("button").focus();
+  }
+
+  leaveCloser() {
+    if (this.closer.hidden) return;
+    this.closer.hidden = true;
+    this.closer.querySelector("img").removeAttribute("src");
+    this.grid.hidden = false;
+    if (this.dialog.open && this.view?.items?.length) this.focus(this.view.index);
+  }
+
+  key(event) {
+    if (isTyping(event.target) || !this.view?.items?.length) return;
+    const { index, items } = this.view;
+    const action = this.studio.keymap.actionFor?.(event, "single");
+    const run = {
+      relevant: () => this.mark(index, "relevant"),
+      not_relevant: () => this.mark(index, "not_relevant"),
+      unsure: () => this.mark(index, "unsure"),
+      similar: () => this.go(items[index]),
+    }[action];
+    if (run) {
+      event.preventDefault();
+      if (!event.repeat) run();
+      return;
+    }
+    this.walk(event);
+  }
+
+  walk(event) {
+    const closer = !this.closer.hidden;
+    const row = closer ? 1 : columnsOf(this.grid);
+    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -row, ArrowDown: row }[event.key];
+    if (by) this.move(by);
+    else if (event.key === "Home") this.move(-this.view.index);
+    else if (event.key === "End") this.move(this.view.items.length - 1 - this.view.index);
+    else if (event.key === "Backspace") this.goBack();
+    else if (event.key === "Enter" && event.target.matches(".similar-tile")) this.lookCloser(this.view.index);
+    else return;
+    event.preventDefault();
+  }
+
+  say(text, isProblem = false) {
+    this.state.textContent = text;
+    this.state.classList.toggle("problem", isProblem);
+  }
 }

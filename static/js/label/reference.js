@@ -1,0 +1,256 @@
+/**
+ * The reference: the query's guidelines, pinned examples, and the species of its filter with their
+ * pictures, names, lineage and look-alikes. Read once, when it is first seen.
+ */
+
+import { api } from "../api.js";
+import { ExampleDialog } from "./example-dialog.js";
+import { counted, make, trouble } from "./panel-tools.js";
+import { mountPinning } from "./reference-pin.js";
+
+const OPEN_UP_TO = 2; // species; more of them start folded
+const FIND_FROM = 9; // species; fewer are found by looking
+
+/** @param {import("./studio.js").Studio} studio */
+export function mount(studio) {
+  const root = studio.root.querySelector("[data-reference]");
+  if (root) new Reference(studio, root).start();
+}
+
+class Reference {
+  constructor(studio, root) {
+    this.studio = studio;
+    this.root = root;
+    this.body = root.querySelector("[data-reference-body]");
+    this.examples = new ExampleDialog(studio.root.querySelector("[data-example]"));
+    this.loading = null;
+  }
+
+  start() {
+    this.studio.action("reference", () => this.show());
+    this.studio.on("rank", () => this.markSpecies());
+    new IntersectionObserver((entries, observer) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      this.load();
+    }).observe(this.root);
+  }
+
+  /** Bring the section into view, load it and put the focus there. */
+  async show() {
+    await this.studio.showSide?.("reference");
+    this.root.scrollIntoView({ block: "start" });
+    this.root.focus({ preventScroll: true });
+    await this.load();
+  }
+
+  /** Read what there is, once; again after `reload`. */
+  load() {
+    this.loading ??= api(`${this.studio.api}reference/`).then(
+      (reference) => this.render(reference),
+      (error) => {
+        this.loading = null;
+        this.fail(error);
+      },
+    );
+    return this.loading;
+  }
+
+  reload() {
+    this.loading = null;
+    return this.load();
+  }
+
+  fail(error) {
+    const retry = make("button", {
+      type: "button",
+      class: "button compact",
+      text: "Try again",
+      on: { click: () => this.load() },
+    });
+    const message = make("p", { text: trouble(error, "The reference could not be loaded.") });
+    this.body.replaceChildren(make("div", { class: "notice error small" }, message, retry));
+  }
+
+  render(reference) {
+    const folded = new Set();
+    for (const details of this.body.querySelectorAll("details[data-species]:not([open])")) {
+      folded.add(Number(details.dataset.species));
+    }
+    this.pin ??= mountPinning(this.studio, this.root, () => this.reload());
+    this.pin?.show(reference.pinned);
+    const parts = [
+      guidelines(reference.guidelines),
+      this.pinned("Relevant", reference.pinned.filter((one) => one.relevant)),
+      this.pinned("Not relevant", reference.pinned.filter((one) => !one.relevant)),
+      this.species(reference, folded),
+    ].filter(Boolean);
+    if (parts.length === 0) {
+      const text = "This query has no guidelines, pinned examples or species filter.";
+      parts.push(make("p", { class: "small muted", text }));
+    }
+    if (reference.names_hidden) {
+      const text = "Species names are hidden while you label.";
+      parts.push(make("p", { class: "small muted", text }));
+    }
+    this.body.replaceChildren(...parts);
+    this.markSpecies();
+  }
+
+  pinned(title, examples) {
+    if (examples.length === 0) return null;
+    const kind = examples[0].relevant ? "relevant" : "not_relevant";
+    const shown = examples.map((one) => ({
+      ...one,
+      title: examples[0].relevant ? "Relevant example" : "Not relevant example",
+    }));
+    return make(
+      "section",
+      { class: "reference-pinned" },
+      make("h3", {}, make("span", { class: `badge ${kind}`, text: `${title} examples` })),
+      this.pictures(shown, "large"),
+    );
+  }
+
+  /** A row of pictures, each a button that shows it larger. */
+  pictures(examples, size = "") {
+    const items = examples.map((example, index) => {
+      const picture = make("img", { src: example.thumbnail_url, alt: "", loading: "lazy" });
+      const name = example.note ? `${example.title}: ${example.note}` : example.title;
+      const button = make(
+        "button",
+        {
+          type: "button",
+          "aria-label": `${name}, larger (${index + 1} of ${examples.length})`,
+          on: { click: () => this.examples.open(examples, index) },
+        },
+        picture,
+      );
+      const note = example.note ? make("span", { class: "small", text: example.note }) : null;
+      return make("li", {}, button, note);
+    });
+    return make("ul", { class: `reference-pictures ${size}` }, ...items);
+  }
+
+  species(reference, folded) {
+    const all = reference.species;
+    if (reference.names_hidden || all.length === 0) return null;
+    const rows = all.map((one) => this.oneSpecies(one, all.length <= OPEN_UP_TO && !folded.has(one.id)));
+    const list = make("div", { class: "reference-list" }, ...rows);
+    const head = make("h3", { text: `Species filter (${all.length.toLocaleString("en")})` });
+    const find = all.length >= FIND_FROM ? finder(all, rows) : null;
+    return make("section", { class: "reference-all" }, head, find, list);
+  }
+
+  oneSpecies(species, open) {
+    const name = species.common_name || species.scientific_name;
+    const images = species.examples.map((one) => ({ ...one, title: name }));
+    const lineage = species.lineage.filter(Boolean);
+    return make(
+      "details",
+      { "data-species": species.id, open },
+      make(
+        "summary",
+        {},
+        make("span", { class: "reference-name", text: name }),
+        species.common_name ? make("span", { class: "scientific muted small", text: species.scientific_name }) : null,
+        make("span", { class: "badge reference-here", text: "on screen", hidden: true }),
+        make("span", { class: "small muted nowrap", text: counted(species.image_count, "image") }),
+      ),
+      images.length ? this.pictures(images) : make("p", { class: "small muted", text: "No images in the corpus." }),
+      lineage.length ? make("p", { class: "small muted", text: lineage.join(" › ") }) : null,
+      vernaculars(species.names),
+      lookalikes(species.lookalikes),
+    );
+  }
+
+  /** Say which of the listed species the image on screen is of. */
+  markSpecies() {
+    const shown = this.studio.current?.species?.id;
+    for (const badge of this.body.querySelectorAll(".reference-here")) {
+      badge.hidden = Number(badge.closest("[data-species]").dataset.species) !== shown;
+    }
+  }
+}
+
+function guidelines(text) {
+  if (!text.trim()) return null;
+  return make(
+    "section",
+    {},
+    make("h3", { text: "Guidelines" }),
+    make("p", { class: "reference-guidelines small", text: text.trim() }),
+  );
+}
+
+/** A field that keeps the species in whose names its text occurs. */
+function finder(all, rows) {
+  const texts = all.map((one) =>
+    [one.scientific_name, one.common_name, ...one.names.map((name) => name.name)].join("\n").toLowerCase(),
+  );
+  const none = make("p", { class: "small muted", text: "None of them has that name.", hidden: true });
+  const field = make("input", {
+    type: "search",
+    "aria-label": "Find a species of the filter",
+    placeholder: "Find a species",
+    on: {
+      input: () => {
+        const wanted = field.value.trim().toLowerCase();
+        rows.forEach((row, index) => {
+          row.hidden = !texts[index].includes(wanted);
+        });
+        none.hidden = rows.some((row) => !row.hidden);
+      },
+    },
+  });
+  return make("div", { class: "stack reference-find" }, field, none);
+}
+
+const languages = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
+
+function languageName(code) {
+  try {
+    return languages.of(code);
+  } catch {
+    return code;
+  }
+}
+
+function vernaculars(names) {
+  const byLanguage = new Map();
+  for (const { language, name } of names) {
+    if (!language) continue; // the scientific name, which stands above
+    byLanguage.set(language, [...(byLanguage.get(language) || []), name]);
+  }
+  if (byLanguage.size === 0) return null;
+  const rows = [...byLanguage].flatMap(([language, own]) => [
+    make("dt", { text: languageName(language) }),
+    make("dd", { lang: language, text: own.join(", ") }),
+  ]);
+  return make("dl", { class: "facts small" }, ...rows);
+}
+
+function lookalikes(found) {
+  if (found.length === 0) return null;
+  const items = found.map((one) =>
+    make(
+      "li",
+      {},
+      one.thumbnail_url
+        ? make("img", { src: one.thumbnail_url, alt: "", loading: "lazy" })
+        : make("span", { class: "reference-no-picture", "aria-hidden": "true" }),
+      make(
+        "span",
+        { class: "small" },
+        one.common_name || one.scientific_name,
+        one.common_name ? make("span", { class: "scientific muted", text: ` ${one.scientific_name}` }) : null,
+      ),
+    ),
+  );
+  return make(
+    "div",
+    { class: "reference-lookalikes" },
+    make("h4", { class: "small", text: "Looks like" }),
+    make("ul", { class: "reference-pictures" }, ...items),
+  );
+}
