@@ -1,0 +1,188 @@
+"""The keys of the labelling page: what each does, what it is by default, and what may be changed.
+
+A key is written as the browser names it (`KeyboardEvent.key`): letters in lower case, "Space" for
+the space bar, before it the modifiers that are held, in the order "Ctrl+", "Alt+", "Shift+". Shift
+is written only where it doesn't show in the character itself: with a named key (Shift+PageUp) or
+with Ctrl (Ctrl+Shift+z). Meta counts as Ctrl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+Context = Literal["both", "single", "grid"]
+Group = Literal["Judging", "Moving", "Picture", "Grid", "Panels"]
+
+MOST_KEYS = 4
+MODIFIERS: Final = ("Ctrl+", "Alt+", "Shift+")
+NAMED_KEYS: Final = frozenset(
+    {
+        "ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "Backspace", "Delete", "End", "Enter",
+        "Home", "Insert", "PageDown", "PageUp", "Space", *(f"F{n}" for n in range(1, 13)),
+    }
+)  # fmt: skip
+#: Without these nobody leaves a field or a dialog by the keyboard.
+NEVER: Final = frozenset({"Escape", "Tab"})
+#: A browser closes or opens a tab or window with these before a page hears of them.
+BROWSERS_OWN: Final = frozenset(
+    {"Ctrl+n", "Ctrl+t", "Ctrl+w", "Ctrl+q", "Ctrl+Shift+n", "Ctrl+Shift+t", "Ctrl+Shift+w"}
+)
+
+
+class KeysRefused(ValueError):
+    """Keys that can't be used; the message says why, for people."""
+
+    def __init__(self, action: str, message: str) -> None:
+        super().__init__(message)
+        self.action = action
+        """The action whose keys they were to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that a key does."""
+
+    name: str
+    label: str
+    """For people."""
+    group: Group
+    """Under which the help lists it."""
+    context: Context
+    """The view in which its keys work."""
+    keys: tuple[str, ...]
+    """By default; the first is the one shown on a button."""
+
+
+ACTIONS: Final = (
+    Action("relevant", "Relevant", "Judging", "both", ("r", "1")),
+    Action("not_relevant", "Not relevant", "Judging", "both", ("n", "2")),
+    Action("unsure", "Unsure", "Judging", "both", ("u", "3")),
+    Action("undo", "Undo", "Judging", "both", ("z", "Ctrl+z")),
+    Action("redo", "Redo", "Judging", "both", ("y", "Ctrl+Shift+z")),
+    Action("next_unlabelled", "To the next unlabelled image", "Moving", "both", ("End",)),
+    Action("back", "Back one image", "Moving", "single", ("ArrowLeft", "Backspace")),
+    Action("skip", "Skip, leave unlabelled", "Moving", "single", ("ArrowRight", "s")),
+    Action("toggle_view", "Switch between single view and grid", "Moving", "both", ("g",)),
+    Action("zoom_in", "Zoom in", "Picture", "single", ("+", "=")),
+    Action("zoom_out", "Zoom out", "Picture", "single", ("-",)),
+    Action("zoom_fit", "Fit into the window", "Picture", "single", ("0",)),
+    Action("zoom_pixels", "Original pixels", "Picture", "single", ("x",)),
+    Action("brighter", "Brighter", "Picture", "single", ("]",)),
+    Action("darker", "Darker", "Picture", "single", ("[",)),
+    Action("more_contrast", "More contrast", "Picture", "single", ("}",)),
+    Action("less_contrast", "Less contrast", "Picture", "single", ("{",)),
+    Action("plain_picture", "Picture as it is", "Picture", "single", ("\\",)),
+    Action("grid_left", "One to the left", "Grid", "grid", ("ArrowLeft",)),
+    Action("grid_right", "One to the right", "Grid", "grid", ("ArrowRight",)),
+    Action("grid_up", "One row up", "Grid", "grid", ("ArrowUp",)),
+    Action("grid_down", "One row down", "Grid", "grid", ("ArrowDown",)),
+    Action("grid_toggle", "Mark or unmark", "Grid", "grid", ("Space",)),
+    Action("grid_submit", "Submit the page", "Grid", "grid", ("Enter",)),
+    Action("grid_page_back", "Page back", "Grid", "grid", ("PageUp",)),
+    Action("grid_page_forward", "Page forward", "Grid", "grid", ("PageDown",)),
+    Action("grid_larger", "Larger pictures", "Grid", "grid", ("+", "=")),
+    Action("grid_smaller", "Smaller pictures", "Grid", "grid", ("-",)),
+    Action("grid_open", "Open in single view", "Grid", "grid", ("o",)),
+    Action("flag", "Flag the image", "Panels", "both", ("f",)),
+    Action("similar", "More like this", "Panels", "both", ("m",)),
+    Action("history", "History of the image", "Panels", "both", ("h",)),
+    Action("reference", "Reference", "Panels", "both", ("e",)),
+    Action("filters", "Filters", "Panels", "both", ("/",)),
+    Action("stop_panel", "Where you stand", "Panels", "both", ("p",)),
+    Action("keys_help", "All keys", "Panels", "both", ("?",)),
+)  # fmt: skip
+BY_NAME: Final = {action.name: action for action in ACTIONS}
+
+
+def default_keys() -> dict[str, list[str]]:
+    """The keys of each action as nobody has changed them."""
+    return {action.name: list(action.keys) for action in ACTIONS}
+
+
+def as_json() -> list[dict[str, Any]]:
+    """The actions for the labelling page, in the order of its help: name, label, group, context and
+    default keys.
+    """
+    return [
+        {
+            "name": action.name,
+            "label": action.label,
+            "group": action.group,
+            "context": action.context,
+            "keys": list(action.keys),
+        }
+        for action in ACTIONS
+    ]
+
+
+def check_keys(changes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the keys of every action: those of `changes`, and the default of the other actions.
+
+    Raises KeysRefused for an action that there isn't, for no key, a key that isn't written as the
+    module says or that the browser keeps for itself, more than MOST_KEYS for one action, and for a
+    key of two actions that work in the same view.
+    """
+    effective = default_keys()
+    for name, keys in changes.items():
+        if name not in BY_NAME:
+            raise KeysRefused(name, f"There is no action {name!r}.")
+        effective[name] = _checked(BY_NAME[name], keys)
+    for view in ("single", "grid"):
+        taken: dict[str, Action] = {}
+        for action in ACTIONS:
+            if action.context not in (view, "both"):
+                continue
+            for key in effective[action.name]:
+                other = taken.setdefault(key, action)
+                if other is not action:
+                    blamed = action if action.name in changes else other
+                    raise KeysRefused(
+                        blamed.name,
+                        f"“{key}” can't be the key of both “{other.label}” and “{action.label}”.",
+                    )
+    return effective
+
+
+def changed_keys(effective: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The keys that differ from the default: all that needs to be kept."""
+    return {
+        name: list(keys) for name, keys in effective.items() if tuple(keys) != BY_NAME[name].keys
+    }
+
+
+def key_problem(key: str) -> str:
+    """Why this can't be a key, for people; an empty string if it can."""
+    if not key:
+        return "A key can't be empty."
+    rest, held = key, []
+    for modifier in MODIFIERS:
+        if rest.startswith(modifier):
+            rest = rest.removeprefix(modifier)
+            held.append(modifier)
+    shown = f"“{key[:40]}”"
+    if rest in NEVER:
+        return f"{shown} can't be changed: it leaves fields and dialogs."
+    if key in BROWSERS_OWN:
+        return f"{shown} belongs to the browser."
+    if rest in NAMED_KEYS:
+        return ""
+    if len(rest) != 1 or not rest.isprintable() or rest.isspace():
+        return f"{shown} is no key."
+    if rest != rest.lower():
+        return f"{shown}: write letters in lower case."
+    if "Shift+" in held and "Ctrl+" not in held:
+        return f"{shown}: Shift is part of the character itself, so leave it out."
+    return ""
+
+
+def _checked(action: Action, keys: Sequence[str]) -> list[str]:
+    if not keys:
+        raise KeysRefused(action.name, f"“{action.label}” needs a key.")
+    if len(keys) > MOST_KEYS:
+        raise KeysRefused(action.name, f"“{action.label}”: at most {MOST_KEYS} keys.")
+    for key in keys:
+        if problem := key_problem(key):
+            raise KeysRefused(action.name, f"“{action.label}”: {problem}")
+    return list(dict.fromkeys(keys))

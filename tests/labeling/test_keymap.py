@@ -1,0 +1,213 @@
+"""The keys of the labelling page: the defaults, and what may be changed."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from labeling.keymap import (
+    ACTIONS,
+    KeysRefused,
+    as_json,
+    changed_keys,
+    check_keys,
+    default_keys,
+    key_problem,
+)
+
+
+def test_the_default_keys() -> None:
+    assert default_keys() == {
+        "relevant": ["r", "1"],
+        "not_relevant": ["n", "2"],
+        "unsure": ["u", "3"],
+        "undo": ["z", "Ctrl+z"],
+        "redo": ["y", "Ctrl+Shift+z"],
+        "next_unlabelled": ["End"],
+        "toggle_view": ["g"],
+        "flag": ["f"],
+        "similar": ["m"],
+        "history": ["h"],
+        "reference": ["e"],
+        "filters": ["/"],
+        "stop_panel": ["p"],
+        "keys_help": ["?"],
+        "back": ["ArrowLeft", "Backspace"],
+        "skip": ["ArrowRight", "s"],
+        "zoom_in": ["+", "="],
+        "zoom_out": ["-"],
+        "zoom_fit": ["0"],
+        "zoom_pixels": ["x"],
+        "brighter": ["]"],
+        "darker": ["["],
+        "more_contrast": ["}"],
+        "less_contrast": ["{"],
+        "plain_picture": ["\\"],
+        "grid_left": ["ArrowLeft"],
+        "grid_right": ["ArrowRight"],
+        "grid_up": ["ArrowUp"],
+        "grid_down": ["ArrowDown"],
+        "grid_toggle": ["Space"],
+        "grid_submit": ["Enter"],
+        "grid_page_back": ["PageUp"],
+        "grid_page_forward": ["PageDown"],
+        "grid_larger": ["+", "="],
+        "grid_smaller": ["-"],
+        "grid_open": ["o"],
+    }
+
+
+def test_contexts_and_groups() -> None:
+    contexts = {action.name: action.context for action in ACTIONS}
+    assert [list(contexts.values()).count(one) for one in ("both", "single", "grid")] == [
+        14,
+        11,
+        11,
+    ]
+    assert {name for name, context in contexts.items() if context == "grid"} == {
+        name for name in contexts if name.startswith("grid_")
+    }
+    assert list(dict.fromkeys(action.group for action in ACTIONS)) == [
+        "Judging",
+        "Moving",
+        "Picture",
+        "Grid",
+        "Panels",
+    ]
+    labels = [action.label for action in ACTIONS]
+    assert len(set(labels)) == len(labels) == 36
+
+
+def test_the_page_gets_all_of_it() -> None:
+    given = as_json()
+    assert len(given) == 36
+    assert given[0] == {
+        "name": "relevant",
+        "label": "Relevant",
+        "group": "Judging",
+        "context": "both",
+        "keys": ["r", "1"],
+    }
+
+
+def test_defaults_are_good_keys_and_do_not_collide() -> None:
+    assert check_keys({}) == default_keys()
+    assert check_keys(default_keys()) == default_keys()
+    assert changed_keys(check_keys({})) == {}
+
+
+def test_changed_keys_are_kept_beside_the_defaults() -> None:
+    effective = check_keys({"relevant": ["j", "Ctrl+Alt+Shift+PageUp"], "unsure": ["k", "k"]})
+    assert effective == default_keys() | {
+        "relevant": ["j", "Ctrl+Alt+Shift+PageUp"],
+        "unsure": ["k"],
+    }
+    assert changed_keys(effective) == {
+        "relevant": ["j", "Ctrl+Alt+Shift+PageUp"],
+        "unsure": ["k"],
+    }
+
+
+def test_two_actions_can_swap_their_keys() -> None:
+    effective = check_keys({"relevant": ["n"], "not_relevant": ["r"]})
+    assert (effective["relevant"], effective["not_relevant"]) == (["n"], ["r"])
+
+
+def test_one_key_can_mean_one_thing_in_each_view() -> None:
+    assert check_keys({"zoom_in": ["o"]})["zoom_in"] == ["o"]
+    assert check_keys({"grid_open": ["x"]})["grid_open"] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "action", "message"),
+    [
+        ({"fly": ["x"]}, "fly", "There is no action 'fly'."),
+        ({"relevant": []}, "relevant", "“Relevant” needs a key."),
+        ({"relevant": ["a", "b", "c", "d", "e"]}, "relevant", "“Relevant”: at most 4 keys."),
+        ({"relevant": [""]}, "relevant", "“Relevant”: A key can't be empty."),
+        (
+            {"relevant": ["n"]},
+            "relevant",
+            "“n” can't be the key of both “Relevant” and “Not relevant”.",
+        ),
+        (
+            {"not_relevant": ["r"]},
+            "not_relevant",
+            "“r” can't be the key of both “Relevant” and “Not relevant”.",
+        ),
+        (
+            {"flag": ["x"]},
+            "flag",
+            "“x” can't be the key of both “Original pixels” and “Flag the image”.",
+        ),
+        (
+            {"zoom_in": ["r"]},
+            "zoom_in",
+            "“r” can't be the key of both “Relevant” and “Zoom in”.",
+        ),
+        (
+            {"undo": ["o"]},
+            "undo",
+            "“o” can't be the key of both “Undo” and “Open in single view”.",
+        ),
+        (
+            {"flag": ["k"], "history": ["k"]},
+            "history",
+            "“k” can't be the key of both “Flag the image” and “History of the image”.",
+        ),
+    ],
+)
+def test_refused_changes(changes: dict[str, list[str]], action: str, message: str) -> None:
+    with pytest.raises(KeysRefused) as refused:
+        check_keys(changes)
+    assert (refused.value.action, str(refused.value)) == (action, message)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["a", "é", "ß", "ж", "9", "?", "+", "Ctrl++", "Ctrl+a", "Alt+a", "Ctrl+Shift+a", "Space", "F12",
+     "Shift+F1", "Ctrl+Alt+Shift+Enter", "Ctrl+Enter", "Shift+Space", "Alt+Shift+Home"],
+)  # fmt: skip
+def test_keys_as_they_are_written(key: str) -> None:
+    assert key_problem(key) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        ("A", "“A”: write letters in lower case."),
+        ("Ctrl+A", "“Ctrl+A”: write letters in lower case."),
+        ("Shift+a", "“Shift+a”: Shift is part of the character itself, so leave it out."),
+        ("Alt+Shift+a", "“Alt+Shift+a”: Shift is part of the character itself, so leave it out."),
+        ("Shift+Ctrl+z", "“Shift+Ctrl+z” is no key."),
+        ("Meta+z", "“Meta+z” is no key."),
+        ("Ctrl+Ctrl+z", "“Ctrl+Ctrl+z” is no key."),
+        ("Ctrl+", "“Ctrl+” is no key."),
+        ("Control", "“Control” is no key."),
+        ("space", "“space” is no key."),
+        (" ", "“ ” is no key."),
+        ("\t", "“\t” is no key."),
+        ("\0", "“\0” is no key."),
+        ("ab", "“ab” is no key."),
+        ("F13", "“F13” is no key."),
+        ("Escape", "“Escape” can't be changed: it leaves fields and dialogs."),
+        ("Shift+Tab", "“Shift+Tab” can't be changed: it leaves fields and dialogs."),
+        ("Ctrl+w", "“Ctrl+w” belongs to the browser."),
+    ],
+)
+def test_what_is_no_key(key: str, problem: str) -> None:
+    assert key_problem(key) == problem
+
+
+def test_every_pair_in_one_view_collides_and_no_other() -> None:
+    for first, second in product(ACTIONS, repeat=2):
+        if first is second:
+            continue
+        apart = {first.context, second.context} == {"single", "grid"}
+        changes = {first.name: ["F9"], second.name: ["F9"]}
+        if apart:
+            assert check_keys(changes)[first.name] == ["F9"]
+        else:
+            with pytest.raises(KeysRefused):
+                check_keys(changes)
