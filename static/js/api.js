@@ -1,49 +1,77 @@
 /** Talks to the REST API: JSON in and out, the CSRF token from its cookie, problem documents as errors. */
 
 export class ApiError extends Error {
-  constructor(message, status, errors = []) {
+  /**
+   * @param {string} message for people
+   * @param {number} status the HTTP status; 0 when the server could not be reached or understood
+   * @param {{field: string, detail: string}[]} [errors]
+   * @param {object|null} [data] the whole problem document
+   */
+  constructor(message, status, errors = [], data = null) {
     super(message);
     this.status = status;
     this.errors = errors;
+    this.data = data;
   }
 }
 
+/** The cookie first: it is new after a log-in in another tab, when the page's own token is void. */
 function csrfToken() {
-  const meta = document.querySelector('meta[name="csrf-token"]');
-  return meta ? meta.content : "";
+  const cookie = document.cookie.match(/(?:^|;\s*)csrftoken=([^;]+)/);
+  return cookie ? cookie[1] : (document.querySelector('meta[name="csrf-token"]')?.content ?? "");
 }
 
-/**
- * Resolves to the parsed body; rejects with ApiError (status 0 when the server could not be reached).
- */
-export async function api(path, { method = "GET", body, signal } = {}) {
-  const headers = { Accept: "application/json" };
-  if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  let response;
-  try {
-    response = await fetch(path, {
-      method,
-      headers,
-      signal,
-      credentials: "same-origin",
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ApiError("The server can't be reached.", 0);
-  }
+/** Any page with a form gives the cookie again to a browser that lost it. */
+async function renewCsrfToken() {
+  await fetch("/", { credentials: "same-origin", headers: { Accept: "text/html" } });
+}
+
+async function send(path, { method, body, signal, headers, keepalive }) {
+  const all = { Accept: "application/json", ...headers };
+  if (method !== "GET") all["X-CSRFToken"] = csrfToken();
+  if (body !== undefined) all["Content-Type"] = "application/json";
+  const response = await fetch(path, {
+    method,
+    headers: all,
+    signal,
+    keepalive,
+    credentials: "same-origin",
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
   let data = null;
   try {
     data = response.status === 204 ? null : await response.json();
-  } catch {
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
     if (response.ok) throw new ApiError("The server's answer could not be read.", 0);
   }
-  if (!response.ok) {
+  return { response, data };
+}
+
+/**
+ * Resolves to the parsed body; rejects with ApiError (status 0 when the server could not be reached), or with the
+ * signal's AbortError.
+ *
+ * @param {string} path
+ * @param {{method?: string, body?: unknown, signal?: AbortSignal, headers?: Record<string, string>,
+ *   keepalive?: boolean}} [options] `keepalive` lets a request of up to 64 KiB outlive its page
+ */
+export async function api(path, options = {}) {
+  const request = { method: "GET", ...options };
+  try {
+    let answer = await send(path, request);
+    if (answer.response.status === 403 && String(answer.data?.detail).startsWith("CSRF")) {
+      await renewCsrfToken();
+      answer = await send(path, request);
+    }
+    const { response, data } = answer;
+    if (response.ok) return data;
     const detail = data?.detail || data?.title || `The server answered ${response.status}.`;
-    throw new ApiError(detail, response.status, data?.errors || []);
+    throw new ApiError(detail, response.status, data?.errors || [], data);
+  } catch (error) {
+    if (error instanceof ApiError || error.name === "AbortError") throw error;
+    throw new ApiError("The server can't be reached.", 0);
   }
-  return data;
 }
 
 /** A version 4 UUID; crypto.randomUUID exists on secure origins only, this works on any. */
