@@ -1,10 +1,19 @@
 """The addresses of this app's part of the API, under /api/."""
 
+from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from labeling.api.preferences import LabellingPreferencesView
 from labeling.api.queries import QueryViewSet
 
 router = SimpleRouter()
 router.register("queries", QueryViewSet, basename="api-query")
 
-urlpatterns = router.urls
+urlpatterns = [
+    *router.urls,
+    path(
+        "preferences/labelling/",
+        LabellingPreferencesView.as_view(),
+        name="api-labelling-preferences",
+    ),
+]

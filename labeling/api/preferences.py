@@ -1,0 +1,81 @@
+"""How one works on the labelling page, kept for every browser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from labeling.api.errors import LabelingView
+from labeling.keymap import ACTIONS, KeysRefused
+from labeling.services.preferences import LARGEST_VIEW, preferences_of, preferences_save
+
+
+class KeysField(serializers.DictField):
+    """Keys by action; an action that is left out has its default keys."""
+
+    child = serializers.ListField(
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=40)
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and len(data) > len(ACTIONS):
+            raise serializers.ValidationError("There are not so many actions.")
+        return super().to_internal_value(data)
+
+
+class PreferencesSerializer(serializers.Serializer):
+    """Keys and view as the labelling page starts from them."""
+
+    keys = KeysField(help_text="of every action")
+    defaults = KeysField(help_text="what they are where nobody changed them")
+    view = serializers.DictField(help_text="whatever the page keeps")
+
+
+class PreferencesWriteSerializer(serializers.Serializer):
+    """What is to be kept; a member that is left out stays as it is."""
+
+    keys = KeysField(
+        required=False, help_text="an action that is left out gets its default keys back"
+    )
+    view = serializers.DictField(
+        required=False, help_text=f"at most {LARGEST_VIEW} bytes of JSON, replaced whole"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(map(str, set(self.initial_data) - set(self.fields)))
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(unknown, "There is no such field."))
+        return attrs
+
+
+class LabellingPreferencesView(LabelingView):
+    """One's own keys and view of the labelling page."""
+
+    @extend_schema(operation_id="labelling_preferences", responses=PreferencesSerializer)
+    def get(self, request: Request) -> Response:
+        """One's own preferences, or the defaults."""
+        return Response(PreferencesSerializer(preferences_of(request.user)).data)
+
+    @extend_schema(
+        operation_id="labelling_preferences_keep",
+        request=PreferencesWriteSerializer,
+        responses=PreferencesSerializer,
+    )
+    def put(self, request: Request) -> Response:
+        """Keep keys, view, or both.
+
+        Refused with the action named: one that doesn't exist, one without a key, and a key of two
+        actions that work in the same view.
+        """
+        given = PreferencesWriteSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        try:
+            kept = preferences_save(user=request.user, **given.validated_data)
+        except KeysRefused as refused:
+            raise exceptions.ValidationError({"keys": {refused.action: str(refused)}}) from None
+        return Response(PreferencesSerializer(kept).data)

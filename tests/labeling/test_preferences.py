@@ -1,0 +1,119 @@
+"""Keys and view of the labelling page, kept on the server for each person."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from labeling.keymap import default_keys
+from labeling.models import LabellingPreferences
+from tests.labeling.conftest import fields
+
+ADDRESS = "/api/preferences/labelling/"
+
+
+def test_at_first_all_is_as_nobody_changed_it(
+    annotator_api: APIClient, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(2):  # the token, the preferences
+        answer = annotator_api.get(ADDRESS)
+    assert answer.json() == {"keys": default_keys(), "defaults": default_keys(), "view": {}}
+    assert not LabellingPreferences.objects.exists()
+
+
+def test_keys_and_view_are_kept_apart_from_each_other(annotator_api: APIClient) -> None:
+    view = {"view": "grid", "size": 40, "panels": ["chart"], "brightness": 1.25, "": None}
+    assert annotator_api.put(ADDRESS, {"view": view}).json() == {
+        "keys": default_keys(),
+        "defaults": default_keys(),
+        "view": view,
+    }
+    changed = annotator_api.put(ADDRESS, {"keys": {"relevant": ["j"]}})
+    assert changed.status_code == 200
+    expected = {
+        "keys": default_keys() | {"relevant": ["j"]},
+        "defaults": default_keys(),
+        "view": view,
+    }
+    assert changed.json() == annotator_api.get(ADDRESS).json() == expected
+
+
+def test_only_what_differs_from_the_default_is_stored(
+    annotator: Any, annotator_api: APIClient
+) -> None:
+    annotator_api.put(ADDRESS, {"keys": default_keys() | {"unsure": ["k", "3"]}})
+    assert LabellingPreferences.objects.get(user=annotator).keys == {"unsure": ["k", "3"]}
+    annotator_api.put(ADDRESS, {"keys": {}})
+    assert LabellingPreferences.objects.get(user=annotator).keys == {}
+    assert annotator_api.get(ADDRESS).json()["keys"] == default_keys()
+
+
+def test_each_person_has_their_own(
+    annotator_api: APIClient, other_annotator_api: APIClient
+) -> None:
+    annotator_api.put(ADDRESS, {"keys": {"flag": ["F2"]}, "view": {"size": 12}})
+    body = other_annotator_api.get(ADDRESS).json()
+    assert (body["keys"]["flag"], body["view"]) == (["f"], {})
+
+
+@pytest.mark.parametrize(
+    ("body", "named", "detail"),
+    [
+        ({"keys": {"fly": ["x"]}}, "keys.fly", "There is no action 'fly'."),
+        ({"keys": {"flag": []}}, "keys.flag", "“Flag the image” needs a key."),
+        ({"keys": {"flag": [""]}}, "keys.flag", "“Flag the image”: A key can't be empty."),
+        ({"keys": {"flag": ["Tab"]}}, "keys.flag", "“Flag the image”: “Tab” can't be changed"),
+        ({"keys": {"flag": ["r"]}}, "keys.flag", "“r” can't be the key of both “Relevant” and"),
+        ({"keys": {"flag": "r"}}, "keys.flag", "Expected a list of items"),
+        ({"keys": {"flag": [["r"]]}}, "keys.flag.0", "Not a valid string."),
+        ({"keys": ["r"]}, "keys", "Expected a dictionary of items"),
+        ({"keys": None}, "keys", "This field may not be null."),
+        ({"keys": {str(n): ["x"] for n in range(37)}}, "keys", "There are not so many actions."),
+        ({"view": []}, "view", "Expected a dictionary of items"),
+        ({"view": {"a": "\0"}}, "view", "NUL characters can't be stored."),
+        ({"view": {"a": [{"\0": 1}]}}, "view", "NUL characters can't be stored."),
+        ({"view": {"a": "x" * 4089}}, "view", "4097 bytes of JSON; at most 4096 are kept."),
+        ({"view": {"a": "é" * 2045}}, "view", "4098 bytes of JSON; at most 4096 are kept."),
+        ({"size": 3}, "size", "There is no such field."),
+        ({"defaults": {}}, "defaults", "There is no such field."),
+        ([], "", "Invalid data. Expected a dictionary"),
+    ],
+)
+def test_what_is_refused_is_named_and_changes_nothing(
+    body: Any, named: str, detail: str, annotator_api: APIClient
+) -> None:
+    before = annotator_api.put(ADDRESS, {"keys": {"undo": ["Backspace"]}, "view": {}})
+    assert fields(before) == ["keys.undo"]  # taken by “Back one image”
+    before = annotator_api.put(ADDRESS, {"keys": {"undo": ["q"]}, "view": {"a": 1}}).json()
+    answer = annotator_api.put(ADDRESS, body)
+    assert (answer.status_code, fields(answer)) == (400, [named])
+    assert answer.json()["errors"][0]["detail"].startswith(detail)
+    assert annotator_api.get(ADDRESS).json() == before
+
+
+def test_numbers_that_are_not_finite_are_refused(annotator_api: APIClient) -> None:
+    answer = annotator_api.put(ADDRESS, '{"view": {"a": 1e999}}', content_type="application/json")
+    assert (answer.status_code, fields(answer)) == (400, ["view"])
+
+
+def test_a_view_of_exactly_4096_bytes_is_kept(annotator_api: APIClient) -> None:
+    view = {"a": "x" * 4088}
+    assert len(json.dumps(view, separators=(",", ":"))) == 4096
+    assert annotator_api.put(ADDRESS, {"view": view}).json()["view"] == view
+
+
+def test_kept_keys_that_no_longer_fit_give_way_to_the_defaults(
+    annotator: Any, annotator_api: APIClient
+) -> None:
+    LabellingPreferences.objects.create(user=annotator, keys={"gone": ["x"]}, view={"a": 1})
+    body = annotator_api.get(ADDRESS).json()
+    assert (body["keys"], body["view"]) == (default_keys(), {"a": 1})
+
+
+def test_strangers_and_other_methods(annotator_api: APIClient, anonymous_api: APIClient) -> None:
+    assert anonymous_api.get(ADDRESS).status_code == 401
+    assert anonymous_api.put(ADDRESS, {"view": {}}).status_code == 401
+    assert annotator_api.post(ADDRESS, {"view": {}}).status_code == 405
