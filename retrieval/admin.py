@@ -8,7 +8,16 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from retrieval.models import EmbeddingModel, Image, Job, JobItemError, Species, SpeciesName
+from retrieval.models import (
+    EmbeddingModel,
+    Image,
+    ImageFlag,
+    ImageWithdrawal,
+    Job,
+    JobItemError,
+    Species,
+    SpeciesName,
+)
 
 
 class ReadOnly:
@@ -52,6 +61,29 @@ class ImageAdmin(ReadOnly, admin.ModelAdmin):
 @admin.register(EmbeddingModel)
 class EmbeddingModelAdmin(ReadOnly, admin.ModelAdmin):
     list_display = ("name", "dimension", "precision", "created_at")
+
+
+@admin.register(ImageFlag)
+class ImageFlagAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("id", "image_id", "kind", "state", "raised_by", "raised_at", "decided_by")
+    list_select_related = ("raised_by", "decided_by")
+    list_filter = ("state", "kind")
+    search_fields = ("=image__id", "note")
+
+
+@admin.register(ImageWithdrawal)
+class ImageWithdrawalAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = (
+        "id",
+        "image_id",
+        "withdrawn_at",
+        "withdrawn_by",
+        "restored_at",
+        "restored_by",
+        "note",
+    )
+    list_select_related = ("withdrawn_by", "restored_by")
+    search_fields = ("=image__id", "note")
 
 
 class JobItemErrorInline(ReadOnly, admin.TabularInline):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -12,7 +13,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from retrieval.access import role_of
-from retrieval.models import Image
+from retrieval.selectors.flags import images_visible_to
 from retrieval.storage import display_path, thumbnail_path
 
 _VERSION = re.compile(r"(?P<content>[0-9a-f]{8})(?P<thumbnail>-thumb)?")
@@ -23,17 +24,18 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     """Serve a picture or its thumbnail as a JPEG; `version` is as `Image.url` writes it.
 
     An address names the content, so that browsers keep what they have; an address of content that
-    the image no longer has is not found. Without a log-in there are no bytes: the login page for a
-    session, 401 for a token that is not valid.
+    the image no longer has is not found, nor is, for annotators, a withdrawn image: it may hold
+    personal data. Without a log-in there are no bytes: the login page for a session, 401 for a
+    token that is not valid.
     """
     try:
-        known = _is_known(request)
+        user = _user(request)
     except AuthenticationFailed as error:
         return HttpResponse(str(error.detail), status=401, content_type="text/plain")
-    if not known:
+    if user is None:
         return redirect_to_login(request.get_full_path())
     match = _VERSION.fullmatch(version)
-    sha256 = Image.objects.filter(pk=pk).values_list("sha256", flat=True).first()
+    sha256 = images_visible_to(user).filter(pk=pk).values_list("sha256", flat=True).first()
     if not match or not sha256 or not sha256.startswith(match["content"]):
         raise Http404("There is no such image.")
     path = thumbnail_path(sha256) if match["thumbnail"] else display_path(sha256)
@@ -48,8 +50,11 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     return response
 
 
-def _is_known(request: HttpRequest) -> bool:
+def _user(request: HttpRequest) -> Any:
+    """Who asks, by session or token; None for nobody."""
     if role_of(request.user) is not None:
-        return True
+        return request.user
     authenticated = TokenAuthentication().authenticate(Request(request))
-    return authenticated is not None and role_of(authenticated[0]) is not None
+    if authenticated is None or role_of(authenticated[0]) is None:
+        return None
+    return authenticated[0]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from django.db import Error, connection
 
-_SUBJECTS = {"job": 1, "embedding_model": 2, "corpus": 3, "job_kind": 4}
+_SUBJECTS = {"job": 1, "embedding_model": 2, "corpus": 3, "job_kind": 4, "withdrawals": 5}
 
 
 def lock_key(subject: str, number: int = 0) -> int:

@@ -22,7 +22,9 @@ from retrieval.models import EmbeddingModel
 
 @dataclass(frozen=True)
 class CorpusCounts:
-    """How many images of a filter have an embedding, and how many have none yet."""
+    """How many images of a filter have an embedding, and how many have none yet; withdrawn ones
+    are not counted.
+    """
 
     embedded: int
     unembedded: int
@@ -69,7 +71,7 @@ def rank_images(
     An exact scan, the same bit for bit each time on one machine. Scores are float32 values.
     `species_ids` empty or None means the whole corpus; `limit` None means all. `after` = (score,
     image id) goes on behind that one. `created_before` leaves out embeddings stored later than that
-    moment.
+    moment. Images that are withdrawn at that moment, by default now, are left out.
     """
     # `-(vector <#> q)` rather than the bare operator: no approximate index can ever serve this
     # order.
@@ -95,14 +97,20 @@ def corpus_counts(
     species_ids: Sequence[int] | None = None,
     created_before: datetime | None = None,
 ) -> CorpusCounts:
-    """Count the images of a filter with and without an embedding (stored by `created_before`)."""
+    """Count the images of a filter with and without an embedding (stored by `created_before`).
+
+    Images that are withdrawn at that moment, by default now, are in neither count.
+    """
     where, values = _filter(species_ids, created_before)
-    images = " WHERE i.species_id = ANY(%s)" if species_ids else ""
+    images, image_values = _not_withdrawn("i.id", created_before)
+    if species_ids:
+        images += " AND i.species_id = ANY(%s)"
+        image_values.append(list(species_ids))
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT (SELECT count(*) FROM retrieval_embedding e WHERE e.model_id = %s{where}),"
-            f" (SELECT count(*) FROM retrieval_image i{images})",
-            [model.pk, *values, *([list(species_ids)] if species_ids else [])],
+            f" (SELECT count(*) FROM retrieval_image i WHERE {images})",
+            [model.pk, *values, *image_values],
         )
         embedded, total = cursor.fetchone()
     return CorpusCounts(embedded=embedded, unembedded=total - embedded)
@@ -111,7 +119,8 @@ def corpus_counts(
 def _filter(
     species_ids: Sequence[int] | None, created_before: datetime | None
 ) -> tuple[str, list[Any]]:
-    where, values = "", list[Any]()
+    condition, values = _not_withdrawn("e.image_id", created_before)
+    where = f" AND {condition}"
     if species_ids:
         where += (
             " AND e.image_id IN (SELECT i.id FROM retrieval_image i WHERE i.species_id = ANY(%s))"
@@ -121,3 +130,17 @@ def _filter(
         where += " AND e.created_at <= %s"
         values.append(created_before)
     return where, values
+
+
+def _not_withdrawn(image: str, moment: datetime | None) -> tuple[str, list[Any]]:
+    """A condition on the column `image`, with its values: not withdrawn at `moment`, or now.
+
+    NOT IN makes a small hash of the withdrawn ids that the scan asks row by row.
+    """
+    if moment is None:
+        then, values = "w.restored_at IS NULL", list[Any]()
+    else:
+        then = "w.withdrawn_at <= %s AND (w.restored_at IS NULL OR w.restored_at > %s)"
+        values = [moment, moment]
+    withdrawn = f"SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE {then}"
+    return f"{image} NOT IN ({withdrawn})", values

@@ -26,7 +26,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """The best hits, and how many embedded images the filter holds."""
+    """The best hits, and how many embedded images the filter holds, both without withdrawn ones."""
 
     hits: list[Hit]
     total: int
@@ -40,7 +40,8 @@ def search_images(
     limit: int,
     model: str | None = None,
 ) -> SearchResults:
-    """Return the images most similar to a text, within species if any are given.
+    """Return the images most similar to a text, within species if any are given; withdrawn ones are
+    left out.
 
     `model` is by default settings.EMBEDDING_MODEL. Raises SearchUnavailable if it has embedded
     nothing, and what `retrieval.encoders.load_encoder` raises if it cannot be loaded.
