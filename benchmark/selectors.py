@@ -15,6 +15,7 @@ from labeling.categories import supercategory_of
 from labeling.consensus import Vote, consensus_by_key
 from labeling.models import Candidate, Judgment, Query
 from labeling.query_csv import QueryRow
+from retrieval.selectors.flags import is_withdrawn
 
 # Rows held at a time while streaming.
 CHUNK = 2000
@@ -73,14 +74,15 @@ def released_queries() -> Iterator[QueryRow]:
 
 
 def released_annotations() -> Iterator[AnnotationRow]:
-    """The pairs whose consensus is relevant, by query id and image id."""
+    """The pairs whose consensus is relevant, without withdrawn images; by query id and image id."""
     for (query_id, image_id, path), decided in consensus_by_key(_votes()):
         if decided.relevant:
             yield AnnotationRow(query_id=query_id, image_id=image_id, image_path=path)
 
 
 def released_judgments() -> Iterator[JudgmentRow]:
-    """Every judgment of a completed query, by query id, image id and annotator.
+    """Every judgment of a completed query on an image of the corpus, by query id, image id and
+    annotator.
 
     Annotators are numbered from 1 by user id, among those who have a judgment here. The rank is the
     image's in the query's current list, whatever list it was judged in; None where it isn't there.
@@ -116,9 +118,10 @@ def released_judgments() -> Iterator[JudgmentRow]:
 
 
 def _judgments() -> QuerySet[Judgment]:
-    return Judgment.objects.filter(query__state=Query.State.COMPLETE).order_by(
-        "query__query_id", "image_id", "annotator_id"
-    )
+    """Judgments of completed queries on images that aren't withdrawn now."""
+    return Judgment.objects.filter(
+        ~is_withdrawn("image"), query__state=Query.State.COMPLETE
+    ).order_by("query__query_id", "image_id", "annotator_id")
 
 
 def _votes() -> Iterator[tuple[Pair, Vote]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from labeling.errors import Conflict, QueryGone
 from labeling.list_checksum import list_checksum
@@ -18,12 +19,17 @@ from retrieval.services.embedding_models import (
     embedding_model_freeze,
     embedding_model_get_or_create,
 )
+from retrieval.services.flags import withdrawals_freeze
 from retrieval.services.jobs import job_advance, job_cancel, job_create
 
 JOB_KIND = "rank_candidates"
 EXTENSION = 500
 LARGEST_EXTENSION = 5000
 ROWS_AT_A_TIME = 5000
+
+# First half of an advisory lock whose second half is the query; retrieval's locks are of the
+# one-number kind.
+QUERY_LOCK = 0x7175
 
 
 class ListRefused(JobFailed):
@@ -33,19 +39,38 @@ class ListRefused(JobFailed):
 def query_lock(query: Query) -> Query:
     """The query as it is now, locked until the transaction ends.
 
-    Judgments, changes of state and of the list take this lock first, so that a judgment is either
-    before a completion or refused by it, and always ranked in the list that is current. Raises
-    QueryGone.
+    Changes of state and of the list take this lock first, and judgments a share of it
+    (`query_share`), so that a judgment is either before a completion or refused by it, and always
+    ranked in the list that is current. Raises QueryGone.
     """
-    locked = (
-        Query.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("current_list")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [QUERY_LOCK, query.pk])
+    return _query_read(Query.objects.select_for_update(no_key=True, of=("self",)), query)
+
+
+def query_share(query: Query) -> Query:
+    """The query as it is now, kept from changing its state or list until the transaction ends.
+
+    Any number may hold a share at once. Shares are advisory locks and not row locks because those
+    have no queue: judgments of many annotators, one always under way, would keep a reviewer's
+    decision waiting for ever. Who holds a share must not ask for `query_lock`. Raises QueryGone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [QUERY_LOCK, query.pk])
+    return _query_read(Query.objects.all(), query)
+
+
+def _query_read(queries: QuerySet[Query], query: Query) -> Query:
+    # The text's vector is only for making the list; a thousand numbers take their time to read.
+    found = (
+        queries.select_related("current_list")
+        .defer("current_list__text_vector")
         .filter(pk=query.pk)
         .first()
     )
-    if locked is None:
+    if found is None:
         raise QueryGone("The query was deleted meanwhile.")
-    return locked
+    return found
 
 
 def list_request(*, query: Query, by: Any) -> CandidateList:
@@ -139,16 +164,18 @@ def list_freeze(*, list_id: int, job: Job | None = None) -> CandidateList | None
     """Rank the corpus for a list that was asked for and store the order, whole or not at all.
 
     Returns None if the list was superseded. Doing it again changes nothing. The freezing moment is
-    taken under the model's lock, so the list holds exactly the embeddings stored until then. Raises
-    ListRefused if nothing is embedded while an older list holds candidates, and what loading the
-    model raises.
+    taken under the locks of the model and of withdrawals, so the list holds exactly the embeddings
+    stored until then, of the images not withdrawn then. Raises ListRefused if nothing is embedded
+    while an older list holds candidates, and what loading the model raises.
     """
     wanted = CandidateList.objects.filter(pk=list_id).select_related("query").first()
     if wanted is None or wanted.ready:
         return wanted
     model = embedding_model_get_or_create(name=wanted.model_name)
     vector = text_vector(model, wanted.text)
-    frozen_at = embedding_model_freeze(model=model)
+    with transaction.atomic():
+        withdrawals_freeze()
+        frozen_at = embedding_model_freeze(model=model)
     within: dict[str, Any] = {
         "model": model,
         "species_ids": wanted.species_ids,
@@ -189,8 +216,9 @@ def list_freeze(*, list_id: int, job: Job | None = None) -> CandidateList | None
 def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> int:
     """Append the next candidates of the same frozen order; returns how many.
 
-    They continue behind the last (score, image id), among the embeddings of the freezing moment, so
-    the longer list is what a greater depth would have given. Of two extensions at once one counts
+    They continue behind the last (score, image id), among the embeddings and images of the freezing
+    moment, so the longer list is what a greater depth would have given; images withdrawn since are
+    in it, and left out where it is shown. Of two extensions at once one counts
     and the other returns 0. Raises Conflict if the list isn't ready or holds all, ValueError for a
     count outside 1..LARGEST_EXTENSION.
     """
