@@ -5,6 +5,7 @@
  */
 
 import { api } from "../api.js";
+import { keysOfEvent } from "./keymap.js";
 import { isTyping, make, modal, RELEVANCE_NAMES, trouble } from "./panel-tools.js";
 import { columnsOf, markButtons, placeOf, roving, showMark, tile, tileName } from "./similar-tiles.js";
 
@@ -262,7 +263,7 @@ class SimilarDialog {
   key(event) {
     if (isTyping(event.target) || !this.view?.items?.length) return;
     const { index, items } = this.view;
-    const action = this.studio.keymap.actionFor?.(event, "single");
+    const action = this.studio.keymap.find("single", keysOfEvent(event));
     const run = {
       relevant: () => this.mark(index, "relevant"),
       not_relevant: () => this.mark(index, "not_relevant"),
