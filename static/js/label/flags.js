@@ -4,7 +4,7 @@
  */
 
 import { api } from "../api.js";
-import { isTyping, make, modal, trouble } from "./panel-tools.js";
+import { counted, isTyping, make, modal, trouble } from "./panel-tools.js";
 
 /** The kinds in the order of their number keys; names as in retrieval's ImageFlag. */
 export const FLAG_KINDS = [
@@ -184,8 +184,7 @@ class FlagsDialog {
       button.disabled = !ready;
       button.setAttribute("aria-pressed", String(this.own(kind).length > 0));
       button.setAttribute("aria-busy", String(this.busy.has(kind)));
-      const raised = this.flags.filter((flag) => flag.kind === kind);
-      who.textContent = raised.length ? `flagged by ${raised.map(raiser).join(", ")}` : "";
+      who.textContent = raisedBy(this.flags.filter((flag) => flag.kind === kind));
     }
   }
 
@@ -195,7 +194,14 @@ class FlagsDialog {
   }
 }
 
-function raiser(flag) {
-  if (flag.own) return "you";
-  return flag.note ? `${flag.raised_by} (${flag.note})` : flag.raised_by;
+/** Who flagged it; annotators are told of others only how many. */
+function raisedBy(flags) {
+  const named = flags.filter((flag) => flag.own || flag.raised_by);
+  const others = flags.length - named.length;
+  const names = named.map((flag) => {
+    const name = flag.own ? "you" : flag.raised_by;
+    return flag.note && !flag.own ? `${name} (${flag.note})` : name;
+  });
+  if (others) names.push(named.length ? counted(others, "other") : counted(others, "person", "people"));
+  return names.length ? `flagged by ${names.join(", ")}` : "";
 }

@@ -38,7 +38,7 @@ class Reference {
 
   /** Bring the section into view, load it and put the focus there. */
   async show() {
-    await this.studio.showSide?.("reference");
+    this.studio.openPanel("reference");
     this.root.scrollIntoView({ block: "start" });
     this.root.focus({ preventScroll: true });
     await this.load();
