@@ -1,7 +1,8 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from retrieval.api.views import ImageViewSet, JobViewSet, SearchView, SpeciesViewSet
+from retrieval.api.species import SpeciesViewSet
+from retrieval.api.views import ImageViewSet, JobViewSet, SearchView
 
 router = SimpleRouter()
 router.register("images", ImageViewSet, basename="api-image")

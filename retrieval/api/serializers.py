@@ -6,55 +6,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from retrieval.access import names_hidden_from
-from retrieval.models import Image, Job, JobItemError, Species
+from retrieval.api.species import SpeciesBriefSerializer
+from retrieval.models import Image, Job, JobItemError
 from retrieval.selectors.search import Hit
 
 ITEM_ERRORS_SHOWN = 100
-
-
-class SpeciesSerializer(serializers.ModelSerializer[Species]):
-    """A species; `matched_name` is the name by which a search found it."""
-
-    common_name = serializers.CharField(read_only=True)
-    names = serializers.SerializerMethodField(
-        help_text="every name by its language; scientific: ''"
-    )
-    matched_name = serializers.CharField(read_only=True, default="")
-    class_name = serializers.CharField(read_only=True, help_text="the taxonomic class")
-
-    class Meta:
-        model = Species
-        fields = (
-            "id",
-            "scientific_name",
-            "common_name",
-            "matched_name",
-            "names",
-            "kingdom",
-            "phylum",
-            "class_name",
-            "order",
-            "family",
-            "genus",
-            "specific_epithet",
-            "iconic_group",
-            "lookalike_group",
-        )
-        read_only_fields = fields
-
-    def get_names(self, species: Species) -> list[dict[str, str]]:
-        return [{"language": n.language, "name": n.name} for n in species.names.all()]
-
-
-class SpeciesBriefSerializer(serializers.ModelSerializer[Species]):
-    """A species as images name it."""
-
-    common_name = serializers.CharField(read_only=True)
-
-    class Meta:
-        model = Species
-        fields = ("id", "scientific_name", "common_name")
-        read_only_fields = fields
 
 
 class _SpeciesOfImage(serializers.Serializer[Any]):

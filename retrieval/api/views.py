@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, ValidationError
@@ -20,17 +19,15 @@ from retrieval.api.serializers import (
     JobSerializer,
     SearchQuerySerializer,
     SearchResultsSerializer,
-    SpeciesSerializer,
 )
 from retrieval.encoders import ModelSpecError
-from retrieval.models import Image, Job, Species
+from retrieval.models import Image, Job
+from retrieval.selectors.flags import images_visible_to
 from retrieval.selectors.jobs import jobs_visible_to
 from retrieval.selectors.search import SearchUnavailable, search_images
-from retrieval.selectors.species import species_resolve, species_search
+from retrieval.selectors.species import species_resolve
 from retrieval.services.embedding import embedding_job_create
 from retrieval.services.jobs import job_cancel, job_retry
-
-MATCHES = 500
 
 
 class NotReady(APIException):
@@ -81,39 +78,14 @@ class SearchView(APIView):
 
 
 class ImageViewSet(mixins.RetrieveModelMixin, viewsets.GenericViewSet[Image]):
-    """The images of the corpus."""
+    """The images of the corpus; reviewers see the withdrawn ones too."""
 
-    queryset = Image.objects.select_related("species").prefetch_related("species__names")
+    queryset = Image.objects.none()
     serializer_class = ImageSerializer
 
-
-@extend_schema_view(
-    list=extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "search",
-                OpenApiTypes.STR,
-                description="a scientific or vernacular name, its beginning, or nearly that",
-            )
-        ]
-    )
-)
-class SpeciesViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Species]
-):
-    """The species of the corpus, by name, or by likeness to `search`."""
-
-    queryset = Species.objects.prefetch_related("names").order_by("scientific_name")
-    serializer_class = SpeciesSerializer
-
-    def filter_queryset(self, queryset: QuerySet[Species]) -> Any:
-        """Answer the matches of `search`, best first, or all species."""
-        text = self.request.query_params.get("search", "").strip()
-        if self.action != "list" or not text:
-            return queryset
-        if len(text) > 200:
-            raise ValidationError({"search": "At most 200 letters."})
-        return species_search(text, limit=MATCHES)
+    def get_queryset(self) -> QuerySet[Image]:
+        visible = images_visible_to(self.request.user)
+        return visible.select_related("species").prefetch_related("species__names")
 
 
 class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Job]):

@@ -1,73 +1,34 @@
-"""Finding species: by what a person types, and by the names that a file or a form gives."""
+"""Species by their ids, and by the names that a file, a form or a pasted list gives."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from django.db import connection, transaction
-from django.db.models import Count, F, Func, QuerySet, TextField
-from django.db.models.functions import Lower
+from django.db.models import Count, IntegerField, Min, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-from retrieval.models import Species
+from retrieval.models import Image, Species
+from retrieval.selectors.flags import images_in_corpus
+from retrieval.selectors.species_groups import SpeciesGroup, groups_by_form, groups_of
+from retrieval.selectors.species_search import searchable, species_search
 
-# Trigram similarity of the typed text to the nearest stretch of a name. Where some name begins with
-# the text there is no slip of the keys to forgive, and only near names are worth showing besides.
-SIMILAR = 0.35
-NEAR = 0.7
 _ID_DIGITS = len(str(2**63))
-
-# One row per species, with its best name: the whole name, then a name that begins so, then one with
-# a word that begins so, then by trigrams. Both LIKE and <% use the trigram index.
-_SEARCH = """
-SELECT DISTINCT ON (species_id) species_id, name, language, class, similarity
-FROM (
-    SELECT species_id, name, language,
-        CASE WHEN search_text = %(text)s THEN 0
-             WHEN search_text LIKE %(start)s THEN 1
-             WHEN search_text LIKE %(word)s THEN 2
-             ELSE 3 END AS class,
-        word_similarity(%(text)s, search_text) AS similarity
-    FROM retrieval_speciesname
-    WHERE search_text LIKE %(start)s OR search_text LIKE %(word)s OR %(text)s <%% search_text
-) found
-ORDER BY species_id, class, similarity DESC, name
-"""
+# “Strix aluco Linnaeus”, and “Strix aluco (Linnaeus” of a list that was split at its commas.
+_WITH_AUTHOR = re.compile(r"([A-Z][a-z-]+(?: [a-z-]+){1,2}) [A-Z(].*")
 
 
-def species_search(text: str, limit: int = 20) -> list[Species]:
-    """Return the species whose scientific or vernacular name, in any language, is like `text`.
+@dataclass
+class Resolved:
+    """What a list of names stands for."""
 
-    Whole names come first, then names and then words that begin so, then names with a slip of the
-    keys. Case and accents do not matter. Each species comes once and carries `matched_name` and
-    `matched_language` ("" for the scientific name).
-    """
-    text = _searchable([text])[text]
-    if not text:
-        return []
-    pattern = text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
-    # The setting lasts for the transaction in which the query is evaluated.
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('pg_trgm.word_similarity_threshold', %s, true)", [str(SIMILAR)]
-        )
-        cursor.execute(
-            f"SELECT species_id, name, language FROM ({_SEARCH}) best "
-            "WHERE class < 3 OR similarity >= %(near)s "
-            "OR NOT EXISTS (SELECT FROM retrieval_speciesname WHERE search_text LIKE %(start)s) "
-            "ORDER BY class, similarity DESC, length(name), name, species_id LIMIT %(limit)s",
-            {
-                "text": text,
-                "start": pattern + "%",
-                "word": f"% {pattern}%",
-                "limit": limit,
-                "near": NEAR,
-            },
-        )
-        rows = cursor.fetchall()
-    species = species_by_ids([row[0] for row in rows])
-    for found, (_, name, language) in zip(species, rows, strict=True):
-        found.matched_name, found.matched_language = name, language  # type: ignore[attr-defined]
-    return species
+    species: list[Species] = field(default_factory=list)
+    """By scientific name, with their names."""
+    missing: list[str | int] = field(default_factory=list)
+    """As they were given, in their order."""
+    groups: list[SpeciesGroup] = field(default_factory=list)
+    """The groups that were named, in the order of the names."""
 
 
 def species_by_ids(ids: Sequence[int]) -> list[Species]:
@@ -83,30 +44,105 @@ def species_resolve(names: Iterable[str | int]) -> tuple[list[Species], list[str
     look-alike group, which stands for all its species. A scientific name goes before the others;
     case and accents do not matter.
     """
+    resolved = names_resolve(names)
+    return resolved.species, resolved.missing
+
+
+def names_resolve(names: Iterable[str | int], *, authors: bool = False) -> Resolved:
+    """Return what the names stand for, read as by `species_resolve`, in a fixed number of queries.
+
+    With `authors`, a scientific name may be followed by who gave it: “Strix aluco Linnaeus”.
+    """
     wanted = list(dict.fromkeys(names))
     ids = {name: int(name) for name in wanted if _is_id(name)}
-    texts = _searchable(name for name in wanted if isinstance(name, str))
     known_ids = set(Species.objects.filter(pk__in=ids.values()).values_list("pk", flat=True))
-    known_names = _species_ids_by_name(set(filter(None, texts.values())))
+    texts: dict[str | int, list[str]] = {
+        name: [name, *_without_author(name)] if authors else [name]
+        for name in wanted
+        if isinstance(name, str)
+    }
+    forms = searchable({text for several in texts.values() for text in several})
+    lookup = _Lookup({form for form in forms.values() if form})
     found: set[int] = set()
-    missing = []
+    groups: dict[SpeciesGroup, None] = {}
+    resolved = Resolved()
     for name in wanted:
-        meant = known_names.get(texts[name], set()) if isinstance(name, str) else set()
+        meant: set[int] = set()
         if ids.get(name) in known_ids:
             meant = {ids[name]}
+        for text in texts.get(name, []):
+            if not meant:
+                meant, named = lookup.meaning(forms[text])
+                groups |= dict.fromkeys(named)
         found |= meant
         if not meant:
-            missing.append(name)
+            resolved.missing.append(name)
     species = Species.objects.filter(pk__in=found).prefetch_related("names")
-    return list(species.order_by("scientific_name")), missing
+    resolved.species = list(species.order_by("scientific_name"))
+    resolved.groups = list(groups)
+    return resolved
+
+
+def species_described(species: Sequence[Species]) -> list[Species]:
+    """Give species what a person chooses them by, in a fixed number of queries.
+
+    Each gets `image_count` (without withdrawn images), `first_image` (or None) and `groups`, those
+    in which there are others beside it.
+    """
+    rows = images_in_corpus().filter(species__in=[one.pk for one in species]).order_by()
+    images = {
+        species_id: (count, first)
+        for species_id, count, first in rows.values("species")
+        .annotate(count=Count("pk"), first=Min("pk"))
+        .values_list("species", "count", "first")
+    }
+    pictures = Image.objects.in_bulk([first for _, first in images.values()])
+    groups = groups_of(species)
+    for one in species:
+        count, first = images.get(one.pk, (0, None))
+        one.image_count, one.groups = count, groups[one.pk]  # type: ignore[attr-defined]
+        one.first_image = pictures.get(first)  # type: ignore[attr-defined]
+    return list(species)
 
 
 def species_with_counts(text: str = "") -> QuerySet[Species]:
-    """Return species with `image_count`, all by name, or those that are called like `text`."""
-    species = Species.objects.prefetch_related("names").annotate(image_count=Count("images"))
+    """Return species with `image_count` (without withdrawn images), all by name, or those that are
+    called like `text`.
+    """
+    images = images_in_corpus().filter(species=OuterRef("pk")).order_by().values("species")
+    counts = Subquery(images.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
+    species = Species.objects.prefetch_related("names").annotate(image_count=Coalesce(counts, 0))
     if text:
         species = species.filter(pk__in=[s.pk for s in species_search(text, limit=200)])
     return species.order_by("scientific_name")
+
+
+class _Lookup:
+    """What names in their searchable form stand for."""
+
+    def __init__(self, forms: set[str]) -> None:
+        self.scientific: dict[str, set[int]] = {}
+        self.vernacular: dict[str, set[int]] = {}
+        rows = Species.objects.filter(names__search_text__in=forms).values_list(
+            "names__search_text", "names__language", "pk"
+        )
+        for form, language, pk in rows:
+            names = self.vernacular if language else self.scientific
+            names.setdefault(form, set()).add(pk)
+        self.groups = groups_by_form(forms)
+
+    def meaning(self, form: str) -> tuple[set[int], list[SpeciesGroup]]:
+        """The ids of the species that a name stands for, and the groups among what it names."""
+        if form in self.scientific:
+            return self.scientific[form], []
+        groups = self.groups.get(form, [])
+        species = self.vernacular.get(form, set()).union(*(ids for _, ids in groups))
+        return species, [group for group, _ in groups]
+
+
+def _without_author(name: str) -> list[str]:
+    match = _WITH_AUTHOR.fullmatch(" ".join(name.split()))
+    return [match[1]] if match else []
 
 
 def _is_id(name: str | int) -> bool:
@@ -116,34 +152,3 @@ def _is_id(name: str | int) -> bool:
             return False
         name = int(name)
     return 0 <= name < 2**63
-
-
-def _searchable(texts: Iterable[str]) -> dict[str, str]:
-    """Return each text as `SpeciesName.search_text` holds names; blank ones stay empty."""
-    clean = {text: " ".join(text.replace("\0", "").split()) for text in texts}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT t, lower(unaccent(t)) FROM unnest(%s::text[]) AS t", [list(clean.values())]
-        )
-        forms = dict(cursor.fetchall())
-    return {text: forms[value] for text, value in clean.items()}
-
-
-def _species_ids_by_name(texts: set[str]) -> dict[str, set[int]]:
-    """Return the ids of the species that each searchable text stands for."""
-    if not texts:
-        return {}
-    scientific: dict[str, set[int]] = {}
-    others: dict[str, set[int]] = {}
-    rows = Species.objects.filter(names__search_text__in=texts).values_list(
-        "names__search_text", "names__language", "pk"
-    )
-    for text, language, pk in rows:
-        (others if language else scientific).setdefault(text, set()).add(pk)
-    for group in ("genus", "family", "lookalike_group"):
-        form = Lower(Func(F(group), function="unaccent", output_field=TextField()))
-        for text, pk in (
-            Species.objects.annotate(form=form).filter(form__in=texts).values_list("form", "pk")
-        ):
-            others.setdefault(text, set()).add(pk)
-    return others | scientific

@@ -1,0 +1,129 @@
+"""Species that are chosen together: genera, families and look-alike groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db import models
+from django.db.models import Count, F, Func, Q, TextField
+from django.db.models.functions import Lower
+
+from retrieval.likeness import likeness
+from retrieval.models import Species
+from retrieval.selectors.flags import images_in_corpus
+from retrieval.selectors.species_search import like_pattern, searchable, trigram_search
+
+
+class GroupKind(models.TextChoices):
+    """What makes species a group."""
+
+    GENUS = "genus", "Genus"
+    FAMILY = "family", "Family"
+    LOOKALIKE = "lookalike", "Look-alike group"
+
+    @property
+    def field(self) -> str:
+        """The field of Species that holds the group's name."""
+        return "lookalike_group" if self is GroupKind.LOOKALIKE else str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeciesGroup:
+    """A group of species of the corpus."""
+
+    kind: GroupKind
+    name: str
+    species_count: int
+    image_count: int | None = None
+    """Without withdrawn images; None where it was not asked for."""
+
+
+# Every group of two or more species that is called like the text: a whole name, a beginning, a
+# word's beginning, or trigrams. Thousands of names in all, so no index is needed.
+_GROUPS = """
+SELECT kind, name, size, form, CASE WHEN form = %(text)s THEN 0
+    WHEN form LIKE %(start)s THEN 1 WHEN form LIKE %(word)s THEN 2 ELSE 3 END AS class
+FROM (SELECT kind, name, size, lower(unaccent(name)) AS form FROM ({each}) named) formed
+WHERE form LIKE %(start)s OR form LIKE %(word)s OR %(text)s <%% form
+ORDER BY class, word_similarity(%(text)s, form) DESC, name, kind
+LIMIT 100
+"""
+_EACH = """SELECT '{kind}' AS kind, "{field}" AS name, count(*) AS size FROM retrieval_species
+WHERE "{field}" <> '' GROUP BY "{field}" HAVING count(*) > 1"""
+
+
+def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
+    """Return the groups of two or more species called like `text`, best first, with their images'
+    counts.
+
+    Names that begin so or have a word that does; where there is none, names with slips of the keys.
+    """
+    text = searchable([text])[text]
+    if not text:
+        return []
+    pattern = like_pattern(text)
+    each = " UNION ALL ".join(_EACH.format(kind=k.value, field=k.field) for k in GroupKind)
+    with trigram_search() as cursor:
+        cursor.execute(
+            _GROUPS.format(each=each),
+            {"text": text, "start": f"{pattern}%", "word": f"% {pattern}%"},
+        )
+        rows = cursor.fetchall()
+    if rows and rows[0][4] < 3:
+        rows = [row for row in rows if row[4] < 3]
+    else:
+        rows = [row for row in rows if likeness(text, row[3])[0]]
+    found = [(GroupKind(kind), name, size) for kind, name, size, _, _ in rows[:limit]]
+    return [SpeciesGroup(*group, image_count=_image_count(*group[:2])) for group in found]
+
+
+def groups_of(species: Sequence[Species]) -> dict[int, list[SpeciesGroup]]:
+    """Return, by species id, the groups in which each has others beside it; narrowest first."""
+    found: dict[int, list[SpeciesGroup]] = {one.pk: [] for one in species}
+    for kind in GroupKind:
+        names = {getattr(one, kind.field) for one in species} - {""}
+        sizes = dict(_sizes(Q(**{f"{kind.field}__in": names}), kind)) if names else {}
+        for one in species:
+            name = getattr(one, kind.field)
+            if sizes.get(name, 0) > 1:
+                found[one.pk].append(SpeciesGroup(kind, name, sizes[name]))
+    return found
+
+
+def group_species(groups: Iterable[tuple[GroupKind, str]]) -> list[Species]:
+    """Return the species of these groups (kind and exact name), with their names."""
+    conditions = [Q(**{kind.field: name}) for kind, name in groups if name]
+    if not conditions:
+        return []
+    species = Species.objects.filter(reduce(or_, conditions)).prefetch_related("names")
+    return list(species.order_by("scientific_name"))
+
+
+def groups_by_form(forms: set[str]) -> dict[str, list[tuple[SpeciesGroup, set[int]]]]:
+    """Return the groups called so, by their names in lower case without accents, each with the ids
+    of its species. Groups of one species count too.
+    """
+    members: defaultdict[tuple[str, GroupKind, str], set[int]] = defaultdict(set)
+    for kind in GroupKind:
+        form = Lower(Func(F(kind.field), function="unaccent", output_field=TextField()))
+        rows = Species.objects.annotate(form=form).filter(form__in=forms)
+        for text, name, pk in rows.values_list("form", kind.field, "pk"):
+            members[text, kind, name].add(pk)
+    found: defaultdict[str, list[tuple[SpeciesGroup, set[int]]]] = defaultdict(list)
+    for (text, kind, name), ids in members.items():
+        found[text].append((SpeciesGroup(kind, name, len(ids)), ids))
+    return found
+
+
+def _sizes(condition: Q, kind: GroupKind) -> Any:
+    named = Species.objects.filter(condition).order_by().values(kind.field)
+    return named.annotate(size=Count("pk")).values_list(kind.field, "size")
+
+
+def _image_count(kind: GroupKind, name: str) -> int:
+    return images_in_corpus().filter(**{f"species__{kind.field}": name}).count()
