@@ -1,4 +1,372 @@
+/** The grid: a page of thumbnails on which what is relevant is marked, submitted whole. */
+import { neighbour, steppedSize, tilesUnder } from "./grid-layout.js";
+import { Marks } from "./grid-marks.js";
+import { following, lastPage, pageBefore } from "./grid-pages.js";
+import { Painter } from "./grid-paint.js";
+import { TileBoard } from "./grid-tiles.js";
+import { GridTools } from "./grid-tools.js";
+import { counted, isTyping } from "./panel-tools.js";
+
+const NAMES = { relevant: "relevant", unsure: "unsure", not_relevant: "not relevant" };
+
+class GridView {
+  /** @param {import("./studio.js").Studio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.store = studio.store;
+    this.root = studio.root.querySelector("[data-grid]");
+    this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.api}`);
+    this.submitted = new Map();
+    this.ranks = [];
+    this.index = 0;
+    this.active = false;
+    this.clicks = [];
+    const bar = studio.root.querySelector("[data-bar=grid]");
+    this.tools = new GridTools(studio, this.root, bar, () => this.#resized());
+    this.board = new TileBoard(this.root.querySelector("[data-tiles]"), () => this.#changed());
+    new ResizeObserver(() => this.active && this.board.arrange(this.size)).observe(this.board.element);
+  }
+
+  /** The number of tiles asked for. */
+  get size() {
+    return this.tools.size;
+  }
+
+  get rank() {
+    return this.ranks[this.index] ?? null;
+  }
+
+  /** How many marks are not submitted yet, on this page and others. */
+  get unsubmitted() {
+    return this.marks.size;
+  }
+
+  enter(rank) {
+    this.active = true;
+    this.studio.notices.hide("grid-back");
+    // Before the first candidate is known there is nothing to show yet.
+    if (this.studio.state === "ready") this.show(rank);
+  }
+
+  leave() {
+    this.active = false;
+    this.root.hidden = true;
+    this.studio.notices.hide("grid-left");
+    this.studio.notices.hide("grid-elsewhere");
+  }
+
+  /** Shows the page with this rank: the present one if it holds it, else one that begins there. */
+  show(rank) {
+    if (!this.active) return;
+    this.root.hidden = false;
+    const index = this.ranks.indexOf(rank);
+    const stands = index >= 0 && this.ranks.every((one) => this.store.visible(one));
+    if (stands) this.#point(index);
+    else this.#open(this.store.visibleRanks(rank, this.size), rank);
+  }
+
+  /** Marks the tile in focus. */
+  mark(relevance) {
+    if (!this.#markable(this.index)) return;
+    const entry = this.#entry(this.index);
+    this.marks.set(entry, relevance);
+    this.#look(this.index);
+    this.#sum();
+    this.studio.announce(`Rank ${entry.rank}, marked ${NAMES[relevance]}`);
+  }
+
+  toggle() {
+    if (!this.#markable(this.index)) return;
+    const entry = this.#entry(this.index);
+    this.marks.set(entry, this.marks.toggled(entry, "relevant"));
+    this.#look(this.index);
+    this.#sum();
+    const shown = this.marks.shown(entry);
+    this.studio.announce(`Rank ${entry.rank}, ${shown ? `marked ${NAMES[shown]}` : "not marked"}`);
+  }
+
+  move(direction) {
+    const to = neighbour(this.index, direction, this.board);
+    if (to !== this.index) this.studio.go(this.ranks[to]);
+  }
+
+  /** Judges what was on screen: the marked as marked, the rest not relevant; then the next page stands here. */
+  submit() {
+    if (!this.ranks.length) return;
+    const on = this.ranks.filter((_, index) => this.board.isSeen(index));
+    const left = this.ranks.filter((_, index) => !this.board.isSeen(index));
+    if (!on.length) {
+      this.studio.say("Nothing was submitted: no picture of this page is on screen yet.");
+      return;
+    }
+    const judgments = this.marks.judgments(on.map((rank) => this.store.entry(rank)));
+    if (judgments.length && !this.studio.judge(judgments)) {
+      this.studio.sayWhyNot();
+      return;
+    }
+    for (const { image, relevance } of judgments) this.submitted.set(image, relevance);
+    this.marks.settle(on.map((rank) => this.store.entry(rank)));
+    this.#advance(left.filter((rank) => this.store.entry(rank).relevance === null));
+    this.#tell(judgments);
+  }
+
+  /** Shows the page before (by < 0) or after this one and submits nothing. */
+  page(by) {
+    if (!this.ranks.length) return;
+    const next = by > 0 ? this.store.next(this.ranks.at(-1)) : null;
+    const ranks =
+      by < 0 ? pageBefore(this.store, this.ranks[0], this.size) : next === null ? [] : this.store.visibleRanks(next, this.size);
+    if (ranks.length) this.#open(ranks, ranks[0]);
+    else this.studio.say(by > 0 ? "This is the last page." : "This is the first page.");
+  }
+
+  /** Shows the tile in focus as large as the window allows; the way back is one click or key. */
+  openSingle() {
+    if (this.rank === null) return;
+    this.studio.setView("single");
+    this.studio.notices.show("grid-back", {
+      text: "Opened from the grid.",
+      actions: [{ label: "Back to the grid", run: () => this.studio.setView("grid") }],
+    });
+  }
+
+  wire() {
+    const { studio } = this;
+    const only = (run) => () => this.active && studio.state === "ready" && run();
+    for (const side of ["left", "right", "up", "down"]) {
+      studio.action(`grid_${side}`, only(() => this.move(side)));
+    }
+    studio.action("grid_toggle", only(() => this.toggle()));
+    studio.action("grid_submit", (event) => only(() => event?.repeat || this.submit())());
+    studio.action("grid_page_back", only(() => this.page(-1)));
+    studio.action("grid_page_forward", only(() => this.page(1)));
+    studio.action("grid_larger", only(() => this.tools.resize(steppedSize(this.size, -1))));
+    studio.action("grid_smaller", only(() => this.tools.resize(steppedSize(this.size, 1))));
+    studio.action("grid_open", only(() => this.openSingle()));
+    studio.on("labels", ({ images }) => this.#labelled(images));
+    studio.on("list", () => this.#again());
+    studio.on("matching", () => this.#again());
+    studio.on("rank", () => this.#stillBeside());
+    studio.on("state", ({ state }) => {
+      this.root.hidden = !this.active || state !== "ready";
+    });
+    this.store.addEventListener("withdrawn", () => this.#again());
+    this.#wireTiles();
+  }
+
+  #wireTiles() {
+    const { element } = this.board;
+    this.painter = new Painter(element, {
+      geometry: () => this.board.geometry,
+      fingersPaint: () => this.tools.fingersPaint,
+      begin: (index) => this.#begin(index),
+      paint: (index) => this.#paint(index),
+      end: () => this.#sum(),
+    });
+    element.addEventListener("focusin", ({ target }) => {
+      const index = this.board.indexOf(target);
+      if (index >= 0 && index !== this.index) this.studio.go(this.ranks[index]);
+    });
+    element.addEventListener("dblclick", (event) => {
+      const { left, top } = element.getBoundingClientRect();
+      const point = { x: event.clientX - left, y: event.clientY - top };
+      const [index] = tilesUnder(point, point, this.board.geometry);
+      const [first] = this.clicks;
+      if (index === undefined || first?.index !== index) return;
+      this.marks.set(this.#entry(index), first.before);
+      this.#look(index);
+      this.#sum();
+      this.openSingle();
+    });
+  }
+
+  #begin(index) {
+    if (this.board.isFailed(index)) {
+      this.board.load(index, this.store);
+      return;
+    }
+    if (index !== this.index) this.studio.go(this.ranks[index]);
+    if (!this.#markable(index)) return;
+    const entry = this.#entry(index);
+    const before = this.marks.isDraft(entry) ? this.marks.shown(entry) : null;
+    this.clicks = [this.clicks.at(-1), { index, before }].filter(Boolean);
+    this.colour = this.marks.toggled(entry, this.tools.brush);
+    this.marks.set(entry, this.colour);
+    this.#look(index);
+    this.#sum();
+  }
+
+  #paint(index) {
+    if (this.colour === undefined || !this.board.isLoaded(index)) return;
+    const entry = this.#entry(index);
+    const off = entry.relevance === null ? null : "not_relevant";
+    this.marks.set(entry, this.colour === this.tools.brush ? this.tools.brush : off);
+    this.#look(index);
+  }
+
+  #entry(index) {
+    return this.store.entry(this.ranks[index]);
+  }
+
+  #markable(index) {
+    if (this.rank === null || this.studio.state !== "ready" || this.studio.blocked) return false;
+    if (this.studio.closed) {
+      this.studio.sayWhyNot();
+      return false;
+    }
+    if (this.board.isLoaded(index)) return true;
+    this.studio.say("Not marked: the picture isn't on the screen yet.");
+    return false;
+  }
+
+  #look(index) {
+    const entry = this.#entry(index);
+    this.board.look(index, entry, this.marks.shown(entry), this.marks.isDraft(entry));
+  }
+
+  #point(index) {
+    this.index = index;
+    const { activeElement } = document;
+    const elsewhere = activeElement && (isTyping(activeElement) || activeElement.closest("dialog"));
+    this.board.point(index, !elsewhere && this.active);
+  }
+
+  /** Shows these ranks, the focus on `rank` or else on the first. */
+  #open(ranks, rank) {
+    if (!ranks.length) ranks = lastPage(this.store, this.size);
+    this.ranks = ranks;
+    this.root.querySelector("[data-grid-none]").hidden = ranks.length > 0;
+    this.board.element.hidden = !ranks.length;
+    this.index = Math.max(0, ranks.indexOf(rank));
+    this.board.fill(ranks, this.store, this.size);
+    ranks.forEach((_, index) => this.#look(index));
+    const [first, last] = [ranks[0], ranks.at(-1)];
+    const place = ranks.length ? `Ranks ${first} to ${last}` : "";
+    this.tools.place(place);
+    this.board.element.setAttribute("aria-label", `Candidates, ${place.toLowerCase()}`);
+    Object.assign(this.root.dataset, { first: first ?? "", last: last ?? "" });
+    this.#elsewhere();
+    this.#changed();
+    this.#fetch();
+    if (ranks.length) this.#point(this.index);
+    if (ranks.length && this.studio.rank !== this.rank) this.studio.go(this.rank);
+  }
+
+  /** The page keeps its first tile, or begins at the one in focus where that would fall out. */
+  #resized() {
+    if (!this.active || !this.ranks.length) return;
+    const from = this.index < this.size ? this.ranks[0] : this.rank;
+    this.#open(this.store.visibleRanks(from, this.size), this.rank);
+  }
+
+  #advance(left) {
+    const ranks = following(this.store, this.ranks, left, this.size);
+    const { notices, store } = this.studio;
+    if (!ranks.length) {
+      this.studio.go(store.size + 1);
+      return;
+    }
+    this.#open(ranks, ranks[0]);
+    if (!left.length) {
+      notices.hide("grid-left");
+      return;
+    }
+    const were = left.length === 1 ? "was not on screen, so it was" : "were not on screen, so they were";
+    const them = left.length === 1 ? "it" : "them";
+    notices.show("grid-left", {
+      kind: "warning",
+      text: `${counted(left.length, "picture")} ${were} not submitted. This page begins with ${them}.`,
+      actions: [{ label: "Load again", run: () => left.forEach((_, index) => this.#reload(index)) }],
+    });
+  }
+
+  #reload(index) {
+    if (index < this.ranks.length && !this.board.isLoaded(index)) this.board.load(index, this.store);
+  }
+
+  #tell(judgments) {
+    const relevant = judgments.filter(({ relevance }) => relevance === "relevant").length;
+    const sum = judgments.length
+      ? `${counted(judgments.length, "image")} submitted, ${relevant} of them relevant.`
+      : "Nothing on the page was changed.";
+    const next = this.ranks.length ? ` Ranks ${this.ranks[0]} to ${this.ranks.at(-1)}.` : "";
+    this.studio.announce(sum + next);
+  }
+
+  /** Says that marks on other pages are still to be submitted. */
+  #elsewhere() {
+    const here = new Set(this.ranks);
+    const ranks = this.marks.images
+      .map((image) => this.store.rankOf(image))
+      .filter((rank) => rank !== null && !here.has(rank) && this.store.visible(rank));
+    if (!ranks.length) {
+      this.studio.notices.hide("grid-elsewhere");
+      return;
+    }
+    const first = Math.min(...ranks);
+    this.studio.notices.show("grid-elsewhere", {
+      text: `${counted(ranks.length, "mark")} on another page ${ranks.length === 1 ? "is" : "are"} not submitted yet.`,
+      actions: [{ label: `Go to rank ${first}`, run: () => this.studio.go(first) }],
+    });
+  }
+
+  /** A tile came on screen or failed. */
+  #changed() {
+    this.root.dataset.seen = this.board.seen;
+    this.#sum();
+    const settled = this.ranks.every((_, index) => this.board.isLoaded(index) || this.board.isFailed(index));
+    if (settled) this.#fetch();
+  }
+
+  /** Has the next page's thumbnails decoded, and lets go of what is far. */
+  #fetch() {
+    if (!this.ranks.length) return;
+    const next = following(this.store, this.ranks, [], this.size);
+    const further = next.length ? this.store.visibleRanks(next.at(-1) + 1, this.size) : [];
+    this.store.prefetch([...next, ...further], "thumbnail");
+  }
+
+  #sum() {
+    const sum = { relevant: 0, unsure: 0, not_relevant: 0 };
+    this.ranks.forEach((_, index) => {
+      if (this.board.isSeen(index)) sum[this.marks.outcome(this.#entry(index))] += 1;
+    });
+    this.tools.sum(sum);
+  }
+
+  #labelled(images) {
+    const entries = images.map((image) => this.store.entry(this.store.rankOf(image))).filter(Boolean);
+    for (const entry of entries) {
+      // What an undo takes back stands marked again, so that one can be changed and all be submitted.
+      const was = this.submitted.get(entry.image);
+      if (entry.relevance !== null || was === undefined) continue;
+      if (was !== "not_relevant") this.marks.set(entry, was);
+      this.submitted.delete(entry.image);
+    }
+    this.marks.settle(entries);
+    if (!this.active) return;
+    for (const { rank } of entries) {
+      const index = this.ranks.indexOf(rank);
+      if (index >= 0) this.#look(index);
+    }
+    this.#sum();
+  }
+
+  /** Which ranks are shown has changed. */
+  #again() {
+    if (!this.active || this.studio.state !== "ready") return;
+    const rank = this.rank ?? 1;
+    this.#open(this.store.visibleRanks(Math.min(rank, this.ranks[0] ?? rank), this.size), rank);
+  }
+
+  #stillBeside() {
+    if (!this.active && !this.ranks.includes(this.studio.rank)) this.studio.notices.hide("grid-back");
+  }
+}
+
 /** @param {import("./studio.js").Studio} studio */
 export function mount(studio) {
-  void studio;
+  const grid = new GridView(studio);
+  studio.views.grid = grid;
+  grid.wire();
 }

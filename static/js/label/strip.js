@@ -1,4 +1,104 @@
+/** The strip: one's last judgments, newest first, each a way back to its candidate. */
+import { inWords, make } from "./panel-tools.js";
+
+const MOST = 20;
+const SIGNS = { relevant: "✓", unsure: "?", not_relevant: "✕" };
+
+class Strip {
+  /** @param {import("./studio.js").Studio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.store = studio.store;
+    this.list = studio.root.querySelector("[data-last-judged]");
+    this.none = this.list.querySelector("[data-none]");
+    this.key = `last-judged ${studio.user.id} ${studio.api}`;
+    this.items = new Map();
+    this.images = [];
+  }
+
+  wire() {
+    this.studio.on("ready", () => this.#restore());
+    this.studio.on("labels", ({ images }) => this.#judged(images));
+    this.studio.on("rank", (rank) => this.#mark(rank));
+    this.store.addEventListener("withdrawn", () => this.#show());
+  }
+
+  /** What this browser remembers of the last visit, as far as it still stands. */
+  #restore() {
+    try {
+      this.images = JSON.parse(localStorage.getItem(this.key) ?? "[]");
+    } catch {
+      this.images = [];
+    }
+    this.#show();
+  }
+
+  #judged(images) {
+    // Of a page the last rank was judged last.
+    const ranked = images.map((image) => [this.store.rankOf(image) ?? 0, image]).sort((a, b) => b[0] - a[0]);
+    const newest = ranked.map(([, image]) => image);
+    const fresh = new Set(newest);
+    this.images = [...newest, ...this.images.filter((image) => !fresh.has(image))].slice(0, MOST * 2);
+    this.#show();
+    try {
+      localStorage.setItem(this.key, JSON.stringify(this.images.slice(0, MOST)));
+    } catch {
+      // Without storage the strip begins empty after a reload.
+    }
+  }
+
+  #show() {
+    const entries = this.images
+      .map((image) => this.store.entry(this.store.rankOf(image)))
+      .filter((entry) => entry && entry.relevance !== null && !entry.withdrawn)
+      .slice(0, MOST);
+    const items = new Map(entries.map((entry) => [entry.image, this.#item(entry)]));
+    this.items = items;
+    this.none.hidden = items.size > 0;
+    const focused = this.list.contains(document.activeElement) ? document.activeElement : null;
+    this.list.replaceChildren(this.none, ...[...items.values()].map(({ item }) => item));
+    this.list.scrollLeft = 0;
+    if (focused?.isConnected) focused.focus({ preventScroll: true });
+    this.#mark(this.studio.rank);
+  }
+
+  #item(entry) {
+    const known = this.items.get(entry.image) ?? this.#make(entry);
+    const words = inWords(entry.relevance).toLowerCase();
+    known.button.dataset.mark = entry.relevance;
+    known.button.setAttribute("aria-label", `Rank ${entry.rank}, ${words}`);
+    known.button.title = `Rank ${entry.rank}, ${words}`;
+    known.sign.textContent = SIGNS[entry.relevance];
+    return known;
+  }
+
+  #make({ rank }) {
+    const picture = make("img", { alt: "", decoding: "async", width: "44", height: "44" });
+    const sign = make("span", { class: "sign", "aria-hidden": "true" });
+    const button = make(
+      "button",
+      { type: "button", "data-rank": String(rank), on: { click: () => this.studio.go(rank) } },
+      picture,
+      sign,
+    );
+    this.store.details(rank).then(
+      (details) => {
+        picture.src = details.thumbnail_url;
+      },
+      () => {},
+    );
+    return { rank, button, sign, item: make("li", {}, button) };
+  }
+
+  #mark(rank) {
+    for (const { rank: own, button } of this.items.values()) {
+      if (own === rank) button.setAttribute("aria-current", "true");
+      else button.removeAttribute("aria-current");
+    }
+  }
+}
+
 /** @param {import("./studio.js").Studio} studio */
 export function mount(studio) {
-  void studio;
+  new Strip(studio).wire();
 }

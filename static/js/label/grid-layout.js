@@ -1,0 +1,75 @@
+/** How many columns and rows a page of thumbnails gets, and which tile lies where; knows no document. */
+
+export const FEWEST = 12;
+export const MOST = 60;
+export const USUAL = 30;
+/** Between tiles, in CSS pixels; the same in grid.css. */
+export const GAP = 4;
+
+/** What the keys step through: numbers that divide into rows without holes in most windows. */
+const STEPS = [12, 15, 18, 20, 24, 28, 30, 35, 40, 45, 48, 54, 60];
+
+/** A number of tiles that is allowed. */
+export function allowedSize(size) {
+  return Number.isFinite(size) ? Math.min(MOST, Math.max(FEWEST, Math.round(size))) : USUAL;
+}
+
+/** The next larger (by > 0) or smaller number of tiles. */
+export function steppedSize(size, by) {
+  return by > 0
+    ? (STEPS.find((step) => step > size) ?? MOST)
+    : (STEPS.findLast((step) => step < size) ?? FEWEST);
+}
+
+/**
+ * The columns and rows in which `count` tiles fill a box without scrolling and show the largest squares; of equally
+ * large ones that with the fewest empty cells.
+ * @param {{width: number, height: number, count: number, gap?: number}} box sizes in CSS pixels
+ * @returns {{columns: number, rows: number, side: number}} `side`: of the largest square in a tile
+ */
+export function bestLayout({ width, height, count, gap = GAP }) {
+  let best = null;
+  for (let columns = 1; columns <= Math.max(1, count); columns += 1) {
+    const rows = Math.max(1, Math.ceil(count / columns));
+    const side = Math.min(
+      (width - gap * (columns - 1)) / columns,
+      (height - gap * (rows - 1)) / rows,
+    );
+    const empty = columns * rows - count;
+    const larger = best === null || side > best.side + 0.5;
+    if (larger || (side > best.side - 0.5 && empty < best.empty)) {
+      best = { columns, rows, side, empty };
+    }
+  }
+  return { columns: best.columns, rows: best.rows, side: best.side };
+}
+
+/**
+ * The tiles under a straight stroke, in its order, each once: a fast pointer reports few points, and none between
+ * them may be passed over.
+ * @param {{x: number, y: number}} from in pixels from the grid's left upper corner
+ * @param {{x: number, y: number}} to
+ * @param {{columns: number, rows: number, width: number, height: number, count: number}} grid
+ * @returns {number[]} indices of tiles
+ */
+export function tilesUnder(from, to, grid) {
+  const cellWidth = grid.width / grid.columns;
+  const cellHeight = grid.height / grid.rows;
+  const length = Math.hypot((to.x - from.x) / cellWidth, (to.y - from.y) / cellHeight);
+  const steps = Math.max(1, Math.ceil(length * 8));
+  const found = new Set();
+  for (let step = 0; step <= steps; step += 1) {
+    const column = Math.floor((from.x + ((to.x - from.x) * step) / steps) / cellWidth);
+    const row = Math.floor((from.y + ((to.y - from.y) * step) / steps) / cellHeight);
+    const index = row * grid.columns + column;
+    const inside = column >= 0 && column < grid.columns && row >= 0 && index < grid.count;
+    if (inside) found.add(index);
+  }
+  return [...found];
+}
+
+/** The index that an arrow key leads to; the same one at an edge, except that left and right go on in the row beside. */
+export function neighbour(index, direction, { columns, count }) {
+  const to = index + { left: -1, right: 1, up: -columns, down: columns }[direction];
+  return to >= 0 && to < count ? to : index;
+}
