@@ -1,6 +1,15 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
+from retrieval.api.flags import (
+    ClearFlagsView,
+    FlagsView,
+    ImageFlagsView,
+    ImageFlagView,
+    ReopenFlagsView,
+    RestoreView,
+    WithdrawView,
+)
 from retrieval.api.species import SpeciesViewSet
 from retrieval.api.views import ImageViewSet, JobViewSet, SearchView
 
@@ -11,5 +20,12 @@ router.register("jobs", JobViewSet, basename="api-job")
 
 urlpatterns = [
     path("search/", SearchView.as_view(), name="api-search"),
+    path("flags/", FlagsView.as_view(), name="api-flags"),
+    path("images/<int:pk>/flags/", ImageFlagsView.as_view(), name="api-image-flags"),
+    path("images/<int:pk>/flags/<int:flag>/", ImageFlagView.as_view(), name="api-image-flag"),
+    path("images/<int:pk>/withdraw/", WithdrawView.as_view(), name="api-image-withdraw"),
+    path("images/<int:pk>/restore/", RestoreView.as_view(), name="api-image-restore"),
+    path("images/<int:pk>/clear-flags/", ClearFlagsView.as_view(), name="api-image-clear"),
+    path("images/<int:pk>/reopen-flags/", ReopenFlagsView.as_view(), name="api-image-reopen"),
     path("", include(router.urls)),
 ]

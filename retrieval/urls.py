@@ -5,6 +5,7 @@ from retrieval import views
 urlpatterns = [
     path("search/", views.search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
+    path("flags/", views.flags, name="flags"),
     path("jobs/<int:pk>/", views.job, name="job"),
     path("", include("retrieval.image_urls")),
 ]

@@ -10,9 +10,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from retrieval.access import Role, names_hidden_from, require_role
+from retrieval.api.flag_serializers import FlagReviewSerializer
 from retrieval.encoders import ModelSpecError
 from retrieval.models import Job
 from retrieval.selectors.corpus import corpus_counts, corpus_coverage, species_with_counts
+from retrieval.selectors.flags import flag_reviews, flagged_images, withdrawn_images
 from retrieval.selectors.jobs import jobs_visible_to
 from retrieval.selectors.search import SearchUnavailable, search_images
 from retrieval.selectors.species import species_by_ids
@@ -21,6 +23,7 @@ from retrieval.services.embedding import embedding_job_create
 SEARCH_RESULTS = 60
 SPECIES_PER_PAGE = 50
 RECENT_JOBS = 8
+FLAGS_AT_ONCE = 24
 
 
 @login_required
@@ -72,6 +75,30 @@ def corpus(request: HttpRequest) -> HttpResponse:
         "form_error": form_error,
     }
     return render(request, "retrieval/corpus.html", context)
+
+
+@login_required
+@require_safe
+def flags(request: HttpRequest) -> HttpResponse:
+    """Where reviewers decide about flagged images, and bring withdrawn ones back."""
+    require_role(request.user, Role.REVIEWER)
+    state = "withdrawn" if request.GET.get("state") == "withdrawn" else "open"
+    found = {"open": flagged_images(), "withdrawn": withdrawn_images()}
+    reviews = FlagReviewSerializer(
+        flag_reviews(found[state][:FLAGS_AT_ONCE]), many=True, context={"request": request}
+    )
+    counts = {name: images.count() for name, images in found.items()}
+    context = {
+        "state": state,
+        "counts": counts,
+        "page": {
+            "state": state,
+            "count": counts[state],
+            "limit": FLAGS_AT_ONCE,
+            "results": reviews.data,
+        },
+    }
+    return render(request, "retrieval/flags.html", context)
 
 
 @login_required

@@ -1,0 +1,18 @@
+"""The number of flagged images for the pages' header."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+
+from retrieval.access import Role, at_least
+from retrieval.selectors.flags import flagged_image_count
+
+register = template.Library()
+
+
+@register.simple_tag
+def flags_to_decide(user: Any) -> int | None:
+    """How many images wait for a reviewer's decision; None for who doesn't decide."""
+    return flagged_image_count() if at_least(user, Role.REVIEWER) else None
