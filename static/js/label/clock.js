@@ -1,33 +1,60 @@
-/** Counts the seconds in which the page is visible and the person is there (at most 30 s after the last act). */
+/** Counts the seconds in which the page is visible and the person is there. */
 
 const IDLE_AFTER = 30_000;
+const ACTS = ["keydown", "pointerdown", "pointermove", "wheel", "touchstart"];
 
+/**
+ * Active time: the page is visible, and the last act is at most 30 s ago. Of a longer stretch without an act, the
+ * first 30 s count.
+ */
 export class ActiveClock {
-  constructor() {
-    this.total = 0;
-    this.mark = performance.now();
-    this.visible = !document.hidden;
-    const act = () => this.#count();
-    for (const kind of ["keydown", "pointerdown", "pointermove", "wheel"]) {
-      window.addEventListener(kind, act, { passive: true, capture: true });
-    }
-    document.addEventListener("visibilitychange", () => {
+  /**
+   * @param {{now?: () => number, target?: EventTarget, page?: Document}} [options] `now` gives milliseconds that never
+   *   run backwards; acts are heard on `target`, visibility on `page`
+   */
+  constructor({ now = () => performance.now(), target = window, page = document } = {}) {
+    this.now = now;
+    this.page = page;
+    this.visible = page.visibilityState === "visible";
+    /** Up to here time has been counted. */
+    this.mark = now();
+    this.lastAct = this.mark;
+    this.waiting = 0;
+    this.taken = 0;
+    const act = () => {
       this.#count();
-      this.visible = !document.hidden;
+      this.lastAct = this.mark;
+    };
+    for (const kind of ACTS) target.addEventListener(kind, act, { passive: true, capture: true });
+    page.addEventListener("visibilitychange", () => {
+      this.#count();
+      this.visible = page.visibilityState === "visible";
+      // To look at the page again is an act.
+      if (this.visible) this.lastAct = this.mark;
     });
   }
 
   #count() {
-    const now = performance.now();
-    if (this.visible) this.total += Math.min(now - this.mark, IDLE_AFTER);
+    const now = this.now();
+    if (this.visible) {
+      const end = Math.min(now, this.lastAct + IDLE_AFTER);
+      this.waiting += Math.max(0, end - this.mark);
+    }
     this.mark = now;
   }
 
-  /** Active seconds since the last call, to the millisecond. */
+  /** Active seconds since the last call, to the millisecond: what one judgment took. */
   take() {
     this.#count();
-    const seconds = Math.round(this.total) / 1000;
-    this.total = 0;
+    const seconds = Math.round(this.waiting) / 1000;
+    this.waiting = 0;
+    this.taken += seconds;
     return seconds;
+  }
+
+  /** Active seconds since the page was opened. */
+  get total() {
+    this.#count();
+    return this.taken + this.waiting / 1000;
   }
 }

@@ -1,91 +1,180 @@
+/** One query's judgments on their way to the server, as its page sees them. */
+import { uuid } from "../api.js";
+import { bus, TAB } from "./bus.js";
+import { senderFor } from "./sender.js";
+
+const LOOKED_EVERY = 2000;
+
+const secondsOf = (records) => records.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0);
+
 /**
- * Judgments on their way to the server, in the order in which they were made.
- *
- * A judgment leaves the queue only when the server has answered for it. Each carries an id made here, so that a
- * batch sent again after a lost answer counts once.
+ * Events:
+ * - "state": `waiting`, `saved`, `problem`, `durable` or `elsewhere` changed;
+ * - "answer" (detail `{results, progress, cursor}`; progress and cursor may be null): some judgments of this query
+ *   were answered, also when another tab sent them;
+ * - "refused" (detail `{record, result, stands, kept}`): the server refused a judgment. `stands` is the relevance that
+ *   the page should now show for the image (null for none), or undefined where a later judgment of it still waits.
+ *   Fired again with `kept: true` after a reload, until it is dismissed;
+ * - "dismissed" (detail `{client_ids}`): in this tab or another;
+ * - "remote" (detail `{marks: [{image, relevance, source}]}`): judged in another tab of this browser.
  */
-import { api } from "../api.js";
-
-const LARGEST_BATCH = 50;
-const LONGEST_WAIT = 10_000;
-
-export class Outbox {
-  /**
-   * @param {string} url the query's judgments address
-   * @param {{onAnswer: Function, onRefused: Function, onState: Function}} listeners
-   *   onAnswer(answer) after a batch was stored; onRefused(judgment, reason); onState({waiting, error}).
-   */
-  constructor(url, listeners) {
+export class Outbox extends EventTarget {
+  /** @param {{user: number, query: number, url: string}} place `url` is the query's judgments address */
+  constructor({ user, query, url }) {
+    super();
+    this.user = Number(user);
+    this.query = Number(query);
     this.url = url;
-    this.listeners = listeners;
-    this.queue = [];
-    this.sending = false;
-    this.failures = 0;
-    this.error = null;
+    this.saved = 0;
+    /** Judgments of the same person's other queries that wait in this browser. */
+    this.elsewhere = 0;
+    this.counted = 0;
+    this.counts = 0;
+    this.counting = null;
+    this.adding = 0;
+    /** Active seconds of what was judged on this page and has no answer yet. */
+    this.unsavedSeconds = 0;
+    this.sender = senderFor(this.user);
+    this.#listen();
+    this.#count();
+    this.#tellKept().catch(() => {});
   }
 
+  /** Judgments of this query that the server has not answered for. */
   get waiting() {
-    return this.queue.length;
+    return this.counted + this.adding;
   }
 
-  add(judgment) {
-    this.queue.push(judgment);
-    this.announce();
-    this.send();
+  /** Why the waiting ones don't get through now; null where they do. */
+  get problem() {
+    return this.sender.problem;
   }
 
-  /** Resolves when nothing waits any more. */
+  /** False where the browser keeps nothing, so that waiting judgments would be lost with the page. */
+  get durable() {
+    return this.sender.queue.durable;
+  }
+
+  /**
+   * Keeps judgments in the browser and sends them; resolves when they are kept. Never rejects.
+   *
+   * @param {{image: number, relevance: string|null, seconds: number, source: string, client_id?: string,
+   *   expected?: string|null}[]} records in the order made; `expected` is what stood before, as the person saw it
+   */
+  async add(records) {
+    const at = Date.now();
+    const full = records.map((record) => ({
+      ...record,
+      client_id: record.client_id ?? uuid(),
+      user: this.user,
+      query: this.query,
+      url: this.url,
+      at,
+      tab: TAB,
+    }));
+    if (!full.length) return;
+    this.adding += full.length;
+    this.unsavedSeconds += secondsOf(full);
+    this.counts += 1;
+    this.#tell();
+    await this.sender.add(full);
+    this.adding -= full.length;
+    this.counted += full.length;
+    await this.#count();
+  }
+
+  /** Resolves when nothing of this query waits any more. */
   async drained() {
-    while (this.waiting) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-
-  retryNow() {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.send();
-  }
-
-  announce() {
-    this.listeners.onState({ waiting: this.waiting, error: this.error });
-  }
-
-  async send() {
-    if (this.sending || this.timer || !this.queue.length) return;
-    this.sending = true;
-    const batch = this.queue.slice(0, LARGEST_BATCH);
-    try {
-      const answer = await api(this.url, {
-        method: "POST",
-        body: batch.map(({ image, relevance, client_id, seconds }) => ({
-          image,
-          relevance,
-          client_id,
-          seconds,
-        })),
-      });
-      this.queue.splice(0, batch.length);
-      this.failures = 0;
-      this.error = null;
-      answer.results.forEach((result, index) => {
-        if (result.status === "refused") this.listeners.onRefused(batch[index], result.detail);
-      });
-      this.listeners.onAnswer(answer);
-    } catch (error) {
-      if (error.status === 400 || error.status === 404 || error.status === 413) {
-        this.queue.splice(0, batch.length);
-        batch.forEach((judgment) => this.listeners.onRefused(judgment, error.message));
-      } else {
-        this.error = error;
-        this.failures += 1;
-        const wait = Math.min(LONGEST_WAIT, 500 * 2 ** (this.failures - 1));
-        this.timer = setTimeout(() => {
-          this.timer = undefined;
-          this.send();
-        }, wait);
-      }
+    await this.#count();
+    while (this.waiting) {
+      await new Promise((resolve) => this.addEventListener("state", resolve, { once: true }));
     }
-    this.sending = false;
-    this.announce();
-    this.send();
+  }
+
+  /** Tries at once instead of after the pause that follows a failure. */
+  retryNow() {
+    this.sender.retry();
+  }
+
+  /** The judgments of this query that wait, oldest first. */
+  pending() {
+    return this.sender.queue.waitingFor(this.user, this.query);
+  }
+
+  /** The refused judgments of this query that nobody has dismissed: `[{client_id, record, result}]`. */
+  refused() {
+    return this.sender.queue.refused(this.user, this.query);
+  }
+
+  /** Forgets refused judgments that the person has seen. */
+  async dismiss(clientIds) {
+    await this.sender.queue.dismiss(clientIds);
+    bus.post({ kind: "dismissed", user: this.user, client_ids: clientIds });
+    this.#fire("dismissed", { client_ids: clientIds });
+  }
+
+  #listen() {
+    const here = (kind, run) =>
+      this.sender.addEventListener(kind, ({ detail }) => {
+        if (detail.query === this.query) run(detail);
+        this.#count();
+      });
+    here("added", ({ marks }) => this.#fire("remote", { marks }));
+    here("answer", (message) => this.#answered(message));
+    this.sender.addEventListener("problem", () => this.#tell());
+    this.sender.addEventListener("dismissed", ({ detail }) => this.#fire("dismissed", detail));
+    if (!bus.works) setInterval(() => this.#count(), LOOKED_EVERY);
+  }
+
+  async #answered({ settled, progress, cursor }) {
+    const results = settled.map(({ result }) => result);
+    this.unsavedSeconds -= secondsOf(settled.map(({ record }) => record).filter(({ tab }) => tab === TAB));
+    this.saved += results.filter(({ status }) => status !== "refused").length;
+    this.#fire("answer", { results, progress, cursor });
+    const refused = settled.filter(({ result }) => result.status === "refused");
+    if (!refused.length) return;
+    const waiting = new Set((await this.pending()).map(({ image }) => image));
+    for (const { record, result } of refused) {
+      const stands = waiting.has(record.image) ? undefined : (result.standing ?? null);
+      this.#fire("refused", { record, result, stands, kept: false });
+    }
+  }
+
+  async #tellKept() {
+    for (const { record, result } of await this.refused()) {
+      this.#fire("refused", { record, result, stands: undefined, kept: true });
+    }
+  }
+
+  /**
+   * Counts what waits, and again if something changed meanwhile. While judgments are being added it can't be told
+   * whether they are counted already; what adds them counts afterwards.
+   */
+  async #count() {
+    this.counts += 1;
+    this.counting ??= this.#counted();
+    await this.counting;
+  }
+
+  async #counted() {
+    let seen = await null;
+    while (seen !== this.counts && !this.adding) {
+      seen = this.counts;
+      const found = await this.sender.counts(this.query).catch(() => null);
+      if (!found || seen !== this.counts) continue;
+      this.counted = found.here;
+      this.elsewhere = found.all - found.here;
+    }
+    this.counting = null;
+    this.#tell();
+  }
+
+  #tell() {
+    const { waiting, saved, problem, durable, elsewhere } = this;
+    this.#fire("state", { waiting, saved, problem, durable, elsewhere });
+  }
+
+  #fire(kind, detail) {
+    this.dispatchEvent(new CustomEvent(kind, { detail }));
   }
 }

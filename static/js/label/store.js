@@ -1,0 +1,343 @@
+/**
+ * The candidate list as the page knows it: labels, progress and place of every rank at once (from the outline),
+ * details and decoded pictures of what is near.
+ *
+ * Labels are those of the person at this page, with what still waits to be sent. Progress is computed here, so it is
+ * right before the server has answered.
+ */
+import { api } from "../api.js";
+import { CandidateDetails } from "./details.js";
+import { PictureCache } from "./pictures.js";
+import { senderFor } from "./sender.js";
+import { LETTERS, SOURCES, stopState } from "./stopping.js";
+
+const MOST_PICTURES = 64;
+const MOST_THUMBNAILS = 320;
+
+const turned = (words) => Object.fromEntries(Object.entries(words).map(([word, letter]) => [letter, word]));
+const RELEVANCE_OF = turned(LETTERS);
+const SOURCE_OF = turned(SOURCES);
+const NOTHING = "-";
+
+/** @typedef {{rank: number, image: number, score: number, relevance: string|null, source: string|null,
+ *   withdrawn: boolean, flagged: boolean}} Entry */
+
+/**
+ * Events: "labels" (detail `{images}`: whose label or flag changed), "list" (another list, or a longer one),
+ * "matching" (the filter), "withdrawn" (detail `{ranks}`: all that are), "query" (detail `{state, can_label}`),
+ * "picture" (detail `{rank, kind}`: one that had failed is there after all).
+ */
+export class CandidateStore extends EventTarget {
+  /** @param {string} apiBase the query's address, e.g. "/api/queries/7/" */
+  constructor(apiBase) {
+    super();
+    this.api = apiBase;
+    this.annotator = null;
+    this.query = null;
+    this.list = null;
+    this.cursor = 0;
+    this.required = 100;
+    this.minimum = 0;
+    this.matching = null;
+    /** Counts the changes of labels; `touched` has the count at each image's last one. */
+    this.acts = 0;
+    this.touched = new Map();
+    this.timing = { seconds_per_image: null, active_seconds: 0 };
+    /** Active seconds of judgments that the server has not counted yet. */
+    this.unsavedSeconds = 0;
+    this.#take({ images: [], scores: [], relevance: "", sources: "", withdrawn: [], flagged: [] });
+    const upcoming = (rank, count) => this.visibleRanks(rank, count);
+    this.known = new CandidateDetails(
+      `${apiBase}candidates/`,
+      () => ({ size: this.size, upcoming: this.matching && upcoming }),
+      (candidate) => {
+        candidate.relevance = this.entry(candidate.rank)?.relevance ?? null;
+      },
+    );
+    const address = (field) => async (rank) => (await this.known.at(rank))?.[field] ?? null;
+    this.caches = {
+      picture: new PictureCache(address("url"), MOST_PICTURES),
+      thumbnail: new PictureCache(address("thumbnail_url"), MOST_THUMBNAILS),
+    };
+    for (const [kind, cache] of Object.entries(this.caches)) {
+      cache.addEventListener("picture", ({ detail }) => this.#fire("picture", { ...detail, kind }));
+    }
+  }
+
+  /** The number of ranks, withdrawn ones included. */
+  get size() {
+    return this.images.length;
+  }
+
+  /**
+   * Reads the list's outline, and puts on top of it what waits in the browser. Again later: fires "list" if there is
+   * another list or a longer one.
+   */
+  async load() {
+    const before = await this.#waiting(this.#person());
+    const outline = await api(`${this.api}outline/`);
+    const after = await this.#waiting(outline.annotator);
+    const list = this.list;
+    this.annotator = outline.annotator;
+    this.list = outline.list;
+    this.cursor = outline.cursor;
+    this.required = outline.progress.stop.required;
+    this.minimum = outline.minimum_labels;
+    this.timing = outline.progress;
+    this.#take(outline);
+    this.#cover(before, after);
+    this.setQuery(outline.query);
+    if (list === null) return;
+    this.known.clear();
+    if (list.id !== outline.list.id) {
+      this.matching = null;
+      for (const cache of Object.values(this.caches)) cache.release([]);
+    }
+    if (list.id !== outline.list.id || list.size !== outline.list.size) this.#fire("list");
+    this.#fire("labels", { images: [...this.images] });
+  }
+
+  /** Whose page this is, as the server wrote into it; after the first outline, as that said. */
+  #person() {
+    return this.annotator ?? Number(document.querySelector('meta[name="user-id"]')?.content ?? 0);
+  }
+
+  async #waiting(user) {
+    const query = Number(this.api.match(/\/queries\/(\d+)\//)[1]);
+    if (!user) return { waiting: [], refused: new Set() };
+    const { queue } = senderFor(user);
+    const [waiting, refused] = await Promise.all([
+      queue.waitingFor(user, query),
+      queue.refused(user, query),
+    ]);
+    return { waiting, refused: new Set(refused.map((one) => one.client_id)) };
+  }
+
+  /** The outline may have been read just before or after a judgment was stored: what waited on either side counts. */
+  #cover(before, after) {
+    const judgments = new Map();
+    for (const record of [...before.waiting, ...after.waiting]) judgments.set(record.client_id, record);
+    for (const [clientId, { image, relevance, source }] of judgments) {
+      if (!after.refused.has(clientId)) this.#put(image, relevance, source);
+    }
+  }
+
+  #take(outline) {
+    this.images = outline.images;
+    this.scores = outline.scores;
+    this.relevance = [...outline.relevance];
+    this.sources = [...outline.sources];
+    this.withdrawn = new Set(outline.withdrawn);
+    this.flagged = new Set(outline.flagged);
+    this.ranks = new Map(this.images.map((image, place) => [image, place + 1]));
+    this.state = null;
+  }
+
+  /** How far the list is labelled: as the API's progress has it, and `minimum: {asked, met}`. */
+  get progress() {
+    this.state ??= stopState(this.relevance, this.sources, {
+      withdrawn: this.withdrawn,
+      complete: Boolean(this.list?.complete),
+      required: this.required,
+      minimum: this.minimum,
+    });
+    const { state, timing } = this;
+    return {
+      candidates: state.length,
+      judged: state.judged,
+      relevant: state.relevant,
+      unsure: state.unsure,
+      streak: state.streak,
+      prefix: state.prefix,
+      remaining: state.remaining,
+      next_rank: state.next_rank,
+      seconds_per_image: timing.seconds_per_image,
+      active_seconds: (timing.active_seconds ?? 0) + this.unsavedSeconds,
+      stop: {
+        rule: state.rule,
+        met: state.met,
+        streak_met: state.streak_met,
+        exhausted: state.exhausted,
+        required: state.required,
+        minimum: state.minimum,
+        minimum_met: state.minimum_met,
+      },
+      minimum: { asked: state.minimum, met: state.minimum_met },
+    };
+  }
+
+  /** @returns {Entry|null} */
+  entry(rank) {
+    const place = rank - 1;
+    if (!(place in this.images)) return null;
+    return {
+      rank,
+      image: this.images[place],
+      score: this.scores[place],
+      relevance: RELEVANCE_OF[this.relevance[place]] ?? null,
+      source: SOURCE_OF[this.sources[place]] ?? null,
+      withdrawn: this.withdrawn.has(rank),
+      flagged: this.flagged.has(rank),
+    };
+  }
+
+  /** The rank of an image, or null where the list doesn't have it. */
+  rankOf(image) {
+    return this.ranks.get(image) ?? null;
+  }
+
+  /** Resolves to the candidate as the API tells of it, or to null where there is none. */
+  details(rank) {
+    return this.known.at(rank);
+  }
+
+  /** The same if it is known already. */
+  peek(rank) {
+    return this.known.peek(rank);
+  }
+
+  detailsOf(ranks) {
+    return this.known.of(ranks);
+  }
+
+  /** Resolves to the decoded picture; rejects where it can't be loaded, and tries by itself again. */
+  picture(rank) {
+    return this.caches.picture.get(rank);
+  }
+
+  pictureNow(rank) {
+    return this.caches.picture.now(rank);
+  }
+
+  thumbnail(rank) {
+    return this.caches.thumbnail.get(rank);
+  }
+
+  thumbnailNow(rank) {
+    return this.caches.thumbnail.now(rank);
+  }
+
+  /** Decodes ahead, in this order; a new wish of the same kind takes the place of the one before. */
+  prefetch(ranks, kind) {
+    this.caches[kind].prefetch(ranks);
+  }
+
+  /** Lets go of all pictures but these; thumbnails are small and go by themselves. */
+  release(keepRanks) {
+    this.caches.picture.release(keepRanks);
+  }
+
+  /** Changes a label here; saving it is the outbox's. */
+  set(image, relevance, source = "list") {
+    this.applyMany([{ image, relevance, source }]);
+  }
+
+  /** @param {{image: number, relevance: string|null, source?: string}[]} marks */
+  applyMany(marks) {
+    if (!marks.length) return;
+    for (const { image, relevance, source = "list" } of marks) this.#put(image, relevance, source);
+    this.#fire("labels", { images: marks.map(({ image }) => image) });
+  }
+
+  #put(image, relevance, source) {
+    this.acts += 1;
+    this.touched.set(image, this.acts);
+    const rank = this.rankOf(image);
+    if (rank === null) return;
+    this.relevance[rank - 1] = LETTERS[relevance] ?? NOTHING;
+    this.sources[rank - 1] = relevance === null ? NOTHING : SOURCES[source];
+    this.state = null;
+    const details = this.known.peek(rank);
+    if (details) details.relevance = relevance;
+  }
+
+  /** Whether a label changed after `acts` had the value `since`. */
+  changedSince(image, since) {
+    return (this.touched.get(image) ?? 0) > since;
+  }
+
+  visible(rank) {
+    return (
+      rank >= 1 &&
+      rank <= this.size &&
+      !this.withdrawn.has(rank) &&
+      (this.matching === null || this.matching.has(rank))
+    );
+  }
+
+  /** The first visible rank after `rank`, or null. */
+  next(rank, { unlabelled = false } = {}) {
+    return this.visibleRanks(rank + 1, 1, { unlabelled })[0] ?? null;
+  }
+
+  /** The last visible rank before `rank`, or null. */
+  previous(rank) {
+    for (let found = Math.min(rank - 1, this.size); found >= 1; found -= 1) {
+      if (this.visible(found)) return found;
+    }
+    return null;
+  }
+
+  /** The first `count` visible ranks from `from` on. */
+  visibleRanks(from, count, { unlabelled = false } = {}) {
+    const found = [];
+    for (let rank = Math.max(1, from); rank <= this.size && found.length < count; rank += 1) {
+      if (this.visible(rank) && !(unlabelled && this.relevance[rank - 1] !== NOTHING)) found.push(rank);
+    }
+    return found;
+  }
+
+  /** Narrows what is visible to these ranks; null shows all. What the stop rules count stays the same. */
+  setMatching(ranks) {
+    this.matching = ranks === null ? null : new Set(ranks);
+    this.#fire("matching");
+  }
+
+  /** @param {number[]} ranks all that are withdrawn */
+  setWithdrawn(ranks) {
+    if (ranks.length === this.withdrawn.size && ranks.every((rank) => this.withdrawn.has(rank))) return;
+    const changed = [...ranks, ...this.withdrawn];
+    this.withdrawn = new Set(ranks);
+    this.state = null;
+    changed.forEach((rank) => this.known.forget(rank));
+    this.#fire("withdrawn", { ranks });
+    this.#fire("labels", { images: changed.map((rank) => this.images[rank - 1]) });
+  }
+
+  /** @param {number[]} ranks all that have an open flag */
+  setFlaggedRanks(ranks) {
+    const wanted = new Set(ranks);
+    const changed = [...new Set([...ranks, ...this.flagged])].filter(
+      (rank) => wanted.has(rank) !== this.flagged.has(rank),
+    );
+    if (!changed.length) return;
+    this.flagged = wanted;
+    const tell = () => this.#fire("labels", { images: changed.map((rank) => this.images[rank - 1]) });
+    tell();
+    this.known.refresh(changed).then(tell, () => {});
+  }
+
+  /** Notes the open flags of one image. */
+  setFlagged(image, kinds) {
+    const rank = this.rankOf(image);
+    if (rank === null) return;
+    if (kinds.length) this.flagged.add(rank);
+    else this.flagged.delete(rank);
+    const details = this.known.peek(rank);
+    if (details) details.flags = [...kinds];
+    this.#fire("labels", { images: [image] });
+  }
+
+  /** @param {{state: string, can_label: boolean}} query */
+  setQuery(query) {
+    const before = this.query;
+    this.query = query;
+    if (before && (before.state !== query.state || before.can_label !== query.can_label)) {
+      this.#fire("query", query);
+    }
+  }
+
+  #fire(kind, detail) {
+    this.dispatchEvent(new CustomEvent(kind, { detail }));
+  }
+}
