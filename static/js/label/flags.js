@@ -23,7 +23,24 @@ const CONNECTION_NEEDED = "Flags need it: unlike labels they don't wait here.";
 /** @param {import("./studio.js").Studio} studio */
 export function mount(studio) {
   const dialog = studio.root.querySelector("[data-flags]");
-  if (dialog) new FlagsDialog(studio, dialog).start();
+  if (!dialog) return;
+  new FlagsDialog(studio, dialog).start();
+  mountMark(studio);
+}
+
+/** Over the picture: that it has an open flag, and of which kinds. */
+function mountMark(studio) {
+  const mark = make("p", { class: "flag-mark", "data-flag-mark": true, hidden: true });
+  studio.root.querySelector("[data-stage]").append(mark);
+  const render = () => {
+    const entry = studio.store.entry(studio.rank);
+    mark.hidden = !entry?.flagged;
+    const kinds = studio.current?.flags ?? [];
+    const names = [...new Set(kinds)].map((kind) => NAMES.get(kind)?.toLowerCase() ?? kind);
+    mark.textContent = names.length ? `⚑ Flagged: ${names.join(", ")}` : "⚑ Flagged";
+  };
+  studio.on("rank", render);
+  studio.on("labels", render);
 }
 
 class FlagsDialog {
@@ -76,9 +93,10 @@ class FlagsDialog {
     this.note.value = "";
     const picture = this.dialog.querySelector("[data-flags-picture]");
     picture.removeAttribute("src");
-    this.studio.store.details(entry.rank).then((details) => {
+    const show = (details) => {
       if (details && this.image === entry.image) picture.src = details.thumbnail_url;
-    }, () => {});
+    };
+    this.studio.store.details(entry.rank).then(show, () => {});
     this.render(false);
     this.modal.open(this.dialog.querySelector("header [data-close]"));
     this.load();

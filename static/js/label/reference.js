@@ -137,7 +137,9 @@ class Reference {
     if (reference.names_hidden || all.length === 0) return null;
     const rows = all.map((one) => this.oneSpecies(one, all.length <= OPEN_UP_TO && !folded.has(one.id)));
     const list = make("div", { class: "reference-list" }, ...rows);
-    const head = make("h3", { text: `Species filter (${all.length.toLocaleString("en")})` });
+    const total = reference.species_total ?? all.length;
+    const shown = all.length < total ? `first ${all.length} of ${total.toLocaleString("en")}` : String(total);
+    const head = make("h3", { text: `Species filter (${shown})` });
     const find = all.length >= FIND_FROM ? finder(all, rows) : null;
     return make("section", { class: "reference-all" }, head, find, list);
   }

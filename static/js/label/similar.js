@@ -29,7 +29,7 @@ class SimilarDialog {
     this.state = part("state");
     this.retry = part("retry");
     this.back = part("back");
-    this.marks = new Map(); // what was said here of images outside the list
+    this.marks = new Map(); // what stands for the images seen here; the list's are the store's to know
     this.marked = new Map(); // what was said since the dialog was opened
     this.trail = []; // the images asked about, the present one last
   }
@@ -72,7 +72,7 @@ class SimilarDialog {
     const { studio } = this;
     const entry = studio.store.entry(studio.rank);
     if (!entry) return;
-    if (studio.outbox.waiting === 0) this.marks.clear(); // the server knows them all
+    this.marks.clear();
     this.marked.clear();
     this.trail = [];
     this.modal.open(this.dialog.querySelector("header [data-close]"));
@@ -116,7 +116,9 @@ class SimilarDialog {
     this.say("Looking for the nearest images …");
     this.grid.setAttribute("aria-busy", "true");
     try {
+      const before = await this.studio.outbox.pending();
       const answer = await api(`${this.studio.api}similar/?image=${view.image}&limit=${LIMIT}`);
+      this.learn(answer.results, [...before, ...(await this.studio.outbox.pending())]);
       view.items = answer.results;
       view.within = answer.within;
     } catch (error) {
@@ -171,11 +173,19 @@ class SimilarDialog {
     this.dialog.querySelector("[data-similar-marked]").textContent = text;
   }
 
+  /** What the server says stands, and on top of it what waits to be sent. */
+  learn(items, waiting) {
+    const own = new Map(waiting.map(({ image, relevance }) => [image, relevance]));
+    for (const { image, relevance } of items) {
+      this.marks.set(image, own.has(image) ? own.get(image) : relevance);
+    }
+  }
+
   /** What stands for an image: the page's own knowledge first, which is ahead of the server's. */
   standing(item) {
     const rank = this.studio.store.rankOf(item.image);
     if (rank) return this.studio.store.entry(rank)?.relevance ?? null;
-    return this.marks.has(item.image) ? this.marks.get(item.image) : item.relevance;
+    return this.marks.get(item.image) ?? null;
   }
 
   /** Label an image, or take the same label back. */
@@ -195,11 +205,10 @@ class SimilarDialog {
     this.say(`Image ${index + 1}: ${after ? RELEVANCE_NAMES[after].toLowerCase() : "label taken back"}.`);
   }
 
-  refused({ record, result }) {
-    if (!this.marks.has(record.image)) return;
-    this.marks.set(record.image, result.standing ?? null);
+  refused({ record, result, stands }) {
+    if (!this.dialog.open || !this.marks.has(record.image)) return;
+    if (stands !== undefined) this.marks.set(record.image, stands);
     this.marked.delete(record.image);
-    if (!this.dialog.open) return;
     this.refresh([record.image]);
     this.showMeters();
     this.say(`A label was not saved: ${result.detail}`, true);
