@@ -33,6 +33,7 @@ EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 32, minimum=1, maximum
 IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
 STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
+MINIMUM_LABELS = env.number("MINIMUM_LABELS", 0, minimum=0, maximum=1_000_000)
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
 
 INSTALLED_APPS = [
@@ -219,6 +220,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "QueryState": "labeling.models.Query.State",
         "JobState": "retrieval.models.Job.State",
+        "FlagKind": "retrieval.models.ImageFlag.Kind",
     },
 }
 

@@ -7,23 +7,32 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
-from labeling.models import Judgment, Query
+from labeling.models import JudgmentEvent, Query, QueryTransition
 from retrieval.access import Role, at_least, role_of
 
 
 def queries_visible_to(user: Any) -> QuerySet[Query]:
     """The queries that exist for the user.
 
-    Reviewers and admins see all; annotators the open ones and those that they have judged for;
-    nobody else any.
+    Reviewers and admins see all; annotators the open ones and those that they have judged for or
+    handed in; nobody else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
         return queries
     if role_of(user) is None:
         return queries.none()
-    own = Judgment.objects.filter(query=OuterRef("pk"), annotator=user)
-    return queries.filter(Q(state=Query.State.OPEN) | Exists(own))
+    # The events, and not what stands: who took all back has judged for it all the same.
+    judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
+    handed_in = QueryTransition.objects.filter(query=OuterRef("pk"), made_by=user)
+    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in))
+
+
+def sees_query(user: Any, query: Query) -> bool:
+    """Whether a query that was just read exists for the user; an open one takes no SQL."""
+    if query.state == Query.State.OPEN and role_of(user) is not None:
+        return True
+    return queries_visible_to(user).filter(pk=query.pk).exists()
 
 
 def get_query_for(user: Any, query_pk: int) -> Query:
@@ -31,12 +40,18 @@ def get_query_for(user: Any, query_pk: int) -> Query:
     query = (
         queries_visible_to(user)
         .select_related("current_list__embedding_model", "current_list__job")
+        .defer("current_list__text_vector")
         .filter(pk=query_pk)
         .first()
     )
     if query is None:
-        raise Http404("There is no such query.")
+        raise query_unknown()
     return query
+
+
+def query_unknown() -> Http404:
+    """What is answered for a query that isn't there, or isn't for this person."""
+    return Http404("There is no such query.")
 
 
 def judging_problem(user: Any, query: Query) -> str:

@@ -52,5 +52,15 @@ class JudgmentAdmin(ReadOnlyAdmin):
 
 @admin.register(JudgmentEvent)
 class JudgmentEventAdmin(ReadOnlyAdmin):
-    list_display = ("judgment_id", "annotator", "previous", "relevance", "source", "made_at")
-    list_select_related = ("annotator",)
+    list_display = (
+        "query",
+        "image_id",
+        "annotator",
+        "previous",
+        "relevance",
+        "source",
+        "acted_at",
+        "made_at",
+    )
+    list_select_related = ("query", "annotator")
+    list_filter = ("source",)

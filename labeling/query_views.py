@@ -206,6 +206,7 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
             by=request.user,
             reason=request.POST.get("reason", ""),
             note=request.POST.get("note", ""),
+            give_up=request.POST.get("give_up", ""),
         )
         messages.success(request, f"The query is {Query.State(state).label.lower()} now.")
     except (TransitionRefused, Conflict, ModelSpecError) as error:

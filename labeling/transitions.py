@@ -54,10 +54,14 @@ def transitions_for(role: str | None, state: str) -> tuple[str, ...]:
     )
 
 
-def check_transition(*, role: str | None, from_state: str, to_state: str, reason: str) -> None:
+def check_transition(
+    *, role: str | None, from_state: str, to_state: str, reason: str, give_up: str = ""
+) -> None:
     """Raise TransitionRefused (or what is derived of it) unless the change is allowed.
 
     `reason` is the code of the rejection; a rejection needs one, nothing else may have one.
+    `give_up` is the code with which a query is handed in to be rejected; only handing in may have
+    one.
     """
     least = LEAST_ROLE.get((from_state, to_state))
     if least is None:
@@ -73,3 +77,5 @@ def check_transition(*, role: str | None, from_state: str, to_state: str, reason
         raise TransitionIncomplete("reject_reason", "A rejection needs a reason.")
     if to_state != "rejected" and reason:
         raise TransitionIncomplete("reject_reason", "Only a rejection has a reason.")
+    if to_state != "submitted" and give_up:
+        raise TransitionIncomplete("give_up", "Giving up hands the query in: state submitted.")

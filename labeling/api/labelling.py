@@ -1,38 +1,39 @@
-"""Judgments and lists of one query, written."""
+"""Judgments of one query, written and read, and its list made longer or anew."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions, status
 from rest_framework.decorators import action
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from labeling.access import get_query_for, judging_problem
-from labeling.api.serializers import (
-    ExtendedSerializer,
-    ExtendSerializer,
+from labeling.access import get_query_for, judging_problem, query_unknown, sees_query
+from labeling.api.judgment_serializers import (
+    HistoryParameters,
+    HistorySerializer,
     JudgmentAnswerSerializer,
     JudgmentItemSerializer,
     JudgmentParameters,
     JudgmentSerializer,
-    ListSerializer,
 )
-from labeling.errors import Conflict
+from labeling.api.serializers import ExtendedSerializer, ExtendSerializer, ListSerializer
+from labeling.errors import Conflict, QueryGone
+from labeling.models import Query
 from labeling.selectors.lists import list_status
 from labeling.selectors.progress import progress
-from labeling.selectors.review import judgments_visible_to
+from labeling.selectors.review import judgment_history, judgments_visible_to
 from labeling.services.judgments import (
     LARGEST_BATCH,
     JudgmentInput,
     JudgmentOutcome,
+    RefusalCode,
     judgments_record,
 )
 from labeling.services.lists import list_extend, list_refresh
@@ -52,9 +53,18 @@ class LabellingActions:
     @extend_schema(
         methods=["post"],
         request=JudgmentItemSerializer(many=True),
+        parameters=[
+            OpenApiParameter(
+                "X-Annotator",
+                OpenApiTypes.INT64,
+                OpenApiParameter.HEADER,
+                description="whose judgments these are: the id that `outline` tells",
+            )
+        ],
         responses={
             200: JudgmentAnswerSerializer,
             400: OpenApiResponse(description="the body is not a list of at most 500"),
+            409: OpenApiResponse(description="X-Annotator isn't who is logged in; nothing stored"),
         },
     )
     @action(detail=True, methods=["get", "post"])
@@ -62,7 +72,8 @@ class LabellingActions:
         """Store what was judged, or list it.
 
         POST takes a list and answers per item: stored, repeated (the client id was stored before;
-        nothing changes) or refused with a reason. GET gives reviewers everybody's standing
+        nothing changes) or refused with a code and a reason; a relevance of null takes a judgment
+        back. GET gives reviewers everybody's standing
         judgments by rank, annotators their own.
         """
         if request.method == "POST":
@@ -76,6 +87,18 @@ class LabellingActions:
         found = judgments_visible_to(request.user, query).filter(**given)
         page = self.paginator.paginate_queryset(found, request, view=self) or []  # type: ignore[arg-type]
         return self.paginator.get_paginated_response(JudgmentSerializer(page, many=True).data)
+
+    @extend_schema(parameters=[HistoryParameters], responses=HistorySerializer)
+    @action(detail=True, methods=["get"])
+    def history(self, request: Request, pk: str) -> Response:
+        """Every act of judging one image for the query, the oldest first: to reviewers
+        everybody's, to annotators their own.
+        """
+        query = get_query_for(request.user, int(pk))
+        asked = HistoryParameters(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        events = judgment_history(query, asked.validated_data["image"], request.user)
+        return Response(HistorySerializer({"results": events}).data)
 
     @extend_schema(request=ExtendSerializer, responses=ExtendedSerializer)
     @action(detail=True, methods=["post"])
@@ -105,44 +128,60 @@ class LabellingActions:
         return Response(ListSerializer(found).data, status=status.HTTP_202_ACCEPTED)
 
     def _judge(self, request: Request, pk: int) -> Response:
-        query = get_query_for(request.user, pk)
+        sender = request.headers.get("X-Annotator")
+        if sender is not None and sender.strip() != str(request.user.pk):
+            raise Conflict(
+                "These judgments are another user's than the one who is logged in; nothing was "
+                "stored. Log in as that user to send them."
+            )
         if not isinstance(request.data, list):
             raise exceptions.ValidationError("A list of judgments is needed.")
         if len(request.data) > LARGEST_BATCH:
             raise exceptions.ValidationError(f"At most {LARGEST_BATCH} judgments at once.")
-        read = [_read(raw) for raw in request.data]
-        stored = iter(
-            judgments_record(
-                query=query,
+        reader = JudgmentItemSerializer()
+        read = [_read(reader, raw) for raw in request.data]
+        try:
+            recorded = judgments_record(
+                query=Query(pk=pk),
                 annotator=request.user,
                 items=[item for item in read if isinstance(item, JudgmentInput)],
             )
-        )
+        except QueryGone:
+            raise query_unknown() from None
+        # Where the query isn't this person's to see, all was refused, and they learn nothing of it.
+        if not sees_query(request.user, recorded.query):
+            raise query_unknown()
+        outcomes = iter(recorded.outcomes)
         results = [
-            _answer(raw, next(stored) if isinstance(item, JudgmentInput) else item)
+            _answer(raw, next(outcomes) if isinstance(item, JudgmentInput) else item)
             for raw, item in zip(request.data, read, strict=True)
         ]
-        query.refresh_from_db()
-        answer = {"results": results, "progress": progress(query, annotator=request.user)}
+        answer = {
+            "results": results,
+            "progress": progress(recorded.query, annotator=request.user),
+            "cursor": recorded.cursor,
+        }
         return Response(JudgmentAnswerSerializer(answer).data)
 
 
-def _read(raw: Any) -> JudgmentInput | str:
+def _read(reader: JudgmentItemSerializer, raw: Any) -> JudgmentInput | str:
     """One item as the service takes it, or what is wrong with it."""
-    item = JudgmentItemSerializer(data=raw)
-    if not item.is_valid():
+    try:
+        given = reader.run_validation(raw)
+    except exceptions.ValidationError as error:
         parts = [
-            f"{field}: {' '.join(map(str, messages))}" for field, messages in item.errors.items()
+            f"{field}: {' '.join(map(str, messages))}"
+            for field, messages in error.detail.items()  # type: ignore[union-attr]
         ]
         return "; ".join(part.removeprefix("non_field_errors: ") for part in parts)
-    given = item.validated_data
-    client_id: uuid.UUID = given["client_id"]
     return JudgmentInput(
         image_id=given["image"],
         relevance=given["relevance"],
-        client_id=client_id,
+        client_id=given["client_id"],
         seconds=given["seconds"],
         source=given["source"],
+        expected=given.get("expected", ...),
+        age=given["age"],
     )
 
 
@@ -155,5 +194,21 @@ def _answer(raw: Any, outcome: JudgmentOutcome | str) -> dict[str, Any]:
         "image": image if isinstance(image, int) else None,
     }
     if isinstance(outcome, str):
-        return echo | {"status": "refused", "detail": outcome, "relevance": None, "rank": None}
-    return asdict(outcome) | {"image": outcome.image_id} | {"client_id": echo["client_id"]}
+        return echo | {
+            "status": "refused",
+            "code": RefusalCode.INVALID,
+            "detail": outcome,
+            "relevance": None,
+            "standing": None,
+            "rank": None,
+        }
+    return {
+        "client_id": echo["client_id"],
+        "image": outcome.image_id,
+        "status": outcome.status,
+        "code": outcome.code,
+        "detail": outcome.detail,
+        "relevance": outcome.relevance,
+        "standing": outcome.standing,
+        "rank": outcome.rank,
+    }

@@ -29,9 +29,10 @@ from labeling.api.serializers import (
     SearchToQuerySerializer,
 )
 from labeling.api.studio import StudioActions
-from labeling.models import Query
+from labeling.models import Query, QueryTransition
 from labeling.selectors.overview import QueryOverview, overview_of, queries_filtered
 from labeling.selectors.progress import Progress, progress
+from labeling.selectors.review import given_up
 from labeling.services.imports import queries_import
 from labeling.services.queries import (
     query_change,
@@ -43,7 +44,7 @@ from labeling.transitions import transitions_for
 from retrieval.access import Role, at_least, require_role, role_of
 
 LARGEST_UPLOAD = 5 * 1024 * 1024
-STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note"})
+STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
 
 
 class CsvParser(BaseParser):
@@ -63,6 +64,7 @@ class QueryDetail:
     overview: QueryOverview
     own_progress: Progress
     transitions: tuple[str, ...]
+    given_up: QueryTransition | None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.overview, name)
@@ -111,7 +113,9 @@ class QueryViewSet(LabellingActions, StudioActions, LabelingView, GenericViewSet
 
     @extend_schema(request=QueryWriteSerializer(partial=True), responses=QueryDetailSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Change fields (admins) or the state: hand in (annotators), complete, reopen, reject."""
+        """Change fields (admins) or the state: hand in or give up (annotators), complete, reopen,
+        reject.
+        """
         query = get_query_for(request.user, int(pk))
         given = set(request.data) if isinstance(request.data, dict) else set()
         if "state" not in given or given - STATE_FIELDS:
@@ -127,6 +131,7 @@ class QueryViewSet(LabellingActions, StudioActions, LabelingView, GenericViewSet
             to_state=state.get("state"),
             reason=state.get("reject_reason", ""),
             note=state.get("reject_note") or state.get("note", ""),
+            give_up=state.get("give_up", ""),
         )
         return self._detail(request, query.pk)
 
@@ -185,7 +190,7 @@ class QueryViewSet(LabellingActions, StudioActions, LabelingView, GenericViewSet
         reviewer = at_least(request.user, Role.REVIEWER)
         own = progress(query, annotator=request.user) if reviewer else overview.progress
         allowed = transitions_for(role_of(request.user), query.state)
-        detail = QueryDetail(overview, own, allowed)
+        detail = QueryDetail(overview, own, allowed, given_up(query))
         serializer = QueryDetailSerializer(detail, context=self.get_serializer_context())
         return Response(serializer.data, status=code, headers=headers)
 

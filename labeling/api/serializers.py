@@ -1,8 +1,7 @@
-"""Queries, lists, progress and judgments as JSON."""
+"""Queries, lists and progress as JSON."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,15 +9,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from labeling.categories import CATEGORIES, ICONIC_GROUPS
-from labeling.models import Judgment, JudgmentSource, Query, Relevance
+from labeling.models import Query
 from labeling.selectors.lists import list_status
-from labeling.services.judgments import MOST_SECONDS
 from retrieval.access import names_hidden_from
 from retrieval.api.serializers import SpeciesBriefSerializer
 from retrieval.selectors.species import species_resolve
 
-#: Client ids that are no UUIDs are turned into one under this name.
-CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
 LARGEST_ID = 2**63 - 1
 
 
@@ -27,23 +23,30 @@ class StopSerializer(serializers.Serializer):
 
     rule = serializers.ChoiceField(choices=["streak", "exhausted", "none"])
     met = serializers.BooleanField(help_text="the query may be handed in")
-    streak_met = serializers.BooleanField()
+    streak_met = serializers.BooleanField(help_text="allows to stop once minimum_met holds too")
     exhausted = serializers.BooleanField(help_text="every image of the filter is labelled")
     required = serializers.IntegerField(help_text="consecutive negatives that meet the rule")
+    minimum = serializers.IntegerField(help_text="labels asked for besides the streak, 0 for none")
+    minimum_met = serializers.BooleanField()
 
 
 class ProgressSerializer(serializers.Serializer):
-    """Counts over the query's current list."""
+    """Counts over the query's current list; withdrawn images count nowhere."""
 
     candidates = serializers.IntegerField()
     judged = serializers.IntegerField()
     relevant = serializers.IntegerField()
     unsure = serializers.IntegerField()
     streak = serializers.IntegerField(help_text="consecutive negatives up to the first gap")
-    prefix = serializers.IntegerField(help_text="ranks 1 to this are all judged")
+    prefix = serializers.IntegerField(
+        help_text="ranks 1 to this are all judged or withdrawn; it ends with one judged in the list"
+    )
     remaining = serializers.IntegerField()
     next_rank = serializers.IntegerField(allow_null=True, help_text="the first unjudged rank")
     seconds_per_image = serializers.FloatField(allow_null=True)
+    active_seconds = serializers.FloatField(
+        help_text="spent on the query in all, on judgments taken back too"
+    )
     stop = StopSerializer()
 
 
@@ -102,6 +105,15 @@ class QuerySerializer(serializers.Serializer):
         return ListSerializer(list_status(row.query)).data
 
 
+class GivenUpSerializer(serializers.Serializer):
+    """Who handed the query in to have it rejected, and why."""
+
+    by = serializers.CharField(source="made_by.username", default=None, allow_null=True)
+    reason = serializers.ChoiceField(choices=Query.RejectReason.choices)
+    note = serializers.CharField()
+    at = serializers.DateTimeField(source="made_at")
+
+
 class QueryDetailSerializer(QuerySerializer):
     """A query with one's own progress beside the consensus, and what one may make of it."""
 
@@ -109,6 +121,9 @@ class QueryDetailSerializer(QuerySerializer):
     transitions = serializers.ListField(
         child=serializers.ChoiceField(choices=Query.State.choices),
         help_text="states that the user may put it into",
+    )
+    given_up = GivenUpSerializer(
+        allow_null=True, help_text="while a reviewer has to decide on it; else null"
     )
 
 
@@ -139,11 +154,18 @@ class QueryWriteSerializer(serializers.Serializer):
         choices=Query.RejectReason.choices, allow_blank=True, required=False
     )
     reject_note = serializers.CharField(allow_blank=True, required=False, max_length=5000)
+    give_up = serializers.ChoiceField(
+        choices=Query.RejectReason.choices,
+        allow_blank=True,
+        required=False,
+        help_text="with the state submitted: hand in to have it rejected for this reason",
+    )
     note = serializers.CharField(
         allow_blank=True,
         required=False,
         max_length=5000,
-        help_text="why the state changes; needed to hand in before a stop rule is met",
+        help_text="why the state changes; needed to hand in before a stop rule is met, and to give "
+        "up for the reason other",
     )
 
     def validate_species(self, names: list[Any]) -> list[Any]:
@@ -174,76 +196,6 @@ class SearchToQuerySerializer(serializers.Serializer):
     split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
 
     validate_species = QueryWriteSerializer.validate_species
-
-
-class JudgmentItemSerializer(serializers.Serializer):
-    """One act of judging."""
-
-    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID)
-    relevance = serializers.ChoiceField(choices=Relevance.choices)
-    client_id = serializers.CharField(
-        max_length=100,
-        help_text="made once for this act, best a UUID; sent again with every repeat",
-    )
-    seconds = serializers.FloatField(min_value=0, max_value=MOST_SECONDS, default=0)
-    source = serializers.ChoiceField(
-        choices=[JudgmentSource.LIST, JudgmentSource.SEARCH], default=JudgmentSource.LIST
-    )
-
-    def validate_client_id(self, text: str) -> uuid.UUID:
-        try:
-            return uuid.UUID(text)
-        except ValueError:
-            return uuid.uuid5(CLIENT_IDS, text)
-
-
-class JudgmentOutcomeSerializer(serializers.Serializer):
-    """What became of one item."""
-
-    client_id = serializers.CharField(allow_null=True, help_text="as it was sent")
-    image = serializers.IntegerField(allow_null=True)
-    status = serializers.ChoiceField(choices=["stored", "repeated", "refused"])
-    detail = serializers.CharField(help_text="why it was refused, else empty")
-    relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
-    rank = serializers.IntegerField(allow_null=True)
-
-
-class JudgmentAnswerSerializer(serializers.Serializer):
-    """An outcome for each item, in the order sent, and one's own progress with them."""
-
-    results = JudgmentOutcomeSerializer(many=True)
-    progress = ProgressSerializer()
-
-
-class JudgmentSerializer(serializers.ModelSerializer):
-    """A standing judgment."""
-
-    image = serializers.IntegerField(source="image_id")
-    annotator = serializers.CharField(source="annotator.username")
-    list = serializers.IntegerField(source="candidate_list_id", allow_null=True)
-
-    class Meta:
-        model = Judgment
-        fields = (
-            "image",
-            "annotator",
-            "relevance",
-            "source",
-            "rank",
-            "list",
-            "seconds",
-            "created_at",
-            "updated_at",
-        )
-        read_only_fields = fields
-
-
-class JudgmentParameters(serializers.Serializer):
-    """Which judgments."""
-
-    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID, required=False)
-    annotator = serializers.CharField(max_length=150, required=False)
-    relevance = serializers.ChoiceField(choices=Relevance.choices, required=False)
 
 
 class QueryParameters(serializers.Serializer):

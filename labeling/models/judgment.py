@@ -23,7 +23,7 @@ class JudgmentSource(models.TextChoices):
 
 class Judgment(models.Model):
     """One annotator's present relevance for one (query, image); `JudgmentEvent` keeps the earlier
-    ones.
+    ones. A judgment that is taken back has no row here any more.
     """
 
     # No index of its own: three others begin with it.
@@ -73,22 +73,34 @@ class Judgment(models.Model):
 
 
 class JudgmentEvent(models.Model):
-    """One act of judging, as it came from a client; never changed, never removed."""
+    """One act of judging, or of taking a judgment back, as it came from a client.
 
-    judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="events")
+    Never changed, never removed: a trigger of the database refuses both.
+    """
+
+    # No index of their own: the two below begin with them, and the constraint with the annotator.
+    query = models.ForeignKey(
+        Query, on_delete=models.PROTECT, related_name="judgment_events", db_index=False
+    )
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+", db_index=False)
     annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False
     )
     client_id = models.UUIDField(help_text="made by the client, so that a repeat counts once")
-    previous = models.CharField(max_length=12, choices=Relevance, blank=True)
-    relevance = models.CharField(max_length=12, choices=Relevance)
+    previous = models.CharField(
+        max_length=12, choices=Relevance, blank=True, help_text="what stood before; empty for none"
+    )
+    relevance = models.CharField(
+        max_length=12, choices=Relevance, blank=True, help_text="empty: taken back"
+    )
     source = models.CharField(max_length=10, choices=JudgmentSource)
     candidate_list = models.ForeignKey(
         CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     rank = models.PositiveIntegerField(null=True, blank=True)
     seconds = models.FloatField(default=0)
-    made_at = models.DateTimeField(auto_now_add=True)
+    acted_at = models.DateTimeField(help_text="when the person acted; earlier where it had to wait")
+    made_at = models.DateTimeField(auto_now_add=True, help_text="when it was stored")
 
     class Meta:
         ordering = ["pk"]
@@ -101,6 +113,17 @@ class JudgmentEvent(models.Model):
                 condition=models.Q(seconds__range=(0, 1e9)), name="judgment_event_seconds"
             ),
         ]
+        indexes = [
+            # What one annotator did on a query since some event, and their time in all.
+            models.Index(
+                fields=["query", "annotator", "id"],
+                include=["seconds"],
+                name="judgment_event_own",
+            ),
+            # The history of an image.
+            models.Index(fields=["image", "query"], name="judgment_event_image"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.judgment_id}: {self.previous or 'none'} → {self.relevance}"
+        change = f"{self.previous or 'none'} → {self.relevance or 'none'}"
+        return f"{self.query_id}/{self.image_id}: {change}"

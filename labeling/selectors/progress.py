@@ -10,11 +10,12 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max
 
 from labeling.consensus import Consensus, Vote, consensus_by_key
-from labeling.models import Candidate, Judgment, Query
+from labeling.models import Candidate, Judgment, JudgmentEvent, Query
 from labeling.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
+from retrieval.models import ImageWithdrawal
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Progress:
     """Counts over the current list of a query; all zero while there is none or it isn't ready."""
 
     candidates: int
-    """Candidates in the list."""
+    """Candidates in the list, without withdrawn images; those count nowhere."""
     judged: int
     relevant: int
     unsure: int
@@ -36,17 +37,18 @@ class Progress:
     """The first rank without a judgment."""
     seconds_per_image: float | None
     """Mean active seconds over the timed judgments of the query; None if there is none."""
+    active_seconds: float
+    """Active seconds spent on the query in all, on judgments taken back too."""
     stop: StopState
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What was done for one query (by one annotator, or by all)."""
+    """What stands for one query (of one annotator, or of all)."""
 
     judgments: int = 0
     annotators: int = 0
     last_activity: datetime | None = None
-    seconds_per_image: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +61,31 @@ class AnnotatorProgress:
 
 
 @dataclass(slots=True)
-class _Labels:
-    """What counts at the judged ranks of one list."""
+class _Standing:
+    """What is known of one query's list."""
 
     ranks: dict[str, list[int]] = field(default_factory=dict)
-    """By relevance."""
+    """The judged ranks by relevance."""
+    aside: list[int] = field(default_factory=list)
+    """Ranks judged from a search or by likeness only."""
+    withdrawn: list[int] = field(default_factory=list)
     unsure: int = 0
+    seconds_per_image: float | None = None
+    active_seconds: float = 0.0
 
     def pairs(self) -> Iterator[tuple[int, str]]:
         for relevance, ranks in self.ranks.items():
             yield from ((rank, relevance) for rank in ranks)
+
+
+def minimum_labels(query: Query) -> int:
+    """How many labels are asked for before the streak rule allows to stop; 0 for none.
+
+    The list of a species filter is short enough to be labelled whole, and asks for no number.
+    """
+    current = query.current_list
+    filtered = current is not None and bool(current.species_ids)
+    return 0 if filtered else settings.MINIMUM_LABELS
 
 
 def progress(query: Query, annotator: Any = None) -> Progress:
@@ -79,15 +96,14 @@ def progress(query: Query, annotator: Any = None) -> Progress:
 def progress_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Progress]:
     """The progress of many queries by primary key, with the current lists selected along.
 
-    Two SQL queries, and a third where votes differ, however many queries there are.
+    One SQL query, and a second where votes differ, however many queries there are.
     """
-    labels = _labels(queries, annotator)
-    activity = activity_of(queries, annotator=annotator)
-    return {query.pk: _progress(query, labels[query.pk], activity[query.pk]) for query in queries}
+    standing = _standing(queries, annotator)
+    return {query.pk: _progress(query, standing[query.pk]) for query in queries}
 
 
 def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Activity]:
-    """Judgments, annotators, last activity and pace of each query by key, in one SQL query."""
+    """Judgments, annotators and last activity of each query by key, in one SQL query."""
     judgments = Judgment.objects.filter(query__in=[query.pk for query in queries])
     if annotator is not None:
         judgments = judgments.filter(annotator=annotator)
@@ -96,7 +112,6 @@ def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int,
             judgments=row["judgments"],
             annotators=row["annotators"],
             last_activity=row["last"],
-            seconds_per_image=row["active"] / row["timed"] if row["timed"] else None,
         )
         for row in judgments.order_by()
         .values("query")
@@ -104,8 +119,6 @@ def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int,
             judgments=Count("pk"),
             annotators=Count("annotator", distinct=True),
             last=Max("updated_at"),
-            active=Sum("seconds"),
-            timed=Count("pk", filter=Q(seconds__gt=0)),
         )
     }
     return {query.pk: found.get(query.pk, Activity()) for query in queries}
@@ -115,7 +128,7 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
     """Everybody who has judged for the query with their own progress, by name."""
     people = (
         get_user_model()
-        .objects.filter(pk__in=Judgment.objects.filter(query=query).values("annotator"))
+        .objects.filter(pk__in=JudgmentEvent.objects.filter(query=query).values("annotator"))
         .order_by("username")
     )
     return [
@@ -124,87 +137,120 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
     ]
 
 
-def _progress(query: Query, labels: _Labels, activity: Activity) -> Progress:
+def _progress(query: Query, standing: _Standing) -> Progress:
     current = query.current_list
     stop = stop_state(
-        labels.pairs(),
+        standing.pairs(),
         length=current.size if current else 0,
         complete=current is not None and current.complete,
         streak_required=settings.STOP_STREAK,
+        minimum=minimum_labels(query),
+        withdrawn=standing.withdrawn,
+        aside=standing.aside,
     )
     return Progress(
         candidates=stop.length,
         judged=stop.judged,
         relevant=stop.relevant,
-        unsure=labels.unsure,
+        unsure=standing.unsure,
         streak=stop.streak,
         prefix=stop.prefix,
         remaining=stop.remaining,
         next_rank=stop.next_rank,
-        seconds_per_image=activity.seconds_per_image,
+        seconds_per_image=standing.seconds_per_image,
+        active_seconds=standing.active_seconds,
         stop=stop,
     )
 
 
-# A judgment made in the current list knows its rank there; the others (imported, or of an earlier
-# list) are looked up. Where all votes of an image agree, that is the consensus; the rest is asked
-# for apart.
-_LABELS = """
-WITH vote AS (
-    SELECT j.query_id, j.image_id, j.rank, j.relevance
-      FROM {judgment} j JOIN {query} q ON q.id = j.query_id
-     WHERE j.query_id = ANY(%(queries)s) AND j.candidate_list_id = q.current_list_id
-           AND j.rank IS NOT NULL {own}
+# The lists and their sizes are those that the caller has read, so that every rank fits its list.
+#
+# A judgment made in the list knows its rank there; the others (imported, or of an earlier list) are
+# looked up. Where all votes of an image agree, that is the consensus; the rest is asked for apart.
+_STANDING = f"""
+WITH asked AS (
+    SELECT * FROM unnest(%(queries)s::bigint[], %(lists)s::bigint[], %(sizes)s::int[])
+                  AS asked (query_id, list_id, size)
+), gone AS (
+    SELECT image_id FROM {ImageWithdrawal._meta.db_table} WHERE restored_at IS NULL
+), vote AS (
+    SELECT j.query_id, j.image_id, j.rank, j.relevance, j.source
+      FROM asked JOIN {Judgment._meta.db_table} j ON j.query_id = asked.query_id
+     WHERE j.candidate_list_id = asked.list_id AND j.rank <= asked.size %(own)s
     UNION ALL
-    SELECT j.query_id, j.image_id, c.rank, j.relevance
-      FROM {judgment} j JOIN {query} q ON q.id = j.query_id
-      JOIN {candidate} c ON c.list_id = q.current_list_id AND c.image_id = j.image_id
-     WHERE j.query_id = ANY(%(queries)s)
-           AND (j.candidate_list_id IS DISTINCT FROM q.current_list_id OR j.rank IS NULL) {own}
+    SELECT j.query_id, j.image_id, c.rank, j.relevance, j.source
+      FROM asked JOIN {Judgment._meta.db_table} j ON j.query_id = asked.query_id
+      JOIN {Candidate._meta.db_table} c ON c.list_id = asked.list_id AND c.image_id = j.image_id
+     WHERE (j.candidate_list_id IS DISTINCT FROM asked.list_id OR j.rank IS NULL)
+           AND c.rank <= asked.size %(own)s
 ), image AS (
-    SELECT query_id, image_id, rank, min(relevance) AS low, max(relevance) AS high
-      FROM vote GROUP BY query_id, image_id, rank
+    SELECT query_id, image_id, rank, min(relevance) AS low, max(relevance) AS high,
+           bool_and(source IN ('search', 'similar')) AS aside
+      FROM vote WHERE image_id NOT IN (SELECT image_id FROM gone)
+     GROUP BY query_id, image_id, rank
+), label AS (
+    SELECT query_id,
+           array_agg(rank) FILTER (WHERE low = high AND low = 'relevant') AS relevant,
+           array_agg(rank) FILTER (WHERE low = high AND low = 'not_relevant') AS negative,
+           array_agg(rank) FILTER (WHERE low = high AND low = 'unsure') AS unsure,
+           array_agg(rank) FILTER (WHERE low <> high) AS contested,
+           array_agg(image_id) FILTER (WHERE low <> high) AS contested_images,
+           array_agg(rank) FILTER (WHERE aside) AS aside
+      FROM image GROUP BY query_id
+), withdrawn AS (
+    SELECT asked.query_id, array_agg(c.rank) AS ranks
+      FROM gone JOIN {Candidate._meta.db_table} c ON c.image_id = gone.image_id
+      JOIN asked ON asked.list_id = c.list_id
+     WHERE c.rank <= asked.size GROUP BY asked.query_id
+), pace AS (
+    SELECT j.query_id, avg(j.seconds) FILTER (WHERE j.seconds > 0) AS seconds
+      FROM {Judgment._meta.db_table} j
+     WHERE j.query_id = ANY(%(queries)s) %(own)s GROUP BY j.query_id
+), spent AS (
+    SELECT j.query_id, sum(j.seconds) AS seconds
+      FROM {JudgmentEvent._meta.db_table} j
+     WHERE j.query_id = ANY(%(queries)s) %(own)s GROUP BY j.query_id
 )
-SELECT query_id,
-       array_agg(rank) FILTER (WHERE low = high AND low = 'relevant'),
-       array_agg(rank) FILTER (WHERE low = high AND low = 'not_relevant'),
-       array_agg(rank) FILTER (WHERE low = high AND low = 'unsure'),
-       array_agg(rank) FILTER (WHERE low <> high),
-       array_agg(image_id) FILTER (WHERE low <> high)
-  FROM image GROUP BY query_id
+SELECT asked.query_id, relevant, negative, unsure, aside, withdrawn.ranks,
+       pace.seconds, spent.seconds, contested, contested_images
+  FROM asked LEFT JOIN label USING (query_id) LEFT JOIN withdrawn USING (query_id)
+       LEFT JOIN pace USING (query_id) LEFT JOIN spent USING (query_id)
 """
+_OWN = "AND j.annotator_id = %(annotator)s"
 
 
-def _labels(queries: Sequence[Query], annotator: Any) -> dict[int, _Labels]:
-    """What counts at each judged rank of each query's current list."""
-    sql = _LABELS.format(
-        judgment=Judgment._meta.db_table,
-        query=Query._meta.db_table,
-        candidate=Candidate._meta.db_table,
-        own="" if annotator is None else "AND j.annotator_id = %(annotator)s",
-    )
+def _standing(queries: Sequence[Query], annotator: Any) -> dict[int, _Standing]:
+    """What is known of each query's current list."""
+    lists = [query.current_list for query in queries]
     values = {
         "queries": [query.pk for query in queries],
+        "lists": [one.pk if one else None for one in lists],
+        "sizes": [one.size if one else 0 for one in lists],
         "annotator": None if annotator is None else annotator.pk,
     }
     with connection.cursor() as cursor:
-        cursor.execute(sql, values)
+        cursor.execute(_STANDING.replace("%(own)s", "" if annotator is None else _OWN), values)
         rows = cursor.fetchall()
-    labels = {query.pk: _Labels() for query in queries}
+    found: dict[int, _Standing] = {}
     contested: dict[tuple[int, int], int] = {}
-    for query_pk, relevant, negative, unsure, ranks, image_ids in rows:
-        found = labels[query_pk]
-        found.ranks = {RELEVANT: relevant or [], NOT_RELEVANT: negative or [], UNSURE: unsure or []}
-        found.unsure = len(unsure or ())
+    for query_pk, relevant, negative, unsure, aside, withdrawn, pace, spent, ranks, images in rows:
+        found[query_pk] = _Standing(
+            ranks={RELEVANT: relevant or [], NOT_RELEVANT: negative or [], UNSURE: unsure or []},
+            aside=aside or [],
+            withdrawn=withdrawn or [],
+            unsure=len(unsure or ()),
+            seconds_per_image=pace,
+            active_seconds=spent or 0.0,
+        )
         contested |= {
             (query_pk, image_id): rank
-            for rank, image_id in zip(ranks or (), image_ids or (), strict=True)
+            for rank, image_id in zip(ranks or (), images or (), strict=True)
         }
     for pair, agreed in _agreements(contested):
-        found = labels[pair[0]]
-        found.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
-        found.unsure += agreed.unsure
-    return labels
+        standing = found[pair[0]]
+        standing.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
+        standing.unsure += agreed.unsure
+    return found
 
 
 def _agreements(

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import combinations, groupby
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet
 
 from labeling.access import queries_visible_to
-from labeling.consensus import Vote, consensus
-from labeling.models import Candidate, Judgment, JudgmentEvent, Query, Relevance
+from labeling.consensus import Agreement, Vote, agreement, consensus
+from labeling.models import (
+    Candidate,
+    Judgment,
+    JudgmentEvent,
+    Query,
+    QueryTransition,
+    Relevance,
+)
 from retrieval.access import Role, at_least
 from retrieval.models import Image
+from retrieval.selectors.flags import is_withdrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +35,17 @@ class ReviewItem:
     votes: list[Judgment]
     unsure: bool
     """Whether the consensus is unsure; else annotators disagree."""
+    history: list[JudgmentEvent]
+    """Every act of judging it, in the order stored."""
 
 
 def images_to_review(query: Query) -> list[ReviewItem]:
     """Images of a query that are unsure, or on which annotators disagree and no reviewer has
-    decided; in list order.
+    decided; in list order. Withdrawn images are nothing to decide on.
     """
     doubtful = (
         Judgment.objects.filter(query=query)
+        .filter(~is_withdrawn("image_id"))
         .order_by()
         .values("image")
         .annotate(
@@ -61,9 +74,16 @@ def images_to_review(query: Query) -> list[ReviewItem]:
             for one in given
         )
         if agreed.unsure or agreed.decided_by != "reviewer":
-            items.append(ReviewItem(given[0].image, ranks.get(image_id), given, agreed.unsure))
+            items.append(ReviewItem(given[0].image, ranks.get(image_id), given, agreed.unsure, []))
     items.sort(key=lambda item: (item.rank is None, item.rank or 0, item.image.pk))
+    _add_history(query, {item.image.pk: item.history for item in items})
     return items
+
+
+def _add_history(query: Query, histories: dict[int, list[JudgmentEvent]]) -> None:
+    events = JudgmentEvent.objects.filter(query=query, image__in=list(histories))
+    for event in events.select_related("annotator").order_by("pk"):
+        histories[event.image_id].append(event)
 
 
 def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:
@@ -76,13 +96,58 @@ def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:
     return judgments.order_by(F("rank").asc(nulls_last=True), "image_id", "annotator_id")
 
 
-def judgment_history(query: Query, image: Image, user: Any) -> QuerySet[JudgmentEvent]:
-    """Every act of judging this image for this query, the oldest first; an annotator sees their
+def judgment_history(query: Query, image_id: int, user: Any) -> QuerySet[JudgmentEvent]:
+    """Every act of judging this image for this query, in the order stored; an annotator sees their
     own.
     """
-    visible = judgments_visible_to(user, query).filter(image=image)
-    return (
-        JudgmentEvent.objects.filter(judgment__in=visible.order_by())
-        .select_related("annotator")
-        .order_by("pk")
+    events = JudgmentEvent.objects.filter(query=query, image=image_id)
+    if not queries_visible_to(user).filter(pk=query.pk).exists():
+        return events.none()
+    if not at_least(user, Role.REVIEWER):
+        events = events.filter(annotator=user)
+    return events.select_related("annotator").order_by("pk")
+
+
+def given_up(query: Query) -> QueryTransition | None:
+    """The handing in with which somebody asked to have the query rejected, while that waits."""
+    if query.state != Query.State.SUBMITTED:
+        return None
+    last = query.transitions.select_related("made_by").last()
+    return last if last is not None and last.reason else None
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """How far two annotators agree on the images of a query that both judged."""
+
+    first: str
+    second: str
+    """Their names, in order."""
+    agreement: Agreement
+
+
+def agreements_of(query: Query) -> list[PairAgreement]:
+    """Cohen's kappa of every two annotators who share an image, those who share most first.
+
+    One SQL query, over the images that several people judged.
+    """
+    several = (
+        Judgment.objects.filter(query=query)
+        .order_by()
+        .values("image")
+        .annotate(votes=Count("pk"))
+        .filter(votes__gt=1)
+        .values("image")
     )
+    rows = (
+        Judgment.objects.filter(query=query, image__in=several)
+        .order_by("image_id", "annotator__username")
+        .values_list("image_id", "annotator__username", "relevance")
+    )
+    shared: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for _, votes in groupby(rows, key=itemgetter(0)):
+        for (_, first, one), (_, second, other) in combinations(votes, 2):
+            shared[first, second].append((one, other))
+    found = [PairAgreement(*names, agreement(pairs)) for names, pairs in shared.items()]
+    found.sort(key=lambda pair: (-pair.agreement.images, pair.first, pair.second))
+    return found

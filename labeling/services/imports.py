@@ -17,8 +17,8 @@ from labeling.errors import Conflict
 from labeling.judgment_csv import JudgmentRow, read_judgments
 from labeling.models import JudgmentSource, Query
 from labeling.query_csv import QueryRow, RowError, read_queries, split_of_name
-from labeling.services.judgments import JudgmentWriter, annotator_lock
-from labeling.services.lists import query_lock
+from labeling.services.judgment_writer import JudgmentWriter, annotator_lock
+from labeling.services.lists import query_share
 from labeling.services.queries import (
     QueryFields,
     query_create,
@@ -218,12 +218,12 @@ def judgments_import(*, data: bytes, name: str, annotator: Any) -> ImportReport:
 def _queries_locked(
     rows: Sequence[JudgmentRow], name: str, errors: list[RowError]
 ) -> dict[int, Query]:
-    """The queries of the rows by query id, locked in the order of their keys, so that no two
-    imports wait for each other.
+    """The queries of the rows by query id, a share of each held, taken in the order of their keys
+    so that nobody waits in a circle.
     """
     wanted = {row.query_id for row in rows}
     found = Query.objects.filter(query_id__in=wanted).order_by("pk")
-    queries = {query.query_id: query_lock(query) for query in found}
+    queries = {query.query_id: query_share(query) for query in found}
     for row in rows:
         query = queries.get(row.query_id)
         if query is None:
@@ -260,8 +260,8 @@ def _judgments_store(
             image_ids=[row.image_id for row in group],
         )
         for row in group:
-            standing = writer.standing.get(row.image_id)
-            if standing is not None and standing.relevance == row.relevance:
+            standing = writer.images[row.image_id].standing
+            if standing == row.relevance:
                 counts["unchanged"] += 1
                 continue
             counts["updated" if standing else "added"] += 1

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from types import EllipsisType
 from typing import Any
 
-from django.db import connection, transaction
-from django.utils import timezone
+from django.db import transaction
+from django.db.models import Max
 
 from labeling.access import judging_problem
-from labeling.models import (
-    Candidate,
-    Judgment,
-    JudgmentEvent,
-    JudgmentSource,
-    Query,
-    Relevance,
-)
-from labeling.services.lists import query_lock
-from retrieval.models import Image
+from labeling.models import JudgmentEvent, JudgmentSource, Query, Relevance
+from labeling.services.judgment_writer import ImageFacts, JudgmentWriter, annotator_lock
+from labeling.services.lists import query_share
 
 LARGEST_BATCH = 500
 MOST_SECONDS = 3600.0
-ROWS_AT_A_TIME = 1000
-
-# First half of an advisory lock whose second half is the annotator; retrieval's locks are of the
-# one-number kind.
-ANNOTATOR_LOCK = 0x6A75
+#: Where a person can judge; "import" comes from files only.
+SOURCES = (JudgmentSource.LIST, JudgmentSource.SEARCH, JudgmentSource.SIMILAR)
 
 
 class JudgmentStatus(StrEnum):
@@ -40,17 +30,37 @@ class JudgmentStatus(StrEnum):
     REFUSED = "refused"
 
 
+class RefusalCode(StrEnum):
+    """Why an item was refused, for programs; `JudgmentOutcome.detail` says it to people."""
+
+    NONE = ""
+    CLOSED = "closed"
+    """The query isn't labelled now, or not by this person."""
+    WITHDRAWN = "withdrawn"
+    """The image is out of the corpus."""
+    NOT_IN_LIST = "not_in_list"
+    """The image isn't in the query's candidate list, or that is being made anew."""
+    CONFLICT = "conflict"
+    """Something else stands than the client believed."""
+    INVALID = "invalid"
+
+
 @dataclass(frozen=True, slots=True)
 class JudgmentInput:
     """One act of judging as a client sends it."""
 
     image_id: int
-    relevance: str
+    relevance: str | None
+    """None takes the judgment back."""
     client_id: uuid.UUID
     """Made by the client once for the act and sent with every repeat of it."""
     seconds: float = 0.0
     """Active time spent, from 0 to 3600."""
     source: str = JudgmentSource.LIST
+    expected: str | EllipsisType | None = ...
+    """What the client believes to stand, None for nothing; an ellipsis if it doesn't say."""
+    age: float = 0.0
+    """How many seconds ago the person acted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,211 +70,175 @@ class JudgmentOutcome:
     client_id: uuid.UUID
     image_id: int
     status: JudgmentStatus
+    code: RefusalCode = RefusalCode.NONE
     detail: str = ""
     """Why it was refused."""
     relevance: str | None = None
-    """What this act says in the database; None if it was refused."""
+    """What this act says in the database; None if it was refused or took the judgment back."""
+    standing: str | None = None
+    """What stands for the image after this item; None for nothing."""
     rank: int | None = None
     """The rank that it was stored with."""
 
 
-@dataclass
-class JudgmentWriter:
-    """Collects the judgments of one annotator for one query, then stores them with few statements.
-
-    The caller holds the query's lock and the annotator's.
-    """
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of a batch."""
 
     query: Query
-    annotator: Any
-    standing: dict[int, Judgment]
-    """The judgments that there are, by image."""
-    ranks: dict[int, int]
-    """Ranks in the current list, by image."""
-    now: datetime = field(default_factory=timezone.now)
-    created: dict[int, Judgment] = field(default_factory=dict)
-    changed: dict[int, Judgment] = field(default_factory=dict)
-    events: list[JudgmentEvent] = field(default_factory=list)
-
-    @classmethod
-    def load(cls, *, query: Query, annotator: Any, image_ids: Sequence[int]) -> JudgmentWriter:
-        """Read what is there for these images."""
-        current = query.current_list
-        ranks = {}
-        if current is not None and current.ready:
-            candidates = Candidate.objects.filter(list=current, image_id__in=image_ids)
-            ranks = dict(candidates.values_list("image_id", "rank"))
-        standing = Judgment.objects.filter(query=query, annotator=annotator, image_id__in=image_ids)
-        return cls(query, annotator, {one.image_id: one for one in standing}, ranks)
-
-    def add(
-        self,
-        *,
-        image_id: int,
-        relevance: str,
-        client_id: uuid.UUID,
-        seconds: float,
-        source: str,
-    ) -> JudgmentEvent:
-        """Put one act of judging on top of what was said so far."""
-        rank = self.ranks.get(image_id)
-        where = {"candidate_list_id": self.query.current_list_id if rank else None, "rank": rank}
-        judgment = self.standing.get(image_id)
-        previous = judgment.relevance if judgment else ""
-        if judgment is None:
-            judgment = Judgment(query=self.query, image_id=image_id, annotator=self.annotator)
-            self.standing[image_id] = self.created[image_id] = judgment
-        elif image_id not in self.created:
-            self.changed[image_id] = judgment
-        judgment.relevance = relevance
-        judgment.source = source
-        judgment.candidate_list_id = where["candidate_list_id"]
-        judgment.rank = rank
-        judgment.seconds += seconds
-        judgment.updated_at = self.now
-        event = JudgmentEvent(
-            judgment=judgment,
-            annotator=self.annotator,
-            client_id=client_id,
-            previous=previous,
-            relevance=relevance,
-            source=source,
-            seconds=seconds,
-            **where,
-        )
-        self.events.append(event)
-        return event
-
-    def store(self) -> None:
-        """Write everything collected."""
-        Judgment.objects.bulk_create(self.created.values(), batch_size=ROWS_AT_A_TIME)
-        Judgment.objects.bulk_update(
-            self.changed.values(),
-            ["relevance", "source", "candidate_list", "rank", "seconds", "updated_at"],
-            batch_size=ROWS_AT_A_TIME,
-        )
-        for event in self.events:
-            event.judgment_id = event.judgment.pk
-        JudgmentEvent.objects.bulk_create(self.events, batch_size=ROWS_AT_A_TIME)
+    """As it was while the batch was stored, its list selected along."""
+    outcomes: list[JudgmentOutcome]
+    """One for each item, in the order given."""
+    cursor: int
+    """The number of the annotator's latest event on the query; 0 without any."""
 
 
 @transaction.atomic
-def judgments_record(
-    *, query: Query, annotator: Any, items: Sequence[JudgmentInput]
-) -> list[JudgmentOutcome]:
+def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> Recorded:
     """Store what an annotator judged, and answer for each item in the order given.
 
-    An item whose client id was stored before is answered with what was stored then and changes
-    nothing, also when a later judgment says something else or the query was closed meanwhile; the
-    same client id with another image, relevance, source or query is refused. A new item is refused
-    unless the query may be judged by this person now and its image is in the current list (source
-    "list") or in the corpus (source "search"). Raises ValueError for more than LARGEST_BATCH items
-    and QueryGone.
+    Of `query` only the primary key is used. An item whose client id was stored before is answered
+    with what was stored then and changes nothing, also when a later judgment says something else or
+    the query was closed meanwhile; the same client id with another image, relevance, source or
+    query is refused. A new item is refused unless the query may be judged by this person now, its
+    image isn't withdrawn and is in the current list (source "list") or in the corpus (the others),
+    and what the client expects to stand does; each item meets what those before it left. Taking
+    back where nothing stands is stored like any other act, so that a repeat is known. Raises
+    ValueError for more than LARGEST_BATCH items and QueryGone.
 
-    Locks: first the query, then the annotator, each held until the transaction ends. The same
-    client id in two requests at once is so stored by the one and found by the other, and no two
-    batches wait for each other.
+    Locks: first a share of the query, then the annotator, each held until the transaction ends.
+    The same client id in two requests at once is so stored by the one and found by the other, no
+    two batches wait for each other, and those of different annotators don't wait at all.
     """
     if len(items) > LARGEST_BATCH:
         raise ValueError(f"{len(items)} judgments at once; at most {LARGEST_BATCH} are taken.")
-    query = query_lock(query)
+    query = query_share(query)
     annotator_lock(annotator)
     known = {
         event.client_id: event
         for event in JudgmentEvent.objects.filter(
             annotator=annotator, client_id__in=[item.client_id for item in items]
-        ).select_related("judgment")
+        )
     }
     writer = JudgmentWriter.load(
         query=query, annotator=annotator, image_ids=[item.image_id for item in items]
     )
     closed = judging_problem(annotator, query)
-    outside = _in_corpus(items)
     outcomes = []
     for item in items:
         event = known.get(item.client_id)
+        facts = writer.images.get(item.image_id)
         if event is not None:
-            outcomes.append(_repeat(query, item, event))
+            outcomes.append(_repeat(query, item, event, facts))
             continue
-        problem = _problem(item) or closed or _image_problem(item, writer, outside)
-        if problem:
-            outcomes.append(_refusal(item, problem))
+        if refusal := _refusal(item, facts, closed, query):
+            outcomes.append(_refused(item, facts, *refusal))
             continue
         event = writer.add(
             image_id=item.image_id,
-            relevance=item.relevance,
+            relevance=item.relevance or "",
             client_id=item.client_id,
             seconds=item.seconds,
             source=item.source,
+            age=item.age,
         )
         known[item.client_id] = event
-        outcomes.append(_outcome(item, event, JudgmentStatus.STORED))
+        outcomes.append(_outcome(item, event, facts, JudgmentStatus.STORED))
     writer.store()
-    return outcomes
+    cursor = writer.events[-1].pk if writer.events else latest_event(query, annotator)
+    return Recorded(query, outcomes, cursor)
 
 
-def annotator_lock(annotator: Any) -> None:
-    """Wait until no other transaction writes judgments of this annotator, and keep others out until
-    this one ends.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ANNOTATOR_LOCK, annotator.pk])
+def latest_event(query: Query, annotator: Any) -> int:
+    """The number of the annotator's latest event on the query; 0 without any."""
+    own = JudgmentEvent.objects.filter(query=query, annotator=annotator)
+    latest: int | None = own.aggregate(latest=Max("pk"))["latest"]
+    return latest or 0
 
 
-def _in_corpus(items: Iterable[JudgmentInput]) -> set[int]:
-    """Those images of a search that exist."""
-    wanted = [item.image_id for item in items if item.source == JudgmentSource.SEARCH]
-    if not wanted:
-        return set()
-    return set(Image.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+def _refusal(
+    item: JudgmentInput, facts: ImageFacts | None, closed: str, query: Query
+) -> tuple[RefusalCode, str] | None:
+    """Why a new item can't be stored, or None."""
+    if problem := _problem(item):
+        return RefusalCode.INVALID, problem
+    if closed:
+        return RefusalCode.CLOSED, closed
+    from_list = item.source == JudgmentSource.LIST
+    if facts is None:
+        if from_list:
+            return RefusalCode.NOT_IN_LIST, _not_in_list(item, query)
+        return RefusalCode.INVALID, f"image: there is no image {item.image_id}."
+    if facts.withdrawn:
+        return RefusalCode.WITHDRAWN, "The image was withdrawn from the corpus."
+    # What stands can be taken back also when a new list no longer has the image.
+    takes_back = not item.relevance and facts.standing
+    if from_list and facts.rank is None and not takes_back:
+        return RefusalCode.NOT_IN_LIST, _not_in_list(item, query)
+    if item.expected is not ... and (item.expected or "") != facts.standing:
+        return RefusalCode.CONFLICT, _conflict(item.expected, facts.standing)
+    return None
 
 
 def _problem(item: JudgmentInput) -> str:
-    if item.relevance not in Relevance.values:
-        return f"relevance: {item.relevance!r} is none of {', '.join(Relevance.values)}."
-    if item.source not in (JudgmentSource.LIST, JudgmentSource.SEARCH):
-        return f"source: {item.source!r} is neither list nor search."
+    for name, relevance in (("relevance", item.relevance), ("expected", item.expected)):
+        if relevance not in (None, ..., *Relevance.values):
+            return f"{name}: {relevance!r} is none of {', '.join(Relevance.values)}."
+    if item.source not in SOURCES:
+        return f"source: {item.source!r} is none of {', '.join(SOURCES)}."
     if not (math.isfinite(item.seconds) and 0 <= item.seconds <= MOST_SECONDS):
         return f"seconds: a number from 0 to {MOST_SECONDS:.0f} is needed."
+    if math.isnan(item.age):
+        return "age: a number is needed."
     return ""
 
 
-def _image_problem(item: JudgmentInput, writer: JudgmentWriter, in_corpus: set[int]) -> str:
-    if item.source == JudgmentSource.SEARCH:
-        return "" if item.image_id in in_corpus else f"image: there is no image {item.image_id}."
-    if item.image_id in writer.ranks:
-        return ""
-    current = writer.query.current_list
+def _not_in_list(item: JudgmentInput, query: Query) -> str:
+    current = query.current_list
     if current is None or not current.ready:
         return "The candidate list is being made anew; judge again when it is there."
     return f"image: image {item.image_id} is not in the query's candidate list."
 
 
-def _repeat(query: Query, item: JudgmentInput, event: JudgmentEvent) -> JudgmentOutcome:
+def _conflict(expected: str | None, standing: str) -> str:
+    now, here = (
+        Relevance(one).label.lower() if one else "unlabelled" for one in (standing, expected)
+    )
+    return f"It was changed elsewhere meanwhile: it is {now} now, and was {here} here."
+
+
+def _repeat(
+    query: Query, item: JudgmentInput, event: JudgmentEvent, facts: ImageFacts | None
+) -> JudgmentOutcome:
     """Answer for a client id that is stored already."""
-    judgment = event.judgment
-    stored = (judgment.query_id, judgment.image_id, event.relevance, event.source)
-    if stored != (query.pk, item.image_id, item.relevance, item.source):
-        return _refusal(
-            item, "client_id: it was used before for another judgment; make a new one for each."
-        )
-    return _outcome(item, event, JudgmentStatus.REPEATED)
+    stored = (event.query_id, event.image_id, event.relevance, event.source)
+    if stored != (query.pk, item.image_id, item.relevance or "", item.source):
+        detail = "client_id: it was used before for another judgment; make a new one for each."
+        return _refused(item, facts, RefusalCode.INVALID, detail)
+    return _outcome(item, event, facts, JudgmentStatus.REPEATED)
 
 
-def _outcome(item: JudgmentInput, event: JudgmentEvent, status: JudgmentStatus) -> JudgmentOutcome:
+def _outcome(
+    item: JudgmentInput, event: JudgmentEvent, facts: ImageFacts | None, status: JudgmentStatus
+) -> JudgmentOutcome:
     return JudgmentOutcome(
         client_id=item.client_id,
         image_id=item.image_id,
         status=status,
-        relevance=event.relevance,
+        relevance=event.relevance or None,
+        standing=(facts.standing if facts else "") or None,
         rank=event.rank,
     )
 
 
-def _refusal(item: JudgmentInput, detail: str) -> JudgmentOutcome:
+def _refused(
+    item: JudgmentInput, facts: ImageFacts | None, code: RefusalCode, detail: str
+) -> JudgmentOutcome:
     return JudgmentOutcome(
         client_id=item.client_id,
         image_id=item.image_id,
         status=JudgmentStatus.REFUSED,
+        code=code,
         detail=detail,
+        standing=(facts.standing if facts else "") or None,
     )

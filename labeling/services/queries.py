@@ -28,7 +28,7 @@ CATEGORY_OF_SEARCHES = "Miscellaneous Context"
 
 
 class QueryHasJudgments(Conflict):
-    """A query with judgments is neither deleted nor numbered anew; it can be rejected."""
+    """A query that was ever judged for is neither deleted nor numbered anew; it can be rejected."""
 
 
 class QueryFields(TypedDict, total=False):
@@ -97,7 +97,9 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
     if "query_id" in changes:
         query_ids_lock()
     query = query_lock(query)
-    if changes.get("query_id", query.query_id) != query.query_id and query.judgments.exists():
+    if changes.get("query_id", query.query_id) != query.query_id and (
+        query.judgment_events.exists()
+    ):
         raise QueryHasJudgments(
             f"Query {query.query_id} has judgments, so it keeps its number: files say by it what "
             "was judged."
@@ -123,11 +125,11 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
 
 @transaction.atomic
 def query_delete(*, query: Query) -> None:
-    """Delete a query with its lists. Raises QueryHasJudgments if anybody has judged for it.
+    """Delete a query with its lists. Raises QueryHasJudgments if anybody ever judged for it.
 
-    Only queries with judgments are completed, judgments are never removed, and a query with
-    judgments keeps its query id. So whatever was released can't be deleted, and its query id can't
-    come to mean another query.
+    Only queries with judgments are completed, the history of judgments is never removed, not even
+    with the last of them taken back, and a query with such history keeps its query id. So whatever
+    was released can't be deleted, and its query id can't come to mean another query.
     """
     query = query_lock(query)
     try:
@@ -140,15 +142,23 @@ def query_delete(*, query: Query) -> None:
 
 @transaction.atomic
 def query_transition(
-    *, query: Query, to_state: str, by: Any, reason: str = "", note: str = ""
+    *,
+    query: Query,
+    to_state: str,
+    by: Any,
+    reason: str = "",
+    note: str = "",
+    give_up: str = "",
 ) -> Query:
     """Pass a query into another state and keep who did it, when and why; into its own state changes
     nothing.
 
     Opening makes sure of a candidate list. An annotator who has judged hands in when a stop rule is
-    met by their own labels or by everybody's, and otherwise only with a note that says why. A query
-    that nobody has judged for can't be completed; else a reviewer may complete it before a stop
-    rule is met. Raises TransitionRefused and what is derived of it.
+    met by their own labels or by everybody's, and otherwise only with a note that says why. With
+    `give_up`, a code of Query.RejectReason, anybody hands an open query in for a reviewer to
+    reject; only the reason "other" needs a note then. A query that nobody has judged for can't be
+    completed; else a reviewer may complete it before a stop rule is met. Raises TransitionRefused
+    and what is derived of it.
     """
     query = query_lock(query)
     if to_state not in Query.State.values:
@@ -157,14 +167,20 @@ def query_transition(
         )
     if to_state == query.state:
         return query
-    check_transition(role=role_of(by), from_state=query.state, to_state=to_state, reason=reason)
-    if reason and reason not in Query.RejectReason.values:
-        raise TransitionIncomplete(
-            "reject_reason",
-            f"{reason!r} is no reason; known are {', '.join(Query.RejectReason.values)}.",
-        )
+    check_transition(
+        role=role_of(by),
+        from_state=query.state,
+        to_state=to_state,
+        reason=reason,
+        give_up=give_up,
+    )
+    _check_reason("reject_reason", reason)
+    _check_reason("give_up", give_up)
     _check_plain("note", note)
-    if to_state == Query.State.SUBMITTED:
+    if give_up:
+        if give_up == Query.RejectReason.OTHER and not note.strip():
+            raise TransitionIncomplete("note", "A note that says why is needed.")
+    elif to_state == Query.State.SUBMITTED:
         _check_hand_in(query, by, note)
     if to_state == Query.State.COMPLETE and not query.judgments.exists():
         raise TransitionRefused(
@@ -175,7 +191,7 @@ def query_transition(
         query=query,
         from_state=query.state,
         to_state=to_state,
-        reason=reason,
+        reason=reason or give_up,
         note=note,
         made_by=by,
     )
@@ -197,6 +213,7 @@ def query_change(
     to_state: str | None = None,
     reason: str = "",
     note: str = "",
+    give_up: str = "",
 ) -> Query:
     """Change fields and state together or not at all: fields first, so that opening ranks the new
     text.
@@ -204,7 +221,9 @@ def query_change(
     if fields:
         query = query_update(query=query, by=by, **fields)
     if to_state is not None:
-        query = query_transition(query=query, to_state=to_state, by=by, reason=reason, note=note)
+        query = query_transition(
+            query=query, to_state=to_state, by=by, reason=reason, note=note, give_up=give_up
+        )
     return query
 
 
@@ -280,6 +299,13 @@ def _check_plain(field: str, text: str) -> None:
         raise ValidationError({field: "NUL characters can't be stored."})
 
 
+def _check_reason(field: str, reason: str) -> None:
+    if reason and reason not in Query.RejectReason.values:
+        raise TransitionIncomplete(
+            field, f"{reason!r} is no reason; known are {', '.join(Query.RejectReason.values)}."
+        )
+
+
 def _check_hand_in(query: Query, by: Any, note: str) -> None:
     if at_least(by, Role.REVIEWER):
         return
@@ -288,7 +314,10 @@ def _check_hand_in(query: Query, by: Any, note: str) -> None:
     own = progress(query, annotator=by)
     if note.strip() or own.stop.met or progress(query).stop.met:
         return
+    found = f"{own.streak} of {own.stop.required} negatives in a row"
+    if not own.stop.minimum_met:
+        found += f", {own.judged} of {own.stop.minimum} labels"
     raise TransitionRefused(
-        f"The stop rule isn't met yet: {own.streak} of {own.stop.required} negatives in a row. "
+        f"The stop rule isn't met yet: {found}. "
         "Label on, or hand in with a note that says why to stop here."
     )

@@ -113,8 +113,8 @@ def test_stepping_back_changes_a_judgment_and_the_old_value_is_kept(
         "shell",
         "-c",
         "from labeling.models import JudgmentEvent as E;"
-        f"print([e.relevance for e in E.objects.filter(judgment__query={query},"
-        f" judgment__image={third['image']}).order_by('pk')])",
+        f"print([e.relevance for e in E.objects.filter(query={query},"
+        f" image={third['image']}).order_by('pk')])",
     )
     assert kept.stdout.splitlines()[-1] == "['not_relevant', 'relevant']"
 

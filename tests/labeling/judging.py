@@ -14,7 +14,7 @@ from labeling.services.judgments import JudgmentInput, JudgmentOutcome, judgment
 from tests.labeling.conftest import FIRST_ID
 
 
-def item(number: int, relevance: str, **fields: Any) -> JudgmentInput:
+def item(number: int, relevance: str | None, **fields: Any) -> JudgmentInput:
     """One act of judging toy image `number`, with a client id of its own unless one is given."""
     fields = {"client_id": uuid.uuid4(), "seconds": 1.0} | fields
     return JudgmentInput(image_id=FIRST_ID + number, relevance=relevance, **fields)
@@ -29,13 +29,13 @@ def judge(
     for start in range(0, len(items), 500):
         outcomes += judgments_record(
             query=query, annotator=annotator, items=items[start : start + 500]
-        )
+        ).outcomes
     assert [outcome.status for outcome in outcomes] == ["stored"] * len(items)
     return outcomes
 
 
 def record(query: Query, annotator: Any, *items: JudgmentInput) -> list[JudgmentOutcome]:
-    return judgments_record(query=query, annotator=annotator, items=items)
+    return judgments_record(query=query, annotator=annotator, items=items).outcomes
 
 
 def stored(query: Query) -> list[tuple[int, str, int | None, float]]:

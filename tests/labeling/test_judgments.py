@@ -11,7 +11,7 @@ import pytest
 from labeling.models import JudgmentEvent, Query
 from labeling.selectors.progress import progress
 from labeling.selectors.review import judgment_history
-from labeling.services.judgments import JudgmentOutcome
+from labeling.services.judgments import JudgmentOutcome, JudgmentStatus
 from labeling.services.queries import query_transition, query_update
 from retrieval.models import EmbeddingModel, Image
 from tests.labeling.conftest import make_images, run_jobs
@@ -34,7 +34,7 @@ def test_a_judgment_carries_list_rank_and_seconds(
     [judgment] = query.judgments.all()
     assert judgment.candidate_list == query.current_list
     assert stored(query) == [(2, "relevant", 3, 2.5)]
-    [event] = judgment.events.all()
+    [event] = query.judgment_events.filter(image=judgment.image, annotator=annotator)
     assert (event.previous, event.relevance, event.rank, event.seconds) == ("", "relevant", 3, 2.5)
 
 
@@ -45,7 +45,7 @@ def test_a_change_keeps_the_old_value_and_adds_the_time(
     record(query, annotator, item(0, "relevant", seconds=2))
     record(query, annotator, item(0, "unsure", seconds=3))
     assert stored(query) == [(0, "unsure", 1, 5)]
-    history = judgment_history(query, images[0], annotator)
+    history = judgment_history(query, images[0].pk, annotator)
     assert [(e.previous, e.relevance) for e in history] == [
         ("", "relevant"),
         ("relevant", "unsure"),
@@ -83,7 +83,14 @@ def test_a_repeat_is_answered_after_the_query_was_closed_or_reranked(
     run_jobs()
     query_transition(query=query, to_state="complete", by=admin)
     assert record(query, annotator, sent) == [
-        JudgmentOutcome(sent.client_id, sent.image_id, "repeated", "", "relevant", 2)  # type: ignore[arg-type]
+        JudgmentOutcome(
+            client_id=sent.client_id,
+            image_id=sent.image_id,
+            status=JudgmentStatus.REPEATED,
+            relevance="relevant",
+            standing="relevant",
+            rank=2,
+        )
     ]
 
 
@@ -102,7 +109,7 @@ def test_one_batch_keeps_the_order_of_its_items(
     )
     assert [o.status for o in outcomes] == ["stored", "stored", "stored", "refused", "stored"]
     assert stored(query) == [(0, "unsure", 1, 3), (1, "relevant", 2, 1)]
-    assert [e.previous for e in judgment_history(query, images[0], annotator)] == [
+    assert [e.previous for e in judgment_history(query, images[0].pk, annotator)] == [
         "",
         "relevant",
         "not_relevant",
@@ -157,7 +164,7 @@ def test_a_client_id_of_another_query_is_refused_and_of_another_person_is_not(
         ({"seconds": 3600.1}, "seconds: a number from 0 to 3600"),
         ({"seconds": math.nan}, "seconds: a number from 0 to 3600"),
         ({"seconds": math.inf}, "seconds: a number from 0 to 3600"),
-        ({"source": "import"}, "source: 'import' is neither"),
+        ({"source": "import"}, "source: 'import' is none of"),
         ({"number": 99}, "image: image 1100 is not in the query's candidate list"),
         ({"number": 99, "source": "search"}, "image: there is no image 1100"),
     ],

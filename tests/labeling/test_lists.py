@@ -11,7 +11,6 @@ from django.core.management import CommandError, call_command
 from labeling.errors import Conflict
 from labeling.models import Candidate, CandidateList, Query
 from labeling.selectors.lists import list_status, list_verify
-from labeling.services.judgments import judgments_record
 from labeling.services.lists import (
     list_extend,
     list_freeze,
@@ -22,7 +21,7 @@ from labeling.services.queries import query_transition, query_update
 from retrieval.models import Embedding, EmbeddingModel, Image, Job
 from retrieval.services.embedding_models import embedding_model_get_or_create
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
-from tests.labeling.judging import item, judge
+from tests.labeling.judging import item, judge, record
 from tests.toy_model import toy_model as toy_spec
 
 MakeQuery = Callable[..., Query]
@@ -302,6 +301,6 @@ def test_a_list_is_never_seen_half_made(
     query = query_transition(query=new_query(), to_state="open", by=admin)
     assert query.current_list is not None
     assert not query.current_list.ready
-    [outcome] = judgments_record(query=query, annotator=annotator, items=[item(0, "relevant")])
+    [outcome] = record(query, annotator, item(0, "relevant"))
     assert outcome.status == "refused"
     assert "being made anew" in outcome.detail

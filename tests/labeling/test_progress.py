@@ -236,9 +236,9 @@ def test_many_queries_need_no_more_statements_than_one(
     for query in queries:
         judge(query, annotator, [0, 1], "relevant")
         judge(query, reviewer, [1], "not_relevant")
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         progress_of(queries[:1])
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         found = progress_of(queries)
     assert {one.relevant for one in found.values()} == {1}
 

@@ -63,7 +63,7 @@ def test_a_filtered_query_is_labelled_to_exhaustion(
                     client_id=uuid.uuid4(),
                 )
             ],
-        )
+        ).outcomes
         assert (outcome.status, outcome.rank) == ("stored", candidate.rank)
     own = progress(query, annotator=annotator)
     assert (own.stop.rule, own.remaining, own.relevant) == ("exhausted", 0, 1)
