@@ -17,6 +17,7 @@ from labeling.categories import CATEGORIES
 from labeling.models import Query
 from labeling.selectors.overview import annotator_activity, queries_overview
 from labeling.selectors.review import images_to_review
+from labeling.services.preferences import preferences_of
 from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
 from retrieval.models import Job
 from retrieval.selectors.jobs import jobs_visible_to
@@ -83,6 +84,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
+    kept = preferences_of(request.user)
     context = {
         "query": query,
         "stop_streak": settings.STOP_STREAK,
@@ -92,9 +94,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
             "names_hidden": names_hidden_from(request.user),
         },
         "studio_keymap": keymap.as_json(),
-        "filter_species": []
-        if names_hidden_from(request.user)
-        else query.species.prefetch_related("names"),
+        "studio_preferences": {"keys": kept.keys, "view": kept.view},
     }
     return render(request, "labeling/label.html", context)
 

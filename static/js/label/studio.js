@@ -4,7 +4,7 @@
  * It owns the place (which rank, which view) and the judging rules; pictures and labels are the store's, saving is
  * the outbox's, and what stands on the screen is the views' and panels'.
  */
-import { uuid } from "../api.js";
+import { api, uuid } from "../api.js";
 import { Changes } from "./changes.js";
 import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keymap.js";
@@ -13,10 +13,10 @@ import { Outbox } from "./outbox.js";
 import { Preferences } from "./preferences.js";
 import { CandidateStore } from "./store.js";
 import { UndoStack } from "./undo.js";
-import { inWords } from "./words.js";
 
 const VIEWS = ["single", "grid"];
 const LIST_ASKED_EVERY = 1000;
+const HINT_STAYS = 2500;
 
 export class Studio {
   /**
@@ -35,6 +35,7 @@ export class Studio {
     this.store = new CandidateStore(this.api);
     this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
     this.undoStack = new UndoStack({ user: user.id, query });
+    this.changes = new Changes(this.store, this.outbox);
     this.clock = new ActiveClock();
     this.notices = new Notices(root.querySelector("[data-notices]"));
     this.views = {};
@@ -45,6 +46,7 @@ export class Studio {
     this.actions = new Map();
     this.listeners = new Map();
     this.live = root.querySelector("[data-live]");
+    this.hint = root.querySelector("[data-hint]");
     for (const event of ["labels", "list", "matching"]) {
       this.store.addEventListener(event, ({ detail }) => this.emit(event, detail));
     }
@@ -93,6 +95,25 @@ export class Studio {
   /** Says something to screen readers. */
   announce(text) {
     this.live.textContent = text;
+  }
+
+  /** Says something to everybody, briefly, over the picture's lower edge. */
+  say(text) {
+    this.announce(text);
+    this.hint.textContent = text;
+    this.hint.classList.add("on");
+    clearTimeout(this.hintTimer);
+    this.hintTimer = setTimeout(() => this.hint.classList.remove("on"), HINT_STAYS);
+  }
+
+  /** Says why nothing can be judged now. */
+  sayWhyNot() {
+    if (this.closed) this.say(`Not labelled: ${this.closed}`);
+  }
+
+  /** Shows a panel of the side column: "info", "chart" or "reference". */
+  openPanel(name) {
+    this.emit("panel", name);
   }
 
   /** Loads the list and shows the first candidate without a label; comes back by itself while the list is made. */
@@ -220,21 +241,37 @@ export class Studio {
   }
 
   async #restep(take, back) {
-    if (this.closed || this.blocked) return;
+    if (this.closed || this.blocked) {
+      this.sayWhyNot();
+      return;
+    }
     const step = await take();
     if (!step) {
       this.announce(back ? "There is nothing to undo." : "There is nothing to redo.");
       return;
     }
-    const changes = step.marks.map(({ image, from, to }) => {
-      const entry = this.store.entry(this.store.rankOf(image));
-      return { image, from: entry ? entry.relevance : back ? to : from, to: (back ? from : to) ?? null };
-    });
-    this.#record(changes, step.source, this.clock.take());
-    const [{ image, to }] = changes;
-    const rank = this.store.rankOf(image);
-    const what = changes.length === 1 ? `rank ${rank ?? "–"}: ${inWords(to)}` : `${changes.length} images`;
-    this.announce(`${back ? "Undone" : "Done again"}, ${what}`);
+    const wanted = step.marks.map(({ image, from, to }) => (back ? { image, from: to, to: from } : { image, from, to }));
+    const changes = wanted.filter(({ image, from }) => this.#standsStill(image, from));
+    const rank = this.store.rankOf(wanted[0].image);
+    const what = wanted.length === 1 ? `rank ${rank ?? "–"}` : `${changes.length} of ${wanted.length} images`;
+    if (changes.length) this.#record(changes, step.source, this.clock.take());
+    if (changes.length) this.say(`${back ? "Undone" : "Done again"}: ${what}`);
+    else this.say(`Left as it is, since it was changed elsewhere: ${what}`);
     if (rank) await this.go(rank);
+  }
+
+  /** Whether what an act made of an image is what stands now; a later change elsewhere is left alone. */
+  #standsStill(image, relevance) {
+    const entry = this.store.entry(this.store.rankOf(image));
+    return !entry || entry.relevance === (relevance ?? null);
+  }
+
+  /** Makes the list longer, and goes on where it ended. */
+  async extend() {
+    const place = this.store.size + 1;
+    await api(`${this.api}extend/`, { method: "POST", body: {} });
+    await this.store.load();
+    this.notices.hide("list");
+    await this.toNextUnlabelled(place);
   }
 }
