@@ -1,44 +1,242 @@
-"""What the labelling page reads of one query."""
+"""What the labelling page reads of one query, and the examples that admins pin for it."""
 
 from __future__ import annotations
 
-from drf_spectacular.utils import extend_schema
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import exceptions, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from labeling.access import get_query_for
-from labeling.api.studio_serializers import CandidatesParameters, CandidatesSerializer
-from labeling.selectors.candidates import candidates_page
+from labeling.access import can_judge, get_query_for
+from labeling.api.reference_serializers import (
+    ExampleSerializer,
+    ExampleWriteSerializer,
+    ReferenceSerializer,
+)
+from labeling.api.serializers import ListSerializer, ProgressSerializer
+from labeling.api.studio_serializers import (
+    CandidatesParameters,
+    CandidatesSerializer,
+    ChangesParameters,
+    ChangesSerializer,
+    FacetsSerializer,
+    MatchingParameters,
+    MatchingSerializer,
+    OutlineSerializer,
+    SimilarParameters,
+    SimilarSerializer,
+)
+from labeling.selectors.candidates import candidates_at, candidates_page
+from labeling.selectors.changes import changes_since
 from labeling.selectors.lists import list_status
+from labeling.selectors.matching import facets, matching_ranks
+from labeling.selectors.outline import outline
 from labeling.selectors.progress import progress
+from labeling.selectors.reference import reference
+from labeling.selectors.similar import similar_images
+from labeling.services.examples import example_pin, example_unpin
+from retrieval.access import Role, names_hidden_from, require_role
+from retrieval.models import Image
 
 
 class StudioActions:
     """Reads for the labelling page; part of the queries' view set."""
 
+    @extend_schema(responses=OutlineSerializer)
+    @action(detail=True, methods=["get"])
+    def outline(self, request: Request, pk: str) -> Response:
+        """The whole list in short, with one's own labels and what is new from now on.
+
+        While the list isn't ready there are no ranks, and `list.state` says why.
+        """
+        query = get_query_for(request.user, int(pk))
+        found = outline(query=query, user=request.user)
+        own = progress(query, annotator=request.user)
+        # Plain lists of thousands, which a serializer would only copy item by item.
+        return Response(
+            {
+                "annotator": request.user.pk,
+                "query": _standing(request, query),
+                "list": ListSerializer(list_status(query)).data,
+                "progress": ProgressSerializer(own).data,
+                "minimum_labels": own.stop.minimum,
+                "images": found.images,
+                "scores": found.scores,
+                "relevance": found.relevance,
+                "sources": found.sources,
+                "withdrawn": found.withdrawn,
+                "flagged": found.flagged,
+                "cursor": found.cursor,
+            }
+        )
+
     @extend_schema(parameters=[CandidatesParameters], responses=CandidatesSerializer)
     @action(detail=True, methods=["get"])
     def candidates(self, request: Request, pk: str) -> Response:
-        """Candidates in the frozen order with one's own relevance.
+        """Candidates in the frozen order with one's own relevance: a part of the list, or ranks.
 
         While the list isn't ready, results are empty and `list.state` says why: building (ask
-        again in a second), failed or none.
+        again in a second), failed or none. Withdrawn images are left out.
         """
         query = get_query_for(request.user, int(pk))
         parameters = CandidatesParameters(data=request.query_params)
         parameters.is_valid(raise_exception=True)
-        start, limit = parameters.validated_data["start_rank"], parameters.validated_data["limit"]
-        page = candidates_page(query=query, user=request.user, start_rank=start, limit=limit)
+        asked = parameters.validated_data
         found = list_status(query)
-        following = start + limit
-        address = request.build_absolute_uri(f"{request.path}?start_rank={following}&limit={limit}")
+        following = None
+        if "ranks" in asked:
+            start = asked["ranks"][0]
+            results = candidates_at(query=query, user=request.user, ranks=asked["ranks"])
+        else:
+            start, limit = asked["start_rank"], asked["limit"]
+            results = candidates_page(query=query, user=request.user, start_rank=start, limit=limit)
+            if start + limit <= found.size:
+                following = request.build_absolute_uri(
+                    f"{request.path}?start_rank={start + limit}&limit={limit}"
+                )
         answer = {
             "list": found,
             "progress": progress(query, annotator=request.user),
             "count": found.size,
             "start_rank": start,
-            "next": address if following <= found.size else None,
-            "results": page,
+            "next": following,
+            "results": results,
         }
         return Response(CandidatesSerializer(answer).data)
+
+    @extend_schema(parameters=[MatchingParameters], responses=MatchingSerializer)
+    @action(detail=True, methods=["get"])
+    def matching(self, request: Request, pk: str) -> Response:
+        """The ranks that pass a filter; it narrows what is shown, never what the stop rule counts.
+
+        An image without a date passes no filter of dates, one without a place no box.
+        """
+        query = get_query_for(request.user, int(pk))
+        asked = MatchingParameters(
+            data=request.query_params, context={"names_hidden": names_hidden_from(request.user)}
+        )
+        asked.is_valid(raise_exception=True)
+        ranks = matching_ranks(query=query, user=request.user, wanted=asked.filter())
+        return Response({"count": len(ranks), "ranks": ranks})
+
+    @extend_schema(responses=FacetsSerializer)
+    @action(detail=True, methods=["get"])
+    def facets(self, request: Request, pk: str) -> Response:
+        """What the list can be filtered by, with the number of images."""
+        found = facets(query=get_query_for(request.user, int(pk)), user=request.user)
+        answer = {
+            "licenses": [{"value": value, "count": count} for value, count in found.licenses],
+            "species": [
+                {
+                    "id": species.pk,
+                    "scientific_name": species.scientific_name,
+                    "common_name": species.common_name,
+                    "count": count,
+                }
+                for species, count in found.species
+            ],
+            "dates": {"first": found.first_date, "last": found.last_date},
+            "with_place": found.with_place,
+        }
+        return Response(FacetsSerializer(answer).data)
+
+    @extend_schema(parameters=[ChangesParameters], responses=ChangesSerializer)
+    @action(detail=True, methods=["get"])
+    def changes(self, request: Request, pk: str) -> Response:
+        """What is new since a cursor of `outline` or of the last `changes`; cheap to ask often.
+
+        Judgments are one's own, made in whatever tab or device; of others only how many.
+        """
+        query = get_query_for(request.user, int(pk))
+        asked = ChangesParameters(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        found = changes_since(query=query, user=request.user, **asked.validated_data)
+        answer = {
+            "cursor": found.cursor,
+            "query": _standing(request, query),
+            "list": list_status(query),
+            "withdrawn": found.withdrawn,
+            "flagged": found.flagged,
+            "own": found.own,
+            "others": found.others,
+        }
+        return Response(ChangesSerializer(answer).data)
+
+    @extend_schema(
+        parameters=[SimilarParameters],
+        responses={
+            200: SimilarSerializer,
+            409: OpenApiResponse(description="the image or the list can't be compared yet"),
+        },
+    )
+    @action(detail=True, methods=["get"])
+    def similar(self, request: Request, pk: str) -> Response:
+        """The images nearest to one, in exact order, within the query's species filter if any."""
+        query = get_query_for(request.user, int(pk))
+        asked = SimilarParameters(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        given = asked.validated_data
+        try:
+            found = similar_images(
+                query=query, user=request.user, image_id=given["image"], limit=given["limit"]
+            )
+        except Image.DoesNotExist as error:
+            raise exceptions.ValidationError({"image": str(error)}) from None
+        return Response(SimilarSerializer(found).data)
+
+    @extend_schema(responses=ReferenceSerializer)
+    @action(detail=True, methods=["get"])
+    def reference(self, request: Request, pk: str) -> Response:
+        """Guidelines, pinned examples, and the filter's species with their look-alikes."""
+        query = get_query_for(request.user, int(pk))
+        found = reference(query=query, user=request.user)
+        return Response(ReferenceSerializer(found).data)
+
+    @extend_schema(
+        request=ExampleWriteSerializer,
+        responses={
+            200: OpenApiResponse(ExampleSerializer, "it was pinned before, and says this now"),
+            201: ExampleSerializer,
+        },
+    )
+    @action(detail=True, methods=["post"])
+    def examples(self, request: Request, pk: str) -> Response:
+        """Pin an image as an example (admins); pinned again, it says what was sent last."""
+        query = get_query_for(request.user, int(pk))
+        require_role(request.user, Role.ADMIN)
+        data = ExampleWriteSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        given = data.validated_data
+        example, new = example_pin(
+            query=query,
+            image_id=given["image"],
+            relevant=given["relevant"],
+            note=given["note"],
+            by=request.user,
+        )
+        code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
+        return Response(ExampleSerializer(example).data, status=code)
+
+    @extend_schema(
+        operation_id="queries_examples_destroy",
+        parameters=[OpenApiParameter("image", OpenApiTypes.INT64, OpenApiParameter.PATH)],
+        responses={204: None},
+    )
+    @action(detail=True, methods=["delete"], url_path=r"examples/(?P<image>[^/.]+)")
+    def example(self, request: Request, pk: str, image: str) -> Response:
+        """Take an example away (admins)."""
+        query = get_query_for(request.user, int(pk))
+        require_role(request.user, Role.ADMIN)
+        known = image.isascii() and image.isdecimal() and len(image) <= 18
+        if not (known and example_unpin(query=query, image_id=int(image))):
+            raise Http404("This image is no example of the query.")
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _standing(request: Request, query: Any) -> dict[str, Any]:
+    return {"state": query.state, "can_label": can_judge(request.user, query)}

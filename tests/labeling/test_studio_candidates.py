@@ -1,0 +1,177 @@
+"""Candidates page by page or by rank, with what the labelling page shows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from labeling.models import Query
+from labeling.selectors.candidates import candidates_at, candidates_page
+from retrieval.models import Image, ImageFlag, ImageWithdrawal
+from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
+from tests.labeling.judging import judge
+
+MakeQuery = Callable[..., Query]
+
+
+@pytest.fixture
+def images(toy_model: Any) -> list[Image]:
+    return make_images(6)
+
+
+def shown(api: APIClient, query: Query, **parameters: Any) -> Any:
+    answer = api.get(f"/api/queries/{query.pk}/candidates/", parameters)
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def ranks(body: Any) -> list[int]:
+    return [one["rank"] for one in body["results"]]
+
+
+def test_everything_that_is_told_of_a_candidate(
+    toy_model: Any, open_query: MakeQuery, annotator: Any, annotator_api: APIClient
+) -> None:
+    [image] = make_images(1, species=make_species("Bufo bufo"))
+    Image.objects.update(license="cc-by", rights_holder="(c) Some Body")
+    ImageFlag.objects.create(image=image, kind="person", raised_by=annotator)
+    query = open_query()
+    judge(query, annotator, [0], "relevant")
+    [one] = shown(annotator_api, query)["results"]
+    assert one == {
+        "rank": 1,
+        "score": 1.0,
+        "image": FIRST_ID,
+        "url": "/images/1001/00000000.jpg",
+        "thumbnail_url": "/images/1001/00000000-thumb.jpg",
+        "width": 4,
+        "height": 3,
+        "species": {
+            "id": image.species_id,
+            "scientific_name": "Bufo bufo",
+            "common_name": "",
+        },
+        "latitude": 1.5,
+        "longitude": -2.5,
+        "location_uncertainty": None,
+        "observed_at": None,
+        "license": "cc-by",
+        "rights_holder": "(c) Some Body",
+        "relevance": "relevant",
+        "flags": ["person"],
+    }
+
+
+def test_open_flags_of_everybody_each_kind_once(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    other_annotator: Any,
+    annotator_api: APIClient,
+) -> None:
+    for who in (annotator, other_annotator):
+        for kind in ("wrong_species", "duplicate"):
+            ImageFlag.objects.create(image=images[1], kind=kind, raised_by=who)
+    ImageFlag.objects.create(
+        image=images[2], kind="person", raised_by=annotator, state="cleared",
+        decided_at=timezone.now(),
+    )  # fmt: skip
+    results = shown(annotator_api, open_query())["results"]
+    assert [one["flags"] for one in results] == [[], ["duplicate", "wrong_species"], [], [], [], []]
+
+
+def test_withdrawn_images_are_left_out_and_ranks_stay(
+    images: list[Image], open_query: MakeQuery, reviewer: Any, annotator_api: APIClient
+) -> None:
+    query = open_query()
+    withdrawal = ImageWithdrawal.objects.create(
+        image=images[1], withdrawn_by=reviewer, withdrawn_at=timezone.now()
+    )
+    body = shown(annotator_api, query)
+    assert (ranks(body), body["count"]) == ([1, 3, 4, 5, 6], 6)
+    assert ranks(shown(annotator_api, query, ranks="1,2,3")) == [1, 3]
+    part = shown(annotator_api, query, start_rank=2, limit=2)
+    assert ranks(part) == [3]
+    assert part["next"].endswith(f"/api/queries/{query.pk}/candidates/?start_rank=4&limit=2")
+    withdrawal.restored_by, withdrawal.restored_at = reviewer, timezone.now()
+    withdrawal.save()
+    assert ranks(shown(annotator_api, query)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_chosen_ranks_come_in_the_list_order(
+    images: list[Image], open_query: MakeQuery, annotator: Any, annotator_api: APIClient
+) -> None:
+    query = open_query()
+    judge(query, annotator, [4], "unsure")
+    body = shown(annotator_api, query, ranks="5, 2,5,99")
+    assert [(one["rank"], one["image"], one["relevance"]) for one in body["results"]] == [
+        (2, FIRST_ID + 1, None),
+        (5, FIRST_ID + 4, "unsure"),
+    ]
+    assert (body["start_rank"], body["next"], body["count"]) == (2, None, 6)
+    assert body["progress"]["judged"] == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["", ",", "1,", "0", "-1", "x", "1.5", "2147483648", "٣", "1 2", ",".join("9" * 501)]
+)
+def test_ranks_that_are_none(
+    value: str, images: list[Image], open_query: MakeQuery, annotator_api: APIClient
+) -> None:
+    address = f"/api/queries/{open_query().pk}/candidates/"
+    if value.startswith("9,9"):
+        value = ",".join(str(rank) for rank in range(1, 502))
+    answer = annotator_api.get(address, {"ranks": value})
+    assert (answer.status_code, fields(answer)) == (400, ["ranks"])
+
+
+def test_500_ranks_are_taken(
+    images: list[Image], open_query: MakeQuery, annotator_api: APIClient
+) -> None:
+    wanted = ",".join(str(rank) for rank in range(3, 503))
+    assert ranks(shown(annotator_api, open_query(), ranks=wanted)) == [3, 4, 5, 6]
+
+
+def test_candidates_take_as_many_queries_however_many_there_are(
+    toy_model: Any,
+    open_query: MakeQuery,
+    annotator: Any,
+    settings: Any,
+    django_assert_num_queries: Any,
+) -> None:
+    for number in range(4):
+        make_images(60, first=60 * number, species=make_species(f"Bufo b{number}"))
+    query = open_query()
+    judge(query, annotator, range(0, 240, 3), "relevant")
+    for start, limit in ((1, 2), (1, 240)):
+        with django_assert_num_queries(2):
+            page = candidates_page(query=query, user=annotator, start_rank=start, limit=limit)
+        assert len(page) == limit
+    with django_assert_num_queries(2):
+        assert len(candidates_at(query=query, user=annotator, ranks=range(1, 200, 2))) == 100
+    settings.HIDE_SPECIES_NAMES = True
+    with django_assert_num_queries(1):
+        page = candidates_page(query=query, user=annotator, limit=100)
+    assert {one.species for one in page} == {None}
+
+
+def test_bounds_of_the_selectors(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    for bounds in ({"start_rank": 0}, {"limit": 0}, {"limit": 501}):
+        with pytest.raises(ValueError, match=r"start_rank|limit"):
+            candidates_page(query=query, user=annotator, **bounds)
+    with pytest.raises(ValueError, match="501 ranks; at most 500"):
+        candidates_at(query=query, user=annotator, ranks=range(1, 502))
+
+
+def test_a_list_that_is_not_ready_has_no_candidates(
+    images: list[Image], new_query: MakeQuery, admin: Any, admin_api: APIClient
+) -> None:
+    body = shown(admin_api, new_query(), ranks="1,2")
+    assert (body["results"], body["list"]["state"]) == ([], "none")
