@@ -53,7 +53,7 @@ export function mount(studio) {
         ? `Rank ${entry.rank}. Your own judgments; reviewers see everybody's.`
         : `Rank ${entry.rank}. The judgments of all annotators.`;
     body.replaceChildren();
-    window.open(body);
+    window.open(dialog.querySelector(".panel-foot [data-close]"));
     load();
   });
   retry.addEventListener("click", load);

@@ -39,9 +39,9 @@ class Reference {
   /** Bring the section into view, load it and put the focus there. */
   async show() {
     this.studio.openPanel("reference");
-    this.root.scrollIntoView({ block: "start" });
     this.root.focus({ preventScroll: true });
     await this.load();
+    this.root.scrollIntoView({ block: "start" });
   }
 
   /** Read what there is, once; again after `reload`. */
