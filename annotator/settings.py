@@ -221,6 +221,11 @@ SPECTACULAR_SETTINGS = {
         "QueryState": "labeling.models.Query.State",
         "JobState": "retrieval.models.Job.State",
         "FlagKind": "retrieval.models.ImageFlag.Kind",
+        "Relevance": "labeling.models.Relevance",
+        "JudgmentSource": "labeling.models.JudgmentSource",
+        "RejectReason": "labeling.models.Query.RejectReason",
+        "ListState": ["none", "building", "ready", "failed"],
+        "SpeciesGroupKind": "retrieval.selectors.species_groups.GroupKind",
     },
 }
 

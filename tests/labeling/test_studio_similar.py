@@ -32,7 +32,10 @@ def numbers(body: Any) -> list[int]:
 
 def brute_force(number: int) -> list[tuple[int, float]]:
     """(toy image, cosine similarity) of all others, by the vectors as they are stored."""
-    stored = {one.image_id - FIRST_ID: np.array(one.vector) for one in Embedding.objects.all()}
+    stored = {
+        one.image_id - FIRST_ID: np.float16(one.vector).astype(float)
+        for one in Embedding.objects.all()
+    }
     # Products of two half-precision numbers and their sum are exact in double precision, so that
     # one rounding makes of them what single precision makes.
     scores = {other: float(np.float32(one @ stored[number])) for other, one in stored.items()}
