@@ -18,6 +18,7 @@ from labeling.errors import Conflict
 from labeling.forms import QueryForm, QueryImportForm, RejectForm
 from labeling.models import Query
 from labeling.selectors.progress import annotators_of, progress
+from labeling.selectors.reference import pinned_examples
 from labeling.services.imports import QueryImportRefused, queries_import_file
 from labeling.services.lists import list_refresh
 from labeling.services.queries import (
@@ -59,6 +60,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "query": query,
         "species": query.species.prefetch_related("names"),
+        "examples": pinned_examples(query),
         "progress": seen,
         "annotators": annotators_of(query) if reviewer else [],
         "transitions": query.transitions.select_related("made_by") if reviewer else [],

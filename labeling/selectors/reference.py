@@ -61,11 +61,7 @@ def reference(*, query: Query, user: Any) -> Reference:
     At most eight SQL queries, however many species, images and look-alikes there are.
     """
     hidden = names_hidden_from(user)
-    pinned = list(
-        QueryExample.objects.filter(~is_withdrawn("image_id"), query=query)
-        .select_related("image")
-        .order_by("-relevant", "pk")
-    )
+    pinned = pinned_examples(query)
     species = [] if hidden else _filter_species(query)
     lookalikes = _lookalikes([one.pk for one in species])
     others = Species.objects.prefetch_related("names").in_bulk(
@@ -90,6 +86,15 @@ def reference(*, query: Query, user: Any) -> Reference:
             for one in species
         ],
         species_total=getattr(species[0], "total", 0) if species else 0,
+    )
+
+
+def pinned_examples(query: Query) -> list[QueryExample]:
+    """Relevant examples first, in the order of pinning; without withdrawn images."""
+    return list(
+        QueryExample.objects.filter(~is_withdrawn("image_id"), query=query)
+        .select_related("image")
+        .order_by("-relevant", "pk")
     )
 
 
