@@ -96,12 +96,14 @@ def stop_state(
         raise ValueError(f"streak_required must be at least 1: {streak_required}")
     marks = bytearray(length)
     for rank in withdrawn:
-        _check_rank(rank, length)
+        if not 1 <= rank <= length:
+            raise ValueError(f"rank {rank} is outside 1..{length}")
         marks[rank - 1] = _WITHDRAWN
     visible = length - marks.count(_WITHDRAWN)
     judged = relevant = 0
     for rank, relevance in labels:
-        _check_rank(rank, length)
+        if not 1 <= rank <= length:
+            raise ValueError(f"rank {rank} is outside 1..{length}")
         if relevance not in RELEVANCES:
             raise ValueError(f"unknown relevance at rank {rank}: {relevance!r}")
         mark = marks[rank - 1]
@@ -142,8 +144,3 @@ def stop_state(
         next_rank=None if gap < 0 else gap + 1,
         rule=rule,
     )
-
-
-def _check_rank(rank: int, length: int) -> None:
-    if not 1 <= rank <= length:
-        raise ValueError(f"rank {rank} is outside 1..{length}")

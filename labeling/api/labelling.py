@@ -23,7 +23,12 @@ from labeling.api.judgment_serializers import (
     JudgmentParameters,
     JudgmentSerializer,
 )
-from labeling.api.serializers import ExtendedSerializer, ExtendSerializer, ListSerializer
+from labeling.api.serializers import (
+    ExtendedSerializer,
+    ExtendSerializer,
+    ListSerializer,
+    ProgressSerializer,
+)
 from labeling.errors import Conflict, QueryGone
 from labeling.models import Query
 from labeling.selectors.lists import list_status
@@ -38,6 +43,10 @@ from labeling.services.judgments import (
 )
 from labeling.services.lists import list_extend, list_refresh
 from retrieval.access import Role, require_role
+
+# Made once: a serializer copies all its fields when it is made, which takes longer than an item.
+_ITEM = JudgmentItemSerializer()
+_PROGRESS = ProgressSerializer()
 
 
 class LabellingActions:
@@ -138,8 +147,7 @@ class LabellingActions:
             raise exceptions.ValidationError("A list of judgments is needed.")
         if len(request.data) > LARGEST_BATCH:
             raise exceptions.ValidationError(f"At most {LARGEST_BATCH} judgments at once.")
-        reader = JudgmentItemSerializer()
-        read = [_read(reader, raw) for raw in request.data]
+        read = [_read(raw) for raw in request.data]
         try:
             recorded = judgments_record(
                 query=Query(pk=pk),
@@ -156,18 +164,20 @@ class LabellingActions:
             _answer(raw, next(outcomes) if isinstance(item, JudgmentInput) else item)
             for raw, item in zip(request.data, read, strict=True)
         ]
-        answer = {
-            "results": results,
-            "progress": progress(recorded.query, annotator=request.user),
-            "cursor": recorded.cursor,
-        }
-        return Response(JudgmentAnswerSerializer(answer).data)
+        own = progress(recorded.query, annotator=request.user)
+        return Response(
+            {
+                "results": results,
+                "progress": _PROGRESS.to_representation(own),
+                "cursor": recorded.cursor,
+            }
+        )
 
 
-def _read(reader: JudgmentItemSerializer, raw: Any) -> JudgmentInput | str:
+def _read(raw: Any) -> JudgmentInput | str:
     """One item as the service takes it, or what is wrong with it."""
     try:
-        given = reader.run_validation(raw)
+        given = _ITEM.run_validation(raw)
     except exceptions.ValidationError as error:
         parts = [
             f"{field}: {' '.join(map(str, messages))}"

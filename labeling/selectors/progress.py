@@ -173,50 +173,59 @@ WITH asked AS (
                   AS asked (query_id, list_id, size)
 ), gone AS (
     SELECT image_id FROM {ImageWithdrawal._meta.db_table} WHERE restored_at IS NULL
-), vote AS (
-    SELECT j.query_id, j.image_id, j.rank, j.relevance, j.source
+), vote AS MATERIALIZED (
+    SELECT j.query_id, j.image_id, j.relevance, j.source, j.seconds, asked.size,
+           j.image_id IN (SELECT image_id FROM gone) AS gone,
+           CASE WHEN j.candidate_list_id = asked.list_id AND j.rank IS NOT NULL THEN j.rank
+                ELSE (SELECT c.rank FROM {Candidate._meta.db_table} c
+                       WHERE c.list_id = asked.list_id AND c.image_id = j.image_id)
+            END AS rank
       FROM asked JOIN {Judgment._meta.db_table} j ON j.query_id = asked.query_id
-     WHERE j.candidate_list_id = asked.list_id AND j.rank <= asked.size %(own)s
-    UNION ALL
-    SELECT j.query_id, j.image_id, c.rank, j.relevance, j.source
-      FROM asked JOIN {Judgment._meta.db_table} j ON j.query_id = asked.query_id
-      JOIN {Candidate._meta.db_table} c ON c.list_id = asked.list_id AND c.image_id = j.image_id
-     WHERE (j.candidate_list_id IS DISTINCT FROM asked.list_id OR j.rank IS NULL)
-           AND c.rank <= asked.size %(own)s
+     WHERE j.query_id = ANY(%(queries)s) {{own}}
 ), image AS (
-    SELECT query_id, image_id, rank, min(relevance) AS low, max(relevance) AS high,
-           bool_and(source IN ('search', 'similar')) AS aside
-      FROM vote WHERE image_id NOT IN (SELECT image_id FROM gone)
-     GROUP BY query_id, image_id, rank
+    {{image}}
 ), label AS (
     SELECT query_id,
-           array_agg(rank) FILTER (WHERE low = high AND low = 'relevant') AS relevant,
-           array_agg(rank) FILTER (WHERE low = high AND low = 'not_relevant') AS negative,
-           array_agg(rank) FILTER (WHERE low = high AND low = 'unsure') AS unsure,
-           array_agg(rank) FILTER (WHERE low <> high) AS contested,
-           array_agg(image_id) FILTER (WHERE low <> high) AS contested_images,
-           array_agg(rank) FILTER (WHERE aside) AS aside
-      FROM image GROUP BY query_id
-), withdrawn AS (
-    SELECT asked.query_id, array_agg(c.rank) AS ranks
-      FROM gone JOIN {Candidate._meta.db_table} c ON c.image_id = gone.image_id
-      JOIN asked ON asked.list_id = c.list_id
-     WHERE c.rank <= asked.size GROUP BY asked.query_id
-), pace AS (
-    SELECT j.query_id, avg(j.seconds) FILTER (WHERE j.seconds > 0) AS seconds
-      FROM {Judgment._meta.db_table} j
-     WHERE j.query_id = ANY(%(queries)s) %(own)s GROUP BY j.query_id
-), spent AS (
-    SELECT j.query_id, sum(j.seconds) AS seconds
-      FROM {JudgmentEvent._meta.db_table} j
-     WHERE j.query_id = ANY(%(queries)s) %(own)s GROUP BY j.query_id
+           array_agg(rank) FILTER (WHERE said = 'relevant') AS relevant,
+           array_agg(rank) FILTER (WHERE said = 'not_relevant') AS negative,
+           array_agg(rank) FILTER (WHERE said = 'unsure') AS unsure,
+           array_agg(rank) FILTER (WHERE said = 'contested') AS contested,
+           array_agg(image_id) FILTER (WHERE said = 'contested') AS contested_images,
+           array_agg(rank) FILTER (WHERE said <> '' AND aside) AS aside,
+           sum(seconds) / nullif(sum(timed), 0) AS pace
+      FROM image
+     GROUP BY query_id
 )
-SELECT asked.query_id, relevant, negative, unsure, aside, withdrawn.ranks,
-       pace.seconds, spent.seconds, contested, contested_images
-  FROM asked LEFT JOIN label USING (query_id) LEFT JOIN withdrawn USING (query_id)
-       LEFT JOIN pace USING (query_id) LEFT JOIN spent USING (query_id)
+SELECT asked.query_id, relevant, negative, unsure, aside,
+       ARRAY(SELECT c.rank FROM gone JOIN {Candidate._meta.db_table} c USING (image_id)
+              WHERE c.list_id = asked.list_id AND c.rank <= asked.size) AS withdrawn,
+       pace,
+       (SELECT sum(j.seconds) FROM {JudgmentEvent._meta.db_table} j
+         WHERE j.query_id = asked.query_id {{own}}) AS spent,
+       contested, contested_images
+  FROM asked LEFT JOIN label USING (query_id)
 """
-_OWN = "AND j.annotator_id = %(annotator)s"
+_OWN = _STANDING.format(
+    own="AND j.annotator_id = %(annotator)s",
+    image="""
+    SELECT query_id, image_id, rank,
+           CASE WHEN gone OR rank IS NULL OR rank > size THEN '' ELSE relevance END AS said,
+           source IN ('search', 'similar') AS aside, seconds, (seconds > 0)::int AS timed
+      FROM vote
+    """,
+)
+_CONSENSUS = _STANDING.format(
+    own="",
+    image="""
+    SELECT query_id, image_id, rank,
+           CASE WHEN gone OR rank IS NULL OR rank > size THEN ''
+                WHEN min(relevance) = max(relevance) THEN min(relevance) ELSE 'contested'
+            END AS said,
+           bool_and(source IN ('search', 'similar')) AS aside,
+           sum(seconds) AS seconds, count(*) FILTER (WHERE seconds > 0) AS timed
+      FROM vote GROUP BY query_id, image_id, rank, gone, size
+    """,
+)
 
 
 def _standing(queries: Sequence[Query], annotator: Any) -> dict[int, _Standing]:
@@ -229,7 +238,7 @@ def _standing(queries: Sequence[Query], annotator: Any) -> dict[int, _Standing]:
         "annotator": None if annotator is None else annotator.pk,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_STANDING.replace("%(own)s", "" if annotator is None else _OWN), values)
+        cursor.execute(_CONSENSUS if annotator is None else _OWN, values)
         rows = cursor.fetchall()
     found: dict[int, _Standing] = {}
     contested: dict[tuple[int, int], int] = {}
