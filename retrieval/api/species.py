@@ -16,7 +16,13 @@ from rest_framework.response import Response
 from retrieval.access import names_hidden_from
 from retrieval.models import Species
 from retrieval.selectors.species import names_resolve, species_described
-from retrieval.selectors.species_groups import GroupKind, group_species, groups_search
+from retrieval.selectors.species_groups import (
+    GroupKind,
+    counted,
+    group_species,
+    groups_of,
+    groups_search,
+)
 from retrieval.selectors.species_search import species_search
 
 MATCHES = 500
@@ -111,6 +117,13 @@ class SpeciesSerializer(serializers.ModelSerializer[Species]):
         return str(species.first_image.thumbnail_url)
 
 
+class GroupsParameters(serializers.Serializer[Any]):
+    """Groups by name, or of a species."""
+
+    search = serializers.CharField(max_length=LONGEST_SEARCH, default="", allow_blank=True)
+    species = serializers.IntegerField(min_value=0, max_value=2**63 - 1, required=False)
+
+
 class ResolveSerializer(serializers.Serializer[Any]):
     """Names to look up, and groups by kind and name."""
 
@@ -172,9 +185,11 @@ class SpeciesViewSet(
 
     def filter_queryset(self, queryset: QuerySet[Species]) -> Any:
         """Answer the matches of `search`, best first, or all species."""
-        text = self._search_text()
+        text = self.request.query_params.get("search", "").strip()
         if self.action != "list" or not text:
             return queryset
+        if len(text) > LONGEST_SEARCH:
+            raise ValidationError({"search": f"At most {LONGEST_SEARCH} letters."})
         return species_search(text, limit=MATCHES)
 
     def paginate_queryset(self, queryset: Any) -> Any:
@@ -185,11 +200,21 @@ class SpeciesViewSet(
     def get_object(self) -> Species:
         return species_described([super().get_object()])[0]
 
-    @extend_schema(parameters=[_SEARCH], filters=False, responses=CountedGroupSerializer(many=True))
+    @extend_schema(
+        parameters=[GroupsParameters], filters=False, responses=CountedGroupSerializer(many=True)
+    )
     @action(detail=False, pagination_class=None)
     def groups(self, request: Request) -> Response:
-        """Answer the genera, families and look-alike groups called like `search`, best first."""
-        found = groups_search(self._search_text(), limit=GROUPS_SHOWN)
+        """Answer the genera, families and look-alike groups called like `search`, best first, or
+        those of the species with the id `species`. A group has two or more species.
+        """
+        asked = GroupsParameters(data=request.query_params.dict())
+        asked.is_valid(raise_exception=True)
+        if "species" in asked.validated_data:
+            of = Species.objects.filter(pk=asked.validated_data["species"])
+            found = [counted(group) for groups in groups_of(of).values() for group in groups]
+        else:
+            found = groups_search(asked.validated_data["search"], limit=GROUPS_SHOWN)
         return Response(CountedGroupSerializer(found, many=True).data)
 
     @extend_schema(request=ResolveSerializer, responses=ResolvedSerializer)
@@ -216,9 +241,3 @@ class SpeciesViewSet(
             "suggestions": suggestions,
         }
         return Response(ResolvedSerializer(answer, context={"request": request}).data)
-
-    def _search_text(self) -> str:
-        text: str = self.request.query_params.get("search", "").strip()
-        if len(text) > LONGEST_SEARCH:
-            raise ValidationError({"search": f"At most {LONGEST_SEARCH} letters."})
-        return text

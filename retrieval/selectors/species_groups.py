@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -78,12 +78,18 @@ def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
         rows = [row for row in rows if row[4] < 3]
     else:
         rows = [row for row in rows if likeness(text, row[3])[0]]
-    found = [(GroupKind(kind), name, size) for kind, name, size, _, _ in rows[:limit]]
-    return [SpeciesGroup(*group, image_count=_image_count(*group[:2])) for group in found]
+    return [counted(SpeciesGroup(GroupKind(row[0]), *row[1:3])) for row in rows[:limit]]
 
 
-def groups_of(species: Sequence[Species]) -> dict[int, list[SpeciesGroup]]:
+def counted(group: SpeciesGroup) -> SpeciesGroup:
+    """Return the group with the number of its images, withdrawn ones left out."""
+    images = images_in_corpus().filter(**{f"species__{group.kind.field}": group.name})
+    return replace(group, image_count=images.count())
+
+
+def groups_of(species: Iterable[Species]) -> dict[int, list[SpeciesGroup]]:
     """Return, by species id, the groups in which each has others beside it; narrowest first."""
+    species = list(species)
     found: dict[int, list[SpeciesGroup]] = {one.pk: [] for one in species}
     for kind in GroupKind:
         names = {getattr(one, kind.field) for one in species} - {""}
@@ -123,7 +129,3 @@ def groups_by_form(forms: set[str]) -> dict[str, list[tuple[SpeciesGroup, set[in
 def _sizes(condition: Q, kind: GroupKind) -> Any:
     named = Species.objects.filter(condition).order_by().values(kind.field)
     return named.annotate(size=Count("pk")).values_list(kind.field, "size")
-
-
-def _image_count(kind: GroupKind, name: str) -> int:
-    return images_in_corpus().filter(**{f"species__{kind.field}": name}).count()

@@ -1,4 +1,4 @@
-"""Finding species by what a person types: beginnings of names first, then names with slips."""
+"""Finding species by what a person types: parts of names first, then names with slips."""
 
 from __future__ import annotations
 
@@ -24,19 +24,24 @@ HALF_LIKE = 0.6
 # Beside the best, only what is nearly as like.
 BESIDE = 0.2
 
+# Fewer letters stand somewhere in most names.
+SHORTEST_PART = 3
+
 # One row per species, with its best name: the whole name, then a name that begins so, then one with
-# a word that begins so. LIKE uses the trigram index.
-_BEGINNINGS = """
-SELECT species_id, name, language FROM (
+# a word that begins so, then one that holds the text within a word (“hüpfer” in “Moorhüpfer”). LIKE
+# uses the trigram index.
+_PARTS = """
+SELECT species_id, name, language, class FROM (
     SELECT DISTINCT ON (species_id) species_id, name, language, class, similarity
     FROM (
         SELECT species_id, name, language,
             CASE WHEN search_text = %(text)s THEN 0
                  WHEN search_text LIKE %(start)s THEN 1
-                 ELSE 2 END AS class,
+                 WHEN search_text LIKE %(word)s THEN 2
+                 ELSE 3 END AS class,
             word_similarity(%(text)s, search_text) AS similarity
         FROM retrieval_speciesname
-        WHERE search_text LIKE %(start)s OR search_text LIKE %(word)s
+        WHERE search_text LIKE %(start)s OR search_text LIKE %(word)s OR search_text LIKE %(part)s
     ) found
     ORDER BY species_id, class, similarity DESC, name
 ) best
@@ -63,15 +68,19 @@ class _Match:
 def species_search(text: str, limit: int = 20) -> list[Species]:
     """Return the species whose scientific or vernacular name, in any language, is like `text`.
 
-    Whole names come first, then names and then words that begin so. Where there is none of these,
-    names follow whose words are like those typed, in any order and with slips of the keys. Case and
-    accents do not matter. Each species comes once and carries `matched_name` and
-    `matched_language` ("" for the scientific name).
+    Whole names come first, then names, then words that begin so, then names that hold the text.
+    Where no word begins so, names follow whose words are like those typed, in any order and with
+    slips of the keys. Case and accents do not matter. Each species comes once and carries
+    `matched_name` and `matched_language` ("" for the scientific name).
     """
     text = searchable([text])[text]
     if not text:
         return []
-    found = (_beginnings(text, limit) or _alike(text))[:limit]
+    found, begins = _with_part(text, limit)
+    if not begins:
+        held = {match.species_id for match in found}
+        found += [match for match in _alike(text) if match.species_id not in held]
+        found = found[:limit]
     known = Species.objects.prefetch_related("names").in_bulk([one.species_id for one in found])
     species = []
     for match in found:
@@ -116,14 +125,17 @@ def trigram_search(*, index_only: bool = False) -> Iterator[Any]:
             cursor.execute(f"SET LOCAL {name} TO DEFAULT")
 
 
-def _beginnings(text: str, limit: int) -> list[_Match]:
+def _with_part(text: str, limit: int) -> tuple[list[_Match], bool]:
+    """Return the names that hold the text, and whether some word begins with it."""
     pattern = like_pattern(text)
+    start, word = f"{pattern}%", f"% {pattern}%"
+    part = f"%{pattern}%" if len(text) >= SHORTEST_PART else start
     with connection.cursor() as cursor:
         cursor.execute(
-            _BEGINNINGS,
-            {"text": text, "start": f"{pattern}%", "word": f"% {pattern}%", "limit": limit},
+            _PARTS, {"text": text, "start": start, "word": word, "part": part, "limit": limit}
         )
-        return [_Match(*row) for row in cursor.fetchall()]
+        rows = cursor.fetchall()
+    return [_Match(*row[:3]) for row in rows], bool(rows) and rows[0][3] < 3
 
 
 def _alike(text: str) -> list[_Match]:

@@ -1,0 +1,97 @@
+/** Where a picker finds species: the server's whole corpus, or what is among a list's candidates. */
+import { api } from "../api.js";
+
+export const GROUP_NAMES = { genus: "Genus", family: "Family", lookalike: "Look-alike group" };
+
+/**
+ * What a search finds: species as the API gives them, `total` of all that match, and groups to add as a whole.
+ * @typedef {{species: object[], groups: object[], total: number}} Found
+ * @typedef {{found: object[], missing: string[], suggestions: {name: string, species: object[]}[]}} Resolved
+ */
+
+/** All species of the corpus, through the API. */
+export class CorpusSource {
+  /**
+   * Species called like `text`, with the groups called so and those of the species that fits best.
+   * @returns {Promise<Found>} rejects with ApiError, or AbortError when `signal` is aborted
+   */
+  async search(text, { limit, signal }) {
+    const asked = `search=${encodeURIComponent(text)}`;
+    const groups = api(`/api/species/groups/?${asked}`, { signal });
+    // Without a handler of its own it would count as unhandled where the species fail first.
+    groups.catch(() => {});
+    const { results, count } = await api(`/api/species/?${asked}&limit=${limit}`, { signal });
+    const related = results[0]?.groups.length ? await this.#groupsOf(results[0].id, signal) : [];
+    return { species: results, groups: eachOnce([...(await groups), ...related]), total: count };
+  }
+
+  /** What a species' chip shows when it is opened. */
+  async details(id) {
+    const [species, groups] = await Promise.all([api(`/api/species/${id}/`), this.#groupsOf(id)]);
+    return { ...species, groups };
+  }
+
+  async #groupsOf(id, signal) {
+    return api(`/api/species/groups/?species=${id}`, { signal });
+  }
+
+  /** @returns {Promise<Resolved>} the species that names, and groups `{kind, name}`, stand for */
+  async resolve({ names = [], groups = [] }) {
+    return api("/api/species/resolve/", {
+      method: "POST",
+      body: { names, groups: groups.map(({ kind, name }) => ({ kind, name })) },
+    });
+  }
+}
+
+/** The species among the candidates of one list, with the number of candidates of each. */
+export class CandidatesSource extends CorpusSource {
+  /** @param {{id: number, count: number}[]} species all that there are among the candidates */
+  constructor(species) {
+    super();
+    this.counts = new Map(species.map(({ id, count }) => [id, count]));
+  }
+
+  async search(text, { limit, signal }) {
+    const found = await super.search(text, { limit: 500, signal });
+    const species = this.#among(found.species);
+    const groups = await Promise.all(found.groups.map((group) => this.#group(group)));
+    return {
+      species: species.slice(0, limit),
+      groups: groups.filter(({ species_count }) => species_count > 1),
+      total: species.length,
+    };
+  }
+
+  async details(id) {
+    const species = await super.details(id);
+    const groups = await Promise.all(species.groups.map((group) => this.#group(group)));
+    return { ...species, groups: groups.filter(({ species_count }) => species_count > 1), ...this.#count(id) };
+  }
+
+  async resolve(asked) {
+    const resolved = await super.resolve(asked);
+    const suggestions = resolved.suggestions
+      .map(({ name, species }) => ({ name, species: this.#among(species) }))
+      .filter(({ species }) => species.length);
+    return { ...resolved, found: this.#among(resolved.found), suggestions };
+  }
+
+  async #group(group) {
+    const { found } = await this.resolve({ groups: [group] });
+    const images = found.reduce((sum, species) => sum + species.here, 0);
+    return { ...group, species_count: found.length, image_count: images, here: images };
+  }
+
+  #among(species) {
+    return species.filter(({ id }) => this.counts.has(id)).map((one) => ({ ...one, ...this.#count(one.id) }));
+  }
+
+  #count(id) {
+    return { here: this.counts.get(id) ?? 0 };
+  }
+}
+
+function eachOnce(groups) {
+  return [...new Map(groups.map((group) => [`${group.kind} ${group.name}`, group])).values()];
+}

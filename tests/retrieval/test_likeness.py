@@ -1,0 +1,61 @@
+import pytest
+
+from retrieval.likeness import likeness, slips_forgiven, swaps_of, word_likeness, words_of
+
+
+def test_words_are_runs_of_letters_and_digits():
+    assert words_of("bee-eater (s. aluco) 2_x") == ["bee", "eater", "s", "aluco", "2", "x"]
+    assert words_of("%_\\ -") == []
+
+
+def test_every_swap_of_neighbours_that_makes_another_word():
+    assert list(swaps_of("owl")) == ["wol", "olw"]
+    assert list(swaps_of("bee")) == ["ebe"]
+    assert list(swaps_of("a")) == []
+
+
+def test_longer_words_may_hold_more_slips():
+    assert [slips_forgiven(length) for length in (2, 3, 4, 5, 8, 9, 20)] == [0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("typed", "word", "like"),
+    [
+        ("tawny", "tawny", 1),
+        ("taw", "tawny", 0.98),
+        ("tawmy", "tawny", 0.8),
+        ("tawn", "tauny", 0.73),
+        ("stirx", "strix", 0.85),
+        ("stirx", "strixus", 0.83),
+        ("hoper", "hopper", 0.8),
+        ("marrsh", "marsh", 1 - 1 / 6),
+        ("olw", "owl", 0.75),
+        ("olw", "old", 1 - 1 / 3),
+        ("ow", "wo", 0),
+        ("owl", "ant", 0),
+        ("marsh", "mouse", 0),
+        ("tawny", "t", 0),
+        ("woodpecker", "wood", 0),
+    ],
+)
+def test_how_like_a_word_is(typed, word, like):
+    assert word_likeness(typed, word) == pytest.approx(like)
+
+
+@pytest.mark.parametrize(
+    ("typed", "name", "all_words", "score"),
+    [
+        ("owl tawny", "tawny owl", True, 1),
+        ("aluco strix", "strix aluco", True, 1),
+        ("stirx alcuo", "strix aluco", True, 0.85),
+        ("tawny owl", "tawny frogmouth", False, 5 / 8),
+        ("wood pecker", "woodpecker", True, 1),
+        ("woodpecker", "wood pecker", True, 1),
+        ("bee eater", "bee-eater", True, 1),
+        ("owl", "", False, 0),
+        ("", "owl", False, 0),
+    ],
+)
+def test_how_like_a_name_is(typed, name, all_words, score):
+    whole, found = likeness(typed, name)
+    assert (whole, round(found, 6)) == (all_words, round(score, 6))
