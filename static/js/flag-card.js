@@ -4,18 +4,17 @@
 export const LABELS = { withdraw: "Withdraw", clear: "Clear", restore: "Restore", undo: "Undo" };
 
 const PRIVATE = new Set(["person", "personal_data"]);
-const WHEN = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  timeZone: "UTC",
-});
+const DAY = { day: "numeric", month: "short", timeZone: "UTC" };
+const TIME = { hour: "2-digit", minute: "2-digit", timeZone: "UTC" };
 
-/** A moment as the other pages write it, in UTC. @param {string} iso @returns {string} */
-export function moment(iso) {
-  return WHEN.format(new Date(iso)).replace(" at ", ", ");
+/**
+ * A moment in UTC, as on the other pages: "21 Nov, 16:27", with the year if it isn't this one.
+ * @param {string} iso @param {Date} [now] @returns {string}
+ */
+export function moment(iso, now = new Date()) {
+  const at = new Date(iso);
+  const day = at.getUTCFullYear() === now.getUTCFullYear() ? DAY : { ...DAY, year: "numeric" };
+  return `${at.toLocaleDateString("en-GB", day)}, ${at.toLocaleTimeString("en-GB", TIME)}`;
 }
 
 /**

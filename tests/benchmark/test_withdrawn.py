@@ -1,0 +1,94 @@
+"""Releases and withdrawn images: new releases leave them out, made ones never change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark import selectors, services
+from labeling.models import Judgment, Query
+from retrieval.models import Image
+from retrieval.services.flags import image_restore, image_withdraw
+from tests.benchmark.toy import make_list
+
+Judge = Callable[..., Judgment]
+
+
+def contents(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+def rows(directory: Path, name: str) -> list[str]:
+    """The lines of a file of a release, without the header."""
+    return (directory / name).read_text().splitlines()[1:]
+
+
+@pytest.fixture
+def labelled(query: Query, judge: Judge, annotator: Any, other_annotator: Any) -> Query:
+    """Images 1 to 4 of a list of four; only the first annotator judged image 2."""
+    make_list(query, [1, 2, 3, 4])
+    judge(query, 2, annotator, "relevant")
+    for image in (1, 3):
+        judge(query, image, other_annotator, "relevant")
+    judge(query, 4, other_annotator, "not_relevant")
+    return query
+
+
+def test_a_new_release_has_neither_annotation_nor_judgment_of_a_withdrawn_image(
+    labelled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
+) -> None:
+    image_withdraw(image=Image(pk=3), by=reviewer)
+    image_withdraw(image=Image(pk=4), by=reviewer)
+    release, _ = services.release_export(name="v1", directory=tmp_path / "out")
+    assert rows(tmp_path / "out", "inquire_annotations.csv") == [
+        '30,1,"train/a, b/1.jpg"',
+        '30,2,"train/a, b/2.jpg"',
+    ]
+    assert rows(tmp_path / "out", "judgments.csv") == [
+        "30,1,relevant,annotator_2,1,0.000,list",
+        "30,2,relevant,annotator_1,2,0.000,list",
+    ]
+    assert (release.positives, release.judgments) == (2, 2)
+    assert Judgment.objects.count() == 4
+
+
+def test_annotators_are_numbered_among_those_who_are_in_it(labelled: Query, reviewer: Any) -> None:
+    image_withdraw(image=Image(pk=2), by=reviewer)
+    assert [(row.image_id, row.annotator) for row in selectors.released_judgments()] == [
+        (1, 1),
+        (3, 1),
+        (4, 1),
+    ]
+
+
+def test_a_release_that_is_made_stays_as_it_is(
+    labelled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
+) -> None:
+    made, _ = services.release_export(name="v1", directory=tmp_path / "before")
+    image_withdraw(image=Image(pk=1), by=reviewer)
+    again, new = services.release_export(name="v1", directory=tmp_path / "after")
+    assert (again.pk, new) == (made.pk, False)
+    assert contents(tmp_path / "after") == contents(tmp_path / "before")
+    services.release_export(name="v2", directory=tmp_path / "without")
+    assert [row.split(",")[1] for row in rows(tmp_path / "without", "judgments.csv")] == [
+        "2",
+        "3",
+        "4",
+    ]
+    image_restore(image=Image(pk=1), by=reviewer)
+    services.release_export(name="v3", directory=tmp_path / "restored")
+    assert contents(tmp_path / "restored") == contents(tmp_path / "before")
+
+
+def test_withdrawals_take_no_query_more(
+    labelled: Query, reviewer: Any, django_assert_num_queries: Any
+) -> None:
+    image_withdraw(image=Image(pk=1), by=reviewer)
+    image_withdraw(image=Image(pk=2), by=reviewer)
+    with django_assert_num_queries(2):
+        assert [row.rank for row in selectors.released_judgments()] == [3, 4]
+    with django_assert_num_queries(1):
+        assert [row.image_id for row in selectors.released_annotations()] == [3]
