@@ -5,38 +5,15 @@ from __future__ import annotations
 import signal
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DEPTH, IMAGES, PHONE, Site
+from tests.e2e.labelling import open_label_page, press, saved, shown, wait_painted
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
-
-
-def open_label_page(page: Page, site: Site, query: int) -> None:
-    page.goto(f"{site.url}/queries/{query}/label/")
-    expect(page.locator(".stage img")).to_be_visible()
-
-
-def shown(page: Page, name: str) -> Any:
-    return page.locator(f"[data-show='{name}']").first
-
-
-def press(page: Page, key: str, times: int) -> None:
-    """Press a key once for each candidate, after the next candidate stands there."""
-    for _ in range(times):
-        rank = shown(page, "rank").inner_text()
-        page.keyboard.press(key)
-        if page.locator("dialog[open]").count():
-            return
-        page.wait_for_function(
-            "before => document.querySelector('[data-show=rank]').textContent !== before"
-            " || document.querySelector('dialog[open]')",
-            arg=rank,
-        )
 
 
 def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_in(
@@ -54,7 +31,7 @@ def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_
     page.keyboard.press("n")
     expect(page.get_by_role("dialog")).to_be_visible()
     expect(page.get_by_role("dialog")).to_contain_text("The stop rule is met")
-    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    saved(page)
     progress = site.progress("ann", query)
     assert (progress["judged"], progress["relevant"], progress["streak"]) == (103, 3, 100)
     assert progress["stop"]["met"] is True
@@ -65,7 +42,8 @@ def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_
     expect(shown(page, "streak")).to_have_text("101")
     expect(page.get_by_role("dialog")).to_be_hidden()
 
-    page.get_by_role("button", name="Hand in").first.click()
+    page.keyboard.press("p")
+    page.get_by_role("dialog").get_by_role("button", name="Hand in", exact=True).click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()
     assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "submitted"
 
@@ -81,12 +59,10 @@ def test_a_species_filter_is_labelled_to_exhaustion_by_touch(
     assert size >= 3
     for rank in range(1, size + 1):
         expect(shown(page, "rank")).to_have_text(str(rank))
-        name = "Relevant" if rank == 1 else "Not relevant"
-        page.get_by_role("button", name=name, exact=False).and_(
-            page.locator(f"[data-do='label:{'relevant' if rank == 1 else 'not_relevant'}']")
-        ).tap()
+        wait_painted(page, rank)
+        page.locator(f"[data-do={'relevant' if rank == 1 else 'not_relevant'}]").tap()
     expect(page.locator(".stage")).to_contain_text("The list is exhausted")
-    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    saved(page)
     progress = site.progress("ann", query)
     assert progress["judged"] == progress["candidates"] == size
     assert progress["stop"]["exhausted"] is True
@@ -106,7 +82,7 @@ def test_stepping_back_changes_a_judgment_and_the_old_value_is_kept(
     expect(shown(page, "rank")).to_have_text("4")
     expect(shown(page, "relevant")).to_have_text("1")
     expect(shown(page, "streak")).to_have_text("0")
-    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    saved(page)
     third = site.candidates("ann", query, start=3, limit=1)["results"][0]
     assert third["relevance"] == "relevant"
     kept = site.served.manage(
@@ -126,7 +102,7 @@ def test_a_reload_continues_at_the_first_unlabelled(
     page = log_in("ann")
     open_label_page(page, site, query)
     press(page, "u", 5)
-    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    saved(page)
     page.reload()
     expect(shown(page, "rank")).to_have_text("6")
     expect(shown(page, "judged")).to_have_text("5")
@@ -146,7 +122,7 @@ def test_judgments_outlive_a_killed_process_and_count_once(
         process.send_signal(signal.SIGKILL)
     press(page, "r", 4)
     wait_for(site.served.healthy, seconds=60, what="the return of what was killed", pause=0.2)
-    expect(page.locator("[data-saved]")).to_have_text("All saved", timeout=30_000)
+    saved(page, timeout=30_000)
     labels = [c["relevance"] for c in site.candidates("otto", query, limit=12)["results"]]
     assert labels == ["not_relevant"] * 5 + ["relevant"] * 4 + [None] * 3
     assert site.progress("otto", query)["judged"] == 9
@@ -159,10 +135,10 @@ def test_a_judgment_that_is_refused_is_shown_with_its_reason(
     page = log_in("ann")
     open_label_page(page, site, query)
     press(page, "n", 1)
-    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    saved(page)
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
     page.keyboard.press("r")
-    expect(page.locator("[data-refused]")).to_contain_text("was not stored")
+    expect(page.locator("[data-notice=refused]")).to_contain_text("was not stored")
     assert site.progress("ada", query)["judged"] == 1
 
 
@@ -190,7 +166,7 @@ def test_keys_faster_than_the_server_do_not_run_past_the_hundredth_negative(
     open_label_page(page, site, query)
     press(page, "n", 104)
     expect(page.get_by_role("dialog")).to_be_visible()
-    expect(page.locator("[data-saved]")).to_have_text("All saved")
+    saved(page)
     assert site.progress("ann", query)["judged"] == 100
 
 

@@ -98,8 +98,17 @@ function mountMeters(studio) {
     set("active", inTime(progress.active_seconds ?? 0));
     meter.max = progress.stop.required;
     meter.value = Math.min(progress.streak, progress.stop.required);
-    studio.root.querySelector(".streak").classList.toggle("met", progress.stop.met);
+    gap.hidden = !waits(studio.store, progress);
+    gap.textContent = `waits at rank ${(progress.next_rank ?? 0).toLocaleString("en")}`;
   });
+  const gap = studio.root.querySelector("[data-gap]");
+  gap.addEventListener("click", () => studio.toNextUnlabelled(1));
+}
+
+/** Whether something is labelled behind the first candidate without a label, so that the streak doesn't count it. */
+function waits(store, { next_rank: first, remaining }) {
+  if (first === null) return false;
+  return store.size - first + 1 - remaining > [...store.withdrawn].filter((rank) => rank > first).length;
 }
 
 /** Marks the query's text when not all of it fits. */

@@ -56,29 +56,36 @@ function renderLabel(studio, relevance) {
 
 function mountTabs(studio, side) {
   const tabs = [...side.querySelectorAll("[role=tab]")];
-  const select = (name, focus = false) => {
+  const select = (name) => {
     const chosen = tabs.find(({ dataset }) => dataset.tab === name);
-    if (!chosen) return;
+    if (!chosen) return null;
     for (const tab of tabs) {
       const on = tab === chosen;
       tab.setAttribute("aria-selected", String(on));
       tab.tabIndex = on ? 0 : -1;
       side.querySelector(`[data-panel="${tab.dataset.tab}"]`).hidden = !on;
     }
-    if (focus) chosen.focus();
+    return chosen;
+  };
+  const choose = (name) => {
     studio.preferences.set("side_tab", name);
+    return select(name);
   };
   for (const tab of tabs) {
-    tab.addEventListener("click", () => select(tab.dataset.tab));
+    tab.addEventListener("click", () => choose(tab.dataset.tab));
     tab.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (!step) return;
       event.preventDefault();
       const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
-      select(next.dataset.tab, true);
+      choose(next.dataset.tab).focus();
     });
   }
   select(studio.preferences.get("side_tab", "chart"));
+  studio.on("ready", () => {
+    // Who begins with a query reads its guidelines first.
+    if (side.dataset.guidelines !== undefined && !studio.store.progress.judged) select("reference");
+  });
   return select;
 }
 

@@ -183,6 +183,7 @@ export class Studio {
 
   #end() {
     this.rank = this.store.size + 1;
+    this.views[this.view]?.hide();
     this.#setState("end");
     this.emit("rank", this.rank);
   }
