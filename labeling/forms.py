@@ -106,6 +106,15 @@ class QueryImportForm(forms.Form):
     )
 
 
+class GiveUpForm(forms.Form):
+    give_up = forms.ChoiceField(label="Reason", choices=Query.RejectReason.choices)
+    note = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Needed where the reason is “Other”.",
+    )
+
+
 class RejectForm(forms.Form):
     reason = forms.ChoiceField(choices=Query.RejectReason.choices)
     note = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))

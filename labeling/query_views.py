@@ -15,10 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from labeling.access import can_judge, get_query_for
 from labeling.errors import Conflict
-from labeling.forms import QueryForm, QueryImportForm, RejectForm
+from labeling.forms import GiveUpForm, QueryForm, QueryImportForm, RejectForm
 from labeling.models import Query
 from labeling.selectors.progress import annotators_of, progress
 from labeling.selectors.reference import pinned_examples
+from labeling.selectors.review import agreements_of, given_up
 from labeling.services.imports import QueryImportRefused, queries_import_file
 from labeling.services.lists import list_refresh
 from labeling.services.queries import (
@@ -45,7 +46,7 @@ LARGEST_UPLOAD = 5 * 1024 * 1024
 @login_required
 @require_safe
 def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
-    """One query: progress, history, guidelines, list, and what the user may do with it."""
+    """One query: progress, agreement, history, list, and what the user may do with it."""
     query = get_query_for(request.user, pk)
     reviewer = at_least(request.user, Role.REVIEWER)
     allowed = transitions_for(role_of(request.user), query.state)
@@ -75,8 +76,12 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "main_transition": query.state in ("draft", "submitted")
         or (query.state == "open" and seen.stop.met),
         "hand_in_note": early,
+        "give_up_form": GiveUpForm(auto_id="give-up-%s") if "submitted" in allowed else None,
+        "given_up": given_up(query),
+        "may_reject": "rejected" in allowed,
+        "agreements": agreements_of(query) if reviewer else [],
         "names_hidden": names_hidden_from(request.user),
-        "reject_form": RejectForm() if "rejected" in allowed else None,
+        "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
         "can_label": can_judge(request.user, query),
     }
@@ -198,7 +203,7 @@ def query_from_search(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
-    """Open, hand in, complete, reopen or reject."""
+    """Open, hand in, give up, complete, reopen or reject."""
     query = get_query_for(request.user, pk)
     state = request.POST.get("state", "")
     try:

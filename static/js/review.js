@@ -4,6 +4,23 @@ import { api, uuid } from "./api.js";
 const grid = document.querySelector("[data-review]");
 const status = document.querySelector("[data-review-status]");
 
+/** What the reviewer said, as the page's buttons and badges call it. */
+const NAMES = { relevant: "Relevant", not_relevant: "Not relevant", unsure: "Unsure" };
+
+/** Adds the reviewer's own act to an image's history, below what the page came with. */
+function remember(item, previous, relevance) {
+  const entry = document.createElement("li");
+  const who = document.createElement("span");
+  who.textContent = grid.dataset.reviewer;
+  const when = document.createElement("time");
+  when.className = "muted";
+  when.dateTime = new Date().toISOString();
+  when.textContent = "just now";
+  const change = `${NAMES[previous] ?? "Not labelled"} → ${NAMES[relevance]}`;
+  entry.append(who, " ", when, document.createElement("br"), change);
+  item.querySelector(".history").append(entry);
+}
+
 grid?.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-image]");
   if (!button) return;
@@ -21,6 +38,8 @@ grid?.addEventListener("click", async (event) => {
     const [result] = answer.results;
     if (result.status === "refused") throw new Error(result.detail);
     buttons.forEach((other) => other.classList.toggle("primary", other === button));
+    remember(item, item.dataset.own, judgment.relevance);
+    item.dataset.own = judgment.relevance;
     status.textContent = `Image ${judgment.image}: stored as ${button.textContent.toLowerCase()}.`;
   } catch (error) {
     status.textContent = `Not stored: ${error.message}`;
