@@ -121,6 +121,7 @@ export class Outbox extends EventTarget {
       });
     here("added", ({ marks }) => this.#fire("remote", { marks }));
     here("answer", (message) => this.#answered(message));
+    this.sender.addEventListener("kept", () => this.#count());
     this.sender.addEventListener("problem", () => this.#tell());
     this.sender.addEventListener("dismissed", ({ detail }) => this.#fire("dismissed", detail));
     if (!bus.works) setInterval(() => this.#count(), LOOKED_EVERY);

@@ -113,10 +113,13 @@ export class JudgmentQueue {
     return found;
   }
 
-  /** The refused judgments of one query that nobody has dismissed. */
+  /** The refused judgments of one query that nobody has dismissed, oldest first. */
   async refused(user, query) {
-    const read = (database) =>
-      database.run(["refused"], "readonly", ({ refused }) => refused.all("place", [user, query]));
+    const read = async (database) => {
+      const place = [user, query];
+      const found = await database.run(["refused"], "readonly", ({ refused }) => refused.all("place", place));
+      return found.sort((one, other) => one.record.seq - other.record.seq);
+    };
     return [...(await this.#read(read, [])), ...(this.spill ? await read(this.spill) : [])];
   }
 

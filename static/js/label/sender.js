@@ -80,6 +80,7 @@ class Sender extends EventTarget {
     const [{ user, query }] = records;
     const marks = records.map(({ image, relevance, source }) => ({ image, relevance, source }));
     bus.post({ kind: "added", user, query, marks });
+    this.dispatchEvent(new CustomEvent("kept"));
     this.wake();
   }
 
@@ -287,7 +288,7 @@ const senders = new Map();
 /**
  * The page's one sender for a person; it begins at once with what waits from earlier pages.
  *
- * Events: "added" (by another tab: {query, marks}), "answer" ({query, settled: [{record, result}], progress, cursor},
+ * Events: "kept" (by this page), "added" (by another tab: {query, marks}), "answer" ({query, settled: [{record, result}], progress, cursor},
  * whichever tab sent it), "problem", "dismissed" ({client_ids}).
  *
  * @param {number} user
