@@ -1,4 +1,8 @@
-"""Judgments on their way: whatever happens to network, server, tab or session, each arrives exactly once and in order."""
+"""Judgments on their way: each arrives exactly once and in order.
+
+Whatever happens to network, server, tab or session. The outbox is driven on pages that have no
+labelling of their own.
+"""
 
 from __future__ import annotations
 
@@ -319,9 +323,10 @@ def test_without_a_database_judgments_are_sent_and_the_page_can_warn(
     query = site.open_query(f"a jellyfish, {broken}")
     page = log_in("ann")
     page.context.add_init_script(
-        "indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); };"
+        "indexedDB.open = () => { throw new DOMException('', 'SecurityError'); };"
         if broken == "no database"
-        else "IDBObjectStore.prototype.add = () => { throw new DOMException('full', 'QuotaExceededError'); };"
+        else "IDBObjectStore.prototype.add = () => {"
+        " throw new DOMException('', 'QuotaExceededError'); };"
     )
     page.goto(site.url)
     desk = Desk(page, query)
