@@ -7,15 +7,21 @@ from typing import Any
 
 import pytest
 from django.http import Http404
+from django.utils import timezone
 
 from labeling.access import can_judge, get_query_for, queries_visible_to
 from labeling.models import Query
 from labeling.selectors.overview import SORT_KEYS, annotator_activity, queries_overview
-from labeling.selectors.review import images_to_review, judgment_history
+from labeling.selectors.review import (
+    ReviewItem,
+    agreements_of,
+    images_to_review,
+    judgment_history,
+)
 from labeling.services.queries import query_transition
-from retrieval.models import Image
+from retrieval.models import Image, ImageWithdrawal
 from tests.labeling.conftest import FIRST_ID, make_images
-from tests.labeling.judging import judge
+from tests.labeling.judging import item, judge, record
 
 MakeQuery = Callable[..., Query]
 
@@ -216,3 +222,69 @@ def test_history_is_everybodys_to_reviewers_and_ones_own_to_annotators(
         ("ann", "relevant", "not_relevant"),
     ]
     assert seen(other_annotator) == [("otto", "", "unsure")]
+
+
+def test_agreement_is_over_the_images_that_both_judged(
+    three: list[Query],
+    annotator: Any,
+    other_annotator: Any,
+    reviewer: Any,
+    django_assert_num_queries: Any,
+) -> None:
+    query = three[0]
+    judge(query, annotator, [0, 1, 2], "relevant")
+    judge(query, annotator, [3, 4], "not_relevant")
+    judge(query, other_annotator, [0, 1], "relevant")
+    judge(query, other_annotator, [2], "not_relevant")
+    judge(query, other_annotator, [3], "unsure")
+    judge(query, reviewer, [0, 5], "relevant")
+    judge(three[1], other_annotator, [4], "relevant")
+    with django_assert_num_queries(1):
+        found = agreements_of(query)
+    # ann and otto: 3 of 4 the same; by chance (3 * 2 + 1 * 2) / 16 = 1/2.
+    assert [(one.first, one.second, one.agreement.images) for one in found] == [
+        ("ann", "otto", 4),
+        ("ann", "rita", 1),
+        ("otto", "rita", 1),
+    ]
+    assert (found[0].agreement.observed, found[0].agreement.kappa) == (0.75, 0.5)
+    assert found[1].agreement.kappa is None
+
+
+def test_who_shares_no_image_agrees_on_nothing(
+    three: list[Query], annotator: Any, other_annotator: Any
+) -> None:
+    judge(three[0], annotator, [0], "relevant")
+    judge(three[0], other_annotator, [1], "relevant")
+    assert agreements_of(three[0]) == []
+
+
+def test_withdrawn_images_are_nothing_to_review(
+    three: list[Query], annotator: Any, reviewer: Any
+) -> None:
+    judge(three[0], annotator, [0, 1], "unsure")
+    ImageWithdrawal.objects.create(
+        image_id=FIRST_ID, withdrawn_by=reviewer, withdrawn_at=timezone.now()
+    )
+    assert [one.image.pk for one in images_to_review(three[0])] == [FIRST_ID + 1]
+
+
+def test_what_is_to_review_comes_with_its_history(
+    three: list[Query], annotator: Any, other_annotator: Any
+) -> None:
+    judge(three[0], annotator, [1], "relevant")
+    judge(three[0], annotator, [0, 1], "unsure")
+    record(three[0], other_annotator, item(1, "relevant"), item(1, None))
+    first, second = images_to_review(three[0])
+
+    def acts(one: ReviewItem) -> list[tuple[str, str, str]]:
+        return [(act.annotator.username, act.previous, act.relevance) for act in one.history]
+
+    assert acts(first) == [("ann", "", "unsure")]
+    assert acts(second) == [
+        ("ann", "", "relevant"),
+        ("ann", "relevant", "unsure"),
+        ("otto", "", "relevant"),
+        ("otto", "relevant", ""),
+    ]
+    assert [vote.annotator.username for vote in second.votes] == ["ann"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from labeling.consensus import Vote, consensus
 from labeling.models import Judgment, Query
@@ -15,9 +16,10 @@ from labeling.services.imports import judgments_import
 from labeling.services.lists import list_extend
 from labeling.services.queries import query_transition, query_update
 from labeling.stopping import stop_state
-from retrieval.models import EmbeddingModel, Image
+from labeling.transitions import TransitionRefused
+from retrieval.models import EmbeddingModel, Image, ImageWithdrawal
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
-from tests.labeling.judging import judge
+from tests.labeling.judging import item, judge, record
 
 MakeQuery = Callable[..., Query]
 
@@ -246,8 +248,6 @@ def test_many_queries_need_no_more_statements_than_one(
 def test_handing_in_needs_the_stop_rule_or_a_note(
     images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any, settings: Any
 ) -> None:
-    from labeling.transitions import TransitionRefused
-
     settings.STOP_STREAK = 2
     query = open_query()
     judge(query, annotator, [0], "not_relevant")
@@ -257,3 +257,125 @@ def test_handing_in_needs_the_stop_rule_or_a_note(
         query_transition(query=query, to_state="submitted", by=other_annotator, note="bored")
     judge(query, annotator, [1], "not_relevant")
     assert query_transition(query=query, to_state="submitted", by=annotator).state == "submitted"
+
+
+def withdraw(by: Any, *numbers: int) -> None:
+    for number in numbers:
+        ImageWithdrawal.objects.create(
+            image_id=FIRST_ID + number, withdrawn_by=by, withdrawn_at=timezone.now()
+        )
+
+
+def test_withdrawn_images_count_nowhere_and_break_no_streak(
+    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
+) -> None:
+    query = open_query()
+    judge(query, annotator, [*range(5), *range(6, 10)], "not_relevant")
+    judge(query, annotator, [3], "relevant")
+    assert progress(query, annotator=annotator).streak == 1
+    withdraw(admin, 3, 5)
+    for found in (progress(query, annotator=annotator), progress(query)):
+        assert (found.candidates, found.judged, found.relevant) == (118, 8, 0)
+        assert (found.streak, found.prefix, found.next_rank) == (8, 10, 11)
+        assert found.remaining == 110
+    ImageWithdrawal.objects.update(restored_at=timezone.now(), restored_by=admin)
+    found = progress(query, annotator=annotator)
+    assert (found.candidates, found.streak, found.relevant) == (120, 1, 1)
+
+
+def test_withdrawn_doubts_are_none(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    other_annotator: Any,
+    admin: Any,
+) -> None:
+    query = open_query()
+    judge(query, annotator, [0, 1, 2], "unsure")
+    judge(query, other_annotator, [1], "relevant")
+    assert progress(query).unsure == 3
+    withdraw(admin, 0, 1)
+    found = progress(query)
+    assert (found.unsure, found.judged, found.candidates) == (1, 1, 118)
+
+
+def test_a_filter_without_its_withdrawn_images_is_exhausted(
+    images: list[Image], open_query: MakeQuery, annotator: Any, admin: Any
+) -> None:
+    toad = make_species("Bufo bufo")
+    make_images(3, first=200, species=toad)
+    query = open_query(species=[toad])
+    judge(query, annotator, [200, 202], "relevant")
+    assert not progress(query, annotator=annotator).stop.exhausted
+    withdraw(admin, 201)
+    found = progress(query, annotator=annotator)
+    assert (found.stop.rule, found.remaining, found.next_rank) == ("exhausted", 0, None)
+
+
+@pytest.mark.parametrize("source", ["search", "similar"])
+def test_what_is_judged_elsewhere_does_not_move_the_streak(
+    source: str, images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
+) -> None:
+    query = open_query()
+    judge(query, annotator, range(4), "not_relevant")
+    record(query, annotator, *[item(n, "relevant", source=source) for n in (4, 5)])
+    for found in (progress(query, annotator=annotator), progress(query)):
+        assert (found.prefix, found.streak, found.next_rank) == (4, 4, 7)
+        assert (found.judged, found.relevant) == (6, 2)
+    # To the consensus they count as soon as somebody labels them in the list.
+    judge(query, other_annotator, [5], "relevant")
+    assert (progress(query).prefix, progress(query).streak) == (6, 0)
+    assert progress(query, annotator=annotator).streak == 4
+    judge(query, annotator, [6], "not_relevant")
+    found = progress(query, annotator=annotator)
+    assert (found.prefix, found.streak) == (7, 1)
+
+
+def test_a_minimum_is_asked_for_where_no_filter_bounds_the_list(
+    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
+) -> None:
+    settings.STOP_STREAK, settings.MINIMUM_LABELS = 3, 5
+    toad = make_species("Bufo bufo")
+    make_images(4, first=200, species=toad)
+    query, filtered = open_query(), open_query("a toad", species=[toad])
+    judge(query, annotator, range(4), "not_relevant")
+    stop = progress(query, annotator=annotator).stop
+    assert (stop.streak_met, stop.minimum, stop.minimum_met, stop.rule) == (True, 5, False, "none")
+    judge(query, annotator, [4], "not_relevant")
+    stop = progress(query, annotator=annotator).stop
+    assert (stop.minimum_met, stop.rule) == (True, "streak")
+    judge(filtered, annotator, [200, 201, 202], "not_relevant")
+    stop = progress(filtered, annotator=annotator).stop
+    assert (stop.minimum, stop.minimum_met, stop.rule) == (0, True, "streak")
+
+
+def test_handing_in_tells_of_the_minimum(
+    images: list[Image], open_query: MakeQuery, annotator: Any, settings: Any
+) -> None:
+    settings.STOP_STREAK, settings.MINIMUM_LABELS = 2, 3
+    query = open_query()
+    judge(query, annotator, [0, 1], "not_relevant")
+    with pytest.raises(TransitionRefused, match="2 of 2 negatives in a row, 2 of 3 labels"):
+        query_transition(query=query, to_state="submitted", by=annotator)
+    judge(query, annotator, [2], "not_relevant")
+    assert query_transition(query=query, to_state="submitted", by=annotator).state == "submitted"
+
+
+def test_active_time_is_ones_own_and_keeps_what_was_taken_back(
+    images: list[Image], open_query: MakeQuery, annotator: Any, other_annotator: Any
+) -> None:
+    query = open_query()
+    record(query, annotator, item(0, "relevant", seconds=4), item(1, "relevant", seconds=0))
+    record(query, annotator, item(0, "unsure", seconds=2), item(1, None, seconds=3))
+    record(query, other_annotator, item(0, "relevant", seconds=1))
+    own = progress(query, annotator=annotator)
+    assert (own.active_seconds, own.seconds_per_image) == (9, 6)
+    both = progress(query)
+    assert (both.active_seconds, both.seconds_per_image) == (10, 3.5)
+    record(query, annotator, item(0, None, seconds=1))
+    record(query, other_annotator, item(0, None, seconds=1))
+    assert [(one.username, one.progress.active_seconds) for one in annotators_of(query)] == [
+        ("ann", 10),
+        ("otto", 2),
+    ]
+    assert progress(query, annotator=annotator).seconds_per_image is None

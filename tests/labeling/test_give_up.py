@@ -1,0 +1,153 @@
+"""Giving a query up: handed in with the wish to have it rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from labeling.models import Query
+from labeling.selectors.review import given_up
+from labeling.services.queries import query_transition
+from labeling.transitions import TransitionForbidden, TransitionIncomplete, check_transition
+from retrieval.models import Image
+from tests.labeling.conftest import fields, make_images
+from tests.labeling.judging import judge
+
+MakeQuery = Callable[..., Query]
+
+
+@pytest.fixture
+def images(toy_model: Any) -> list[Image]:
+    return make_images(3)
+
+
+@pytest.fixture
+def query(images: list[Image], open_query: MakeQuery) -> Query:
+    return open_query()
+
+
+@pytest.mark.parametrize("reason", ["too_easy", "not_comprehensive", "unlabelable"])
+def test_a_reason_is_enough(query: Query, annotator: Any, reason: str) -> None:
+    query = query_transition(query=query, to_state="submitted", by=annotator, give_up=reason)
+    assert (query.state, query.reject_reason) == ("submitted", "")
+    wish = given_up(query)
+    assert wish is not None
+    assert (wish.reason, wish.note, wish.made_by) == (reason, "", annotator)
+
+
+def test_another_reason_is_told_in_a_note(query: Query, annotator: Any) -> None:
+    with pytest.raises(TransitionIncomplete, match="A note that says why") as refused:
+        query_transition(query=query, to_state="submitted", by=annotator, give_up="other", note=" ")
+    assert refused.value.field == "note"
+    query_transition(query=query, to_state="submitted", by=annotator, give_up="other", note="dull")
+    assert query.transitions.get(to_state="submitted").note == "dull"
+
+
+def test_an_unknown_reason_is_named(query: Query, annotator: Any) -> None:
+    with pytest.raises(TransitionIncomplete, match="'dull' is no reason") as refused:
+        query_transition(query=query, to_state="submitted", by=annotator, give_up="dull")
+    assert refused.value.field == "give_up"
+
+
+@pytest.mark.parametrize("to_state", ["complete", "rejected", "draft"])
+def test_only_handing_in_gives_up(to_state: str) -> None:
+    with pytest.raises(TransitionIncomplete) as refused:
+        check_transition(
+            role="admin",
+            from_state="open",
+            to_state=to_state,
+            reason="other" if to_state == "rejected" else "",
+            give_up="too_easy",
+        )
+    assert refused.value.field == "give_up"
+
+
+def test_a_query_that_is_not_open_is_not_given_up(query: Query, annotator: Any, admin: Any) -> None:
+    judge(query, admin, [0], "relevant")
+    query_transition(query=query, to_state="complete", by=admin)
+    with pytest.raises(TransitionForbidden):
+        check_transition(
+            role="annotator", from_state="draft", to_state="open", reason="", give_up="too_easy"
+        )
+    with pytest.raises(TransitionIncomplete):
+        query_transition(query=query, to_state="open", by=admin, give_up="too_easy")
+    assert given_up(query) is None
+
+
+def test_the_wish_is_there_until_a_reviewer_decides(
+    query: Query, annotator: Any, reviewer: Any
+) -> None:
+    query = query_transition(query=query, to_state="submitted", by=annotator, give_up="too_easy")
+    query = query_transition(query=query, to_state="open", by=reviewer)
+    assert given_up(query) is None
+    query = query_transition(query=query, to_state="submitted", by=reviewer)
+    assert given_up(query) is None
+    query = query_transition(query=query, to_state="rejected", by=reviewer, reason="too_easy")
+    assert given_up(query) is None
+
+
+def test_through_the_api(
+    query: Query, annotator_api: APIClient, reviewer_api: APIClient, annotator: Any
+) -> None:
+    address = f"/api/queries/{query.pk}/"
+    assert annotator_api.get(address).json()["given_up"] is None
+    answer = annotator_api.patch(address, {"state": "submitted", "give_up": "other"})
+    assert (answer.status_code, fields(answer)) == (400, ["note"])
+    answer = annotator_api.patch(address, {"state": "submitted", "give_up": "dull"})
+    assert (answer.status_code, fields(answer)) == (400, ["give_up"])
+    answer = annotator_api.patch(address, {"give_up": "too_easy"})
+    assert answer.status_code == 403
+    answer = annotator_api.patch(
+        address, {"state": "submitted", "give_up": "unlabelable", "note": "Who can hear a photo?"}
+    )
+    assert answer.status_code == 200
+    wish = reviewer_api.get(address).json()["given_up"]
+    made = query.transitions.get(to_state="submitted").made_at
+    assert wish == {
+        "by": "ann",
+        "reason": "unlabelable",
+        "note": "Who can hear a photo?",
+        "at": made.isoformat().replace("+00:00", "Z"),
+    }
+    # Who gave it up without a judgment still sees what becomes of it.
+    assert answer.json()["given_up"] == wish
+    answer = reviewer_api.patch(address, {"state": "rejected", "reject_reason": "unlabelable"})
+    assert (answer.json()["state"], answer.json()["given_up"]) == ("rejected", None)
+
+
+def test_a_reason_of_rejection_is_none_for_giving_up(
+    query: Query, annotator_api: APIClient
+) -> None:
+    answer = annotator_api.patch(
+        f"/api/queries/{query.pk}/", {"state": "submitted", "reject_reason": "too_easy"}
+    )
+    assert (answer.status_code, fields(answer)) == (400, ["reject_reason"])
+
+
+def test_on_the_page_the_reviewer_rejects_with_the_same_reason(
+    clients: dict[str, Client], query: Query
+) -> None:
+    page, transition = f"/queries/{query.pk}/", f"/queries/{query.pk}/transition/"
+    assert b"data-given-up" not in clients["reviewer"].get(page).content
+    asked = {"state": "submitted", "give_up": "not_comprehensive", "note": "Too many <toads>"}
+    clients["annotator"].post(transition, asked)
+    text = clients["annotator"].get(page).content.decode()
+    assert "Given up: Can&#x27;t be labelled comprehensively." in text
+    assert "Reject for this reason" not in text
+    text = clients["reviewer"].get(page).content.decode()
+    assert "Too many &lt;toads&gt;" in text
+    assert "Reject for this reason" in text
+    assert '<input type="hidden" name="reason" value="not_comprehensive">' in text
+    clients["reviewer"].post(
+        transition, {"state": "rejected", "reason": "not_comprehensive", "note": asked["note"]}
+    )
+    query.refresh_from_db()
+    assert (query.state, query.reject_reason, query.reject_note) == (
+        "rejected",
+        "not_comprehensive",
+        "Too many <toads>",
+    )
