@@ -84,7 +84,7 @@ export class Picker {
     });
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.input.addEventListener("blur", () => this.#close());
-    this.input.addEventListener("focus", () => this.choices.length && this.input.value && this.#open());
+    this.input.addEventListener("click", () => this.popup.hidden && this.#search());
     this.input.addEventListener("paste", (event) => {
       const text = event.clipboardData?.getData("text/plain") ?? "";
       if (!isList(text)) return;
@@ -122,6 +122,11 @@ export class Picker {
   async #search() {
     const text = this.input.value.trim();
     this.request?.abort();
+    const first = text ? null : this.source.first(SPECIES_SHOWN);
+    if (first?.total) {
+      this.#draw(first, text);
+      return;
+    }
     // One letter says little, but one character of Chinese or Japanese can be a name.
     if (text.length < (/^[\x20-\x7e]*$/.test(text) ? 2 : 1)) {
       this.#close();
@@ -183,7 +188,7 @@ export class Picker {
     if (event.isComposing) return;
     const open = !this.popup.hidden;
     if (key === "Escape" && open) this.#close();
-    else if (key === "ArrowDown" && !open && this.choices.length) this.#open();
+    else if (key === "ArrowDown" && !open) this.#search();
     else if (key === "ArrowDown" && open) this.#move(1);
     else if (key === "ArrowUp" && open) this.#move(-1);
     else if (key === "Enter" && open && this.active >= 0) this.#choose(this.active);

@@ -11,6 +11,11 @@ export const GROUP_NAMES = { genus: "Genus", family: "Family", lookalike: "Look-
 
 /** All species of the corpus, through the API. */
 export class CorpusSource {
+  /** What is offered before anything is typed: null for nothing. @returns {Found|null} */
+  first() {
+    return null;
+  }
+
   /**
    * Species called like `text`, with the groups called so and those of the species that fits best.
    * @returns {Promise<Found>} rejects with ApiError, or AbortError when `signal` is aborted
@@ -50,6 +55,12 @@ export class CandidatesSource extends CorpusSource {
   constructor(species) {
     super();
     this.counts = new Map(species.map(({ id, count }) => [id, count]));
+    this.species = species.map((one) => ({ ...one, here: one.count }));
+  }
+
+  /** What is offered before anything is typed: the species with the most candidates. */
+  first(limit) {
+    return { species: this.species.slice(0, limit), groups: [], total: this.species.length };
   }
 
   async search(text, { limit, signal }) {
