@@ -27,7 +27,7 @@ class StopPanel {
     studio.on("ready", () => this.#progressed());
     studio.on("list", () => dialog.open && this.#fill());
     // Another dialog was in the way when the rule was met.
-    document.addEventListener("close", () => this.#progressed(), true);
+    document.addEventListener("close", ({ target }) => target !== dialog && this.#progressed(), true);
     studio.outbox.addEventListener("state", () => this.#waiting());
     const run = { extend: () => this.#extend(), "go-on": () => dialog.close(), "hand-in": () => this.#handIn(), complete: () => this.#complete() };
     for (const button of dialog.querySelectorAll("[data-stop-do]")) {
