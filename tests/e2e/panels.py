@@ -11,8 +11,11 @@ from tests.processes import wait_for
 
 
 def open_studio(page: Page, site: Site, query: int) -> None:
-    """The labelling page of a query, with the first picture painted."""
+    """The labelling page of a query in single view, with the first picture painted."""
     page.goto(f"{site.url}/queries/{query}/label/")
+    expect(page.locator("#studio[data-state=ready]")).to_be_visible()
+    # The view is remembered, also from another test.
+    page.locator("[data-view-choice=single]").click()
     expect(page.locator("[data-single][data-painted]")).to_be_visible()
 
 

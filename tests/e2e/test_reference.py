@@ -98,11 +98,11 @@ def test_a_lost_connection_leaves_a_way_to_try_again(
 ) -> None:
     query = site.open_query("a hopper in the dark", guidelines="Only at night.")
     page = log_in("ann")
+    page.route("**/reference/", lambda route: route.abort())
     open_studio(page, site, query)
-    page.context.set_offline(True)
     section = open_reference(page)
     expect(section).to_contain_text("The reference could not be loaded.")
-    page.context.set_offline(False)
+    page.unroute("**/reference/")
     section.get_by_role("button", name="Try again").click()
     expect(section).to_contain_text("Only at night.")
 

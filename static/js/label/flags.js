@@ -183,13 +183,14 @@ class FlagsDialog {
     const note = this.note.value.trim();
     const stale = this.own().filter((flag) => flag.note !== note);
     if (stale.length === 0) return;
+    this.say("Saving the note …");
     try {
       for (const flag of stale) {
         // Sending no note keeps the old one, so an emptied one needs a new flag.
         if (!note) await this.remove(image, flag);
         await this.add(image, flag.kind, note);
       }
-      this.say("Note saved.");
+      this.say(note ? "Note saved." : "Note removed.");
     } catch (error) {
       const text = trouble(error, `The note was not saved. ${CONNECTION_NEEDED}`);
       this.say(text, true);

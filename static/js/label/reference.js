@@ -10,6 +10,7 @@ import { mountPinning } from "./reference-pin.js";
 
 const OPEN_UP_TO = 2; // species; more of them start folded
 const FIND_FROM = 9; // species; fewer are found by looking
+const FRAMES_TO_SHOW = 30;
 
 /** @param {import("./studio.js").Studio} studio */
 export function mount(studio) {
@@ -39,9 +40,17 @@ class Reference {
   /** Bring the section into view, load it and put the focus there. */
   async show() {
     this.studio.openPanel("reference");
-    this.root.focus({ preventScroll: true });
+    await this.takeFocus();
     await this.load();
     this.root.scrollIntoView({ block: "start" });
+  }
+
+  /** On phones the panel slides in, and takes the focus only once it has begun to. */
+  async takeFocus() {
+    for (let frame = 0; frame < FRAMES_TO_SHOW && document.activeElement !== this.root; frame += 1) {
+      this.root.focus({ preventScroll: true });
+      await new Promise(requestAnimationFrame);
+    }
   }
 
   /** Read what there is, once; again after `reload`. */
