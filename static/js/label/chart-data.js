@@ -1,4 +1,5 @@
 /** The numbers behind the live chart; knows no document. */
+import { counted } from "./panel-tools.js";
 
 /** The ticks of an axis from 0 (or `from`) to `to`: at most `most` round numbers. */
 export function ticks(from, to, most = 5) {
@@ -99,7 +100,7 @@ export function inWords({ judged, relevant, lastRelevant, lastJudged, prefix, st
       ? `in the first ${judged.toLocaleString("en")}`
       : `among ${judged.toLocaleString("en")} labelled`;
   const last = relevant ? `; the last at rank ${lastRelevant.toLocaleString("en")}` : "";
-  const row = streak ? ` ${streak.toLocaleString("en")} negative in a row.` : "";
+  const row = streak ? ` ${counted(streak, "negative")} in a row.` : "";
   const fall = `Similarity falls from ${scores[1].toFixed(3)} to ${scores[lastJudged].toFixed(3)}.`;
   return `${relevant.toLocaleString("en")} relevant ${among}${last}.${row} ${lastJudged > 1 ? fall : ""}`.trim();
 }

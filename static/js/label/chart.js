@@ -2,7 +2,7 @@
 import { curve, extent, inWords, line, ticks } from "./chart-data.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const HEIGHT = 190;
+const HEIGHT = 170;
 const EDGE = { top: 12, right: 38, bottom: 24, left: 32 };
 
 function shape(tag, attributes = {}, text = "") {
@@ -20,7 +20,7 @@ class Chart {
     this.svg = this.root.querySelector("svg");
     this.words = this.root.querySelector("[data-chart-words]");
     this.readout = this.root.querySelector("[data-chart-readout]");
-    this.hint = this.readout.textContent;
+    this.axisName = this.readout.textContent;
     this.whole = false;
     this.wanted = false;
     this.axes = shape("g", { class: "chart-axes" });
@@ -44,7 +44,7 @@ class Chart {
     });
     svg.addEventListener("pointermove", (event) => this.#read(this.#rankAt(event)));
     svg.addEventListener("pointerleave", () => {
-      this.readout.textContent = this.hint;
+      this.readout.textContent = this.axisName;
     });
     svg.addEventListener("click", (event) => {
       const rank = this.#rankAt(event);
@@ -144,7 +144,7 @@ class Chart {
   #read(rank) {
     if (!rank) return;
     const { found, scores } = this.data;
-    this.readout.textContent = `Rank ${rank.toLocaleString("en")}: ${found[rank].toLocaleString("en")} relevant up to here, similarity ${scores[rank].toFixed(3)}`;
+    this.readout.textContent = `Rank ${rank.toLocaleString("en")}: ${found[rank].toLocaleString("en")} relevant, similarity ${scores[rank].toFixed(3)}`;
   }
 }
 

@@ -21,27 +21,30 @@ export function steppedSize(size, by) {
     : (STEPS.findLast((step) => step < size) ?? FEWEST);
 }
 
+/** How far a tile may be from square before the rest of it counts for nothing: pictures are rarely longer. */
+const LONGEST = 1.4;
+/** Of the largest: tiles that show this much are as good, and then fewer empty cells decide. */
+const NEARLY = 0.94;
+
 /**
- * The columns and rows in which `count` tiles fill a box without scrolling and show the largest squares; of equally
- * large ones that with the fewest empty cells.
+ * The columns and rows in which `count` tiles fill a box without scrolling and show most of their pictures.
  * @param {{width: number, height: number, count: number, gap?: number}} box sizes in CSS pixels
- * @returns {{columns: number, rows: number, side: number}} `side`: of the largest square in a tile
+ * @returns {{columns: number, rows: number}}
  */
 export function bestLayout({ width, height, count, gap = GAP }) {
-  let best = null;
+  const found = [];
   for (let columns = 1; columns <= Math.max(1, count); columns += 1) {
     const rows = Math.max(1, Math.ceil(count / columns));
-    const side = Math.min(
-      (width - gap * (columns - 1)) / columns,
-      (height - gap * (rows - 1)) / rows,
-    );
-    const empty = columns * rows - count;
-    const larger = best === null || side > best.side + 0.5;
-    if (larger || (side > best.side - 0.5 && empty < best.empty)) {
-      best = { columns, rows, side, empty };
-    }
+    const wide = Math.max(0, (width - gap * (columns - 1)) / columns);
+    const high = Math.max(0, (height - gap * (rows - 1)) / rows);
+    const area = Math.min(wide, high * LONGEST) * Math.min(high, wide * LONGEST);
+    found.push({ columns, rows, area, empty: columns * rows - count });
   }
-  return { columns: best.columns, rows: best.rows, side: best.side };
+  const most = Math.max(...found.map(({ area }) => area));
+  const good = found.filter(({ area }) => area >= most * NEARLY);
+  good.sort((one, other) => one.empty - other.empty || other.area - one.area);
+  const [{ columns, rows }] = good;
+  return { columns, rows };
 }
 
 /**

@@ -37,7 +37,7 @@ export class GridTools {
     this.resized(wanted);
   }
 
-  /** Where the page stands in the list: "Ranks 1 to 40". */
+  /** Where the page stands in the list: "1–40". */
   place(text) {
     this.root.querySelector("[data-grid-place]").textContent = text;
   }

@@ -55,6 +55,10 @@ class GridView {
     this.studio.notices.hide("grid-elsewhere");
   }
 
+  hide() {
+    this.root.hidden = true;
+  }
+
   /** Shows the page with this rank: the present one if it holds it, else one that begins there. */
   show(rank) {
     if (!this.active) return;
@@ -151,6 +155,10 @@ class GridView {
       this.root.hidden = !this.active || state !== "ready";
     });
     this.store.addEventListener("withdrawn", () => this.#again());
+    this.store.addEventListener("picture", ({ detail }) => {
+      const index = detail.kind === "thumbnail" ? this.ranks.indexOf(detail.rank) : -1;
+      if (index >= 0) this.#reload(index);
+    });
     this.#wireTiles();
   }
 
@@ -241,9 +249,8 @@ class GridView {
     this.board.fill(ranks, this.store, this.size);
     ranks.forEach((_, index) => this.#look(index));
     const [first, last] = [ranks[0], ranks.at(-1)];
-    const place = ranks.length ? `Ranks ${first} to ${last}` : "";
-    this.tools.place(place);
-    this.board.element.setAttribute("aria-label", `Candidates, ${place.toLowerCase()}`);
+    this.tools.place(ranks.length ? `${first}–${last}` : "–");
+    this.board.element.setAttribute("aria-label", `Candidates, ranks ${first} to ${last}`);
     Object.assign(this.root.dataset, { first: first ?? "", last: last ?? "" });
     this.#elsewhere();
     this.#changed();
@@ -323,7 +330,8 @@ class GridView {
     if (!this.ranks.length) return;
     const next = following(this.store, this.ranks, [], this.size);
     const further = next.length ? this.store.visibleRanks(next.at(-1) + 1, this.size) : [];
-    this.store.prefetch([...next, ...further], "thumbnail");
+    const before = pageBefore(this.store, this.ranks[0], this.size);
+    this.store.prefetch([...next, ...further, ...before], "thumbnail");
   }
 
   #sum() {

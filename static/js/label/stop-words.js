@@ -95,7 +95,7 @@ export function todo({ skipped, firstSkipped, before, firstUnsure }, unsure, uns
     });
   }
   if (unsure && firstUnsure) {
-    found.push({ text: `${number(unsure)} unsure, which count as not relevant.`, rank: firstUnsure });
+    found.push({ text: `${number(unsure)} unsure; ${unsure === 1 ? "it counts" : "they count"} as not relevant.`, rank: firstUnsure });
   }
   if (unsubmitted) {
     const are = unsubmitted === 1 ? "is" : "are";

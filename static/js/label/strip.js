@@ -1,5 +1,5 @@
 /** The strip: one's last judgments, newest first, each a way back to its candidate. */
-import { inWords, make } from "./panel-tools.js";
+import { make, RELEVANCE_NAMES } from "./panel-tools.js";
 
 const MOST = 20;
 const SIGNS = { relevant: "✓", unsure: "?", not_relevant: "✕" };
@@ -14,10 +14,13 @@ class Strip {
     this.key = `last-judged ${studio.user.id} ${studio.api}`;
     this.items = new Map();
     this.images = [];
+    /** What each image was labelled when the strip last looked. */
+    this.labels = new Map();
   }
 
   wire() {
     this.studio.on("ready", () => this.#restore());
+    this.studio.on("list", () => this.#look());
     this.studio.on("labels", ({ images }) => this.#judged(images));
     this.studio.on("rank", (rank) => this.#mark(rank));
     this.store.addEventListener("withdrawn", () => this.#show());
@@ -25,6 +28,7 @@ class Strip {
 
   /** What this browser remembers of the last visit, as far as it still stands. */
   #restore() {
+    this.#look();
     try {
       this.images = JSON.parse(localStorage.getItem(this.key) ?? "[]");
     } catch {
@@ -33,10 +37,23 @@ class Strip {
     this.#show();
   }
 
+  #look() {
+    this.labels.clear();
+    for (let rank = 1; rank <= this.store.size; rank += 1) {
+      const { image, relevance } = this.store.entry(rank);
+      this.labels.set(image, relevance);
+    }
+  }
+
   #judged(images) {
+    // The store tells of flags in the same way.
+    const changed = images
+      .map((image) => this.store.entry(this.store.rankOf(image)))
+      .filter((entry) => entry && entry.relevance !== this.labels.get(entry.image));
+    if (!changed.length) return;
     // Of a page the last rank was judged last.
-    const ranked = images.map((image) => [this.store.rankOf(image) ?? 0, image]).sort((a, b) => b[0] - a[0]);
-    const newest = ranked.map(([, image]) => image);
+    const newest = changed.sort((one, other) => other.rank - one.rank).map(({ image }) => image);
+    for (const { image, relevance } of changed) this.labels.set(image, relevance);
     const fresh = new Set(newest);
     this.images = [...newest, ...this.images.filter((image) => !fresh.has(image))].slice(0, MOST * 2);
     this.#show();
@@ -64,7 +81,7 @@ class Strip {
 
   #item(entry) {
     const known = this.items.get(entry.image) ?? this.#make(entry);
-    const words = inWords(entry.relevance).toLowerCase();
+    const words = RELEVANCE_NAMES[entry.relevance].toLowerCase();
     known.button.dataset.mark = entry.relevance;
     known.button.setAttribute("aria-label", `Rank ${entry.rank}, ${words}`);
     known.button.title = `Rank ${entry.rank}, ${words}`;
@@ -83,7 +100,7 @@ class Strip {
     );
     this.store.details(rank).then(
       (details) => {
-        picture.src = details.thumbnail_url;
+        if (details) picture.src = details.thumbnail_url;
       },
       () => {},
     );
