@@ -112,7 +112,8 @@ _LOOKALIKES = f"""
 SELECT s.id, o.id, o.grouped
   FROM {Species._meta.db_table} s
  CROSS JOIN LATERAL (
-     SELECT id, lookalike_group = s.lookalike_group AND lookalike_group > '' AS grouped
+     SELECT id, scientific_name,
+            lookalike_group = s.lookalike_group AND lookalike_group > '' AS grouped
        FROM {Species._meta.db_table}
       WHERE id <> s.id
         AND (lookalike_group = s.lookalike_group AND lookalike_group > ''
@@ -120,7 +121,7 @@ SELECT s.id, o.id, o.grouped
       ORDER BY grouped DESC, scientific_name LIMIT {MOST_LOOKALIKES}
  ) o
  WHERE s.id = ANY(%s)
- ORDER BY s.id, o.grouped DESC
+ ORDER BY s.id, o.grouped DESC, o.scientific_name
 """
 
 

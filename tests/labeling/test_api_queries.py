@@ -70,7 +70,10 @@ def test_a_query_from_draft_to_complete(
         "longitude": -2.5,
         "location_uncertainty": None,
         "observed_at": None,
+        "license": "",
+        "rights_holder": "",
         "relevance": None,
+        "flags": [],
     }
     last = annotator_api.get(address + "candidates/", {"start_rank": 4}).json()
     assert (len(last["results"]), last["next"]) == (2, None)
