@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from labeling.models import Judgment, Query
+from labeling.models import Judgment, JudgmentEvent, Query
+from labeling.services.queries import query_transition
 from retrieval.models import Image
+from tests.conftest import client_of
 from tests.labeling.conftest import FIRST_ID, fields, make_images
-from tests.labeling.judging import judge
+from tests.labeling.judging import item, judge, record
 
 MakeQuery = Callable[..., Query]
 
@@ -79,7 +81,9 @@ GOOD = {"image": FIRST_ID, "relevance": "relevant", "client_id": "c", "seconds":
         (GOOD | {"seconds": 3601}, "seconds:"),
         (GOOD | {"client_id": ""}, "client_id:"),
         (GOOD | {"source": "import"}, "source:"),
-        (GOOD | {"image": FIRST_ID + 99}, "image: image 1100 is not in"),
+        (GOOD | {"expected": "yes"}, "expected:"),
+        (GOOD | {"age": "old"}, "age:"),
+        ({name: GOOD[name] for name in GOOD if name != "relevance"}, "relevance:"),
     ],
 )
 def test_a_bad_item_is_refused_and_the_others_are_stored(
@@ -91,6 +95,7 @@ def test_a_bad_item_is_refused_and_the_others_are_stored(
     assert answer.status_code == 200
     refused, stored = answer.json()["results"]
     assert (refused["status"], stored["status"]) == ("refused", "stored")
+    assert (refused["code"], refused["relevance"], refused["standing"]) == ("invalid", None, None)
     assert refused["detail"].startswith(detail)
     assert stored["client_id"] == good["client_id"]
     assert Judgment.objects.count() == 1
@@ -128,3 +133,160 @@ def test_a_list_is_extended_on_demand(
     assert "already holds every" in answer.json()["detail"]
     answer = annotator_api.post(address, {"count": 5001})
     assert (answer.status_code, fields(answer)) == (400, ["count"])
+
+
+def sent(number: int, relevance: str | None, **given: Any) -> dict[str, Any]:
+    return {
+        "image": FIRST_ID + number,
+        "relevance": relevance,
+        "client_id": str(uuid.uuid4()),
+    } | given
+
+
+def test_every_item_is_answered_with_what_stands_after_it(
+    images: list[Image], open_query: MakeQuery, annotator_api: APIClient
+) -> None:
+    address = f"/api/queries/{open_query().pk}/judgments/"
+    items = [
+        sent(0, "relevant", expected=None, seconds=2, age=60),
+        sent(0, "unsure", expected=None),
+        sent(0, None, expected="relevant", source="similar"),
+        sent(99, "relevant"),
+    ]
+    answer = annotator_api.post(address, [*items, items[0]]).json()
+    conflict = "It was changed elsewhere meanwhile: it is relevant now, and was unlabelled here."
+    unlisted = "image: image 1100 is not in the query's candidate list."
+    expected = [
+        ("stored", "", "", "relevant", "relevant", 1),
+        ("refused", "conflict", conflict, None, "relevant", None),
+        ("stored", "", "", None, None, 1),
+        ("refused", "not_in_list", unlisted, None, None, None),
+        ("repeated", "", "", "relevant", None, 1),
+    ]
+    names = ("status", "code", "detail", "relevance", "standing", "rank")
+    assert answer["results"] == [
+        {
+            "client_id": one["client_id"],
+            "image": one["image"],
+            **dict(zip(names, told, strict=True)),
+        }
+        for one, told in zip([*items, items[0]], expected, strict=True)
+    ]
+    first, last = JudgmentEvent.objects.order_by("pk")
+    assert answer["cursor"] == last.pk
+    assert first.made_at - first.acted_at > last.made_at - last.acted_at
+    assert (answer["progress"]["judged"], answer["progress"]["active_seconds"]) == (0, 2)
+    stop = answer["progress"]["stop"]
+    assert (stop["minimum"], stop["minimum_met"]) == (0, True)
+
+
+def test_a_closed_query_says_so(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    annotator_api: APIClient,
+    admin: Any,
+) -> None:
+    query = open_query()
+    judge(query, annotator, [0], "relevant")
+    query_transition(query=query, to_state="complete", by=admin)
+    [result] = annotator_api.post(
+        f"/api/queries/{query.pk}/judgments/", [sent(1, "relevant")]
+    ).json()["results"]
+    assert (result["status"], result["code"]) == ("refused", "closed")
+    assert result["detail"] == "The query is complete, so it isn't labelled now."
+
+
+def test_a_query_that_one_does_not_see_takes_nothing(
+    images: list[Image],
+    open_query: MakeQuery,
+    new_query: MakeQuery,
+    annotator_api: APIClient,
+    admin: Any,
+) -> None:
+    done = open_query()
+    judge(done, admin, [0], "relevant")
+    query_transition(query=done, to_state="complete", by=admin)
+    for pk in (done.pk, new_query("a draft").pk, 10**9):
+        answer = annotator_api.post(f"/api/queries/{pk}/judgments/", [sent(1, "relevant")])
+        assert answer.status_code == 404
+    assert Judgment.objects.count() == 1
+
+
+def test_what_another_user_left_behind_is_not_stored_as_ones_own(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    annotator_api: APIClient,
+    other_annotator: Any,
+) -> None:
+    address = f"/api/queries/{open_query().pk}/judgments/"
+    for sender in (str(other_annotator.pk), "", "x"):
+        answer = annotator_api.post(address, [sent(0, "relevant")], headers={"X-Annotator": sender})
+        assert (answer.status_code, answer["Content-Type"]) == (409, "application/problem+json")
+    assert not Judgment.objects.exists()
+    answer = annotator_api.post(
+        address, [sent(0, "relevant")], headers={"X-Annotator": str(annotator.pk)}
+    )
+    assert answer.json()["results"][0]["status"] == "stored"
+
+
+def test_a_judgment_takes_few_statements(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    django_assert_num_queries: Any,
+) -> None:
+    query = open_query()
+    judge(query, annotator, range(2), "relevant")
+    client = client_of(annotator)
+    address = f"/api/queries/{query.pk}/judgments/"
+    # Session, user; begin, share of the query, query with list, annotator's lock, client ids,
+    # images, judgments, events, commit; progress.
+    for count in (1, 3):
+        items = [sent(number, "unsure") for number in range(count)]
+        with django_assert_num_queries(12):
+            answer = client.post(address, items, content_type="application/json")
+        assert [one["status"] for one in answer.json()["results"]] == ["stored"] * count
+
+
+def test_the_history_of_an_image_is_everybodys_to_reviewers(
+    images: list[Image],
+    open_query: MakeQuery,
+    annotator: Any,
+    other_annotator: Any,
+    annotator_api: APIClient,
+    reviewer_api: APIClient,
+) -> None:
+    query = open_query()
+    record(query, annotator, item(0, "relevant", seconds=2), item(1, "relevant"))
+    record(query, other_annotator, item(0, "unsure", source="similar"))
+    record(query, annotator, item(0, None, seconds=0.5))
+    address = f"/api/queries/{query.pk}/history/"
+    acts = reviewer_api.get(address, {"image": FIRST_ID}).json()["results"]
+    assert [
+        tuple(act[name] for name in ("annotator", "previous", "relevance", "source", "seconds"))
+        for act in acts
+    ] == [
+        ("ann", None, "relevant", "list", 2),
+        ("otto", None, "unsure", "similar", 1),
+        ("ann", "relevant", None, "list", 0.5),
+    ]
+    assert [act["rank"] for act in acts] == [1, 1, 1]
+    first = JudgmentEvent.objects.earliest("pk")
+    assert acts[0]["at"] == first.acted_at.isoformat().replace("+00:00", "Z")
+    own = annotator_api.get(address, {"image": FIRST_ID}).json()["results"]
+    assert own == [acts[0], acts[2]]
+    assert annotator_api.get(address, {"image": 5}).json() == {"results": []}
+
+
+def test_a_history_is_of_one_image_of_a_query_that_one_sees(
+    images: list[Image], open_query: MakeQuery, new_query: MakeQuery, annotator_api: APIClient
+) -> None:
+    address = f"/api/queries/{open_query().pk}/history/"
+    for image in ("", "x", "-1", str(2**63)):
+        answer = annotator_api.get(address, {"image": image})
+        assert (answer.status_code, fields(answer)) == (400, ["image"])
+    draft = new_query("a draft")
+    answer = annotator_api.get(f"/api/queries/{draft.pk}/history/", {"image": FIRST_ID})
+    assert answer.status_code == 404

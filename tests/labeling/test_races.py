@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection, connections, transaction
 
 from labeling.errors import QueryGone
-from labeling.models import Candidate, JudgmentEvent, Query
+from labeling.models import Candidate, Judgment, JudgmentEvent, Query
 from labeling.selectors.lists import list_verify
-from labeling.services.lists import list_extend, list_refresh
+from labeling.services.imports import judgments_import
+from labeling.services.lists import QUERY_LOCK, list_extend, list_refresh
 from labeling.services.queries import (
     QueryHasJudgments,
     query_create,
@@ -23,6 +27,7 @@ from labeling.transitions import TransitionRefused
 from retrieval.models import EmbeddingModel, Image
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import at_once, item, judge, record, stored
+from tests.processes import wait_for
 
 MakeQuery = Callable[..., Query]
 
@@ -30,6 +35,127 @@ MakeQuery = Callable[..., Query]
 @pytest.fixture
 def images(toy_model: EmbeddingModel) -> list[Image]:
     return make_images(6)
+
+
+@contextmanager
+def meanwhile(call: Callable[[], Any]) -> Iterator[list[Any]]:
+    """Run a call in a thread beside the block, and wait for it after the block; what it returned or
+    raised comes into the list.
+    """
+    results: list[Any] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except Exception as error:
+            results.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield results
+    finally:
+        thread.join(60)
+    assert not thread.is_alive(), "deadlock"
+
+
+def waiting() -> int:
+    """How many transactions wait for a query, or for a share of one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
+            "AND classid = %s",
+            [QUERY_LOCK],
+        )
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+class TestWhoWaitsForWhom:
+    def test_annotators_of_one_query_do_not_wait_for_each_other(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        other_annotator: Any,
+    ) -> None:
+        query = open_query()
+        with transaction.atomic():
+            record(query, annotator, item(0, "relevant"))
+            with meanwhile(lambda: judge(query, other_annotator, [0], "unsure")) as theirs:
+                wait_for(lambda: theirs, seconds=30, what="the other annotator's judgment")
+            assert [outcome.status for outcome in theirs[0]] == ["stored"]
+        assert query.judgments.count() == 2
+
+    def test_a_decision_waits_for_judgments_and_is_not_overtaken_by_new_ones(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        other_annotator: Any,
+        admin: Any,
+    ) -> None:
+        query = open_query()
+        # Leaving ends the transaction first, and then waits for the threads.
+        with ExitStack() as threads, transaction.atomic():
+            record(query, annotator, item(0, "relevant"))
+            decided = threads.enter_context(
+                meanwhile(lambda: query_transition(query=query, to_state="complete", by=admin))
+            )
+            wait_for(lambda: waiting() == 1, what="the decision to wait")
+            late = threads.enter_context(
+                meanwhile(lambda: record(query, other_annotator, item(1, "relevant"))[0])
+            )
+            wait_for(lambda: waiting() == 2, what="the late judgment to queue up")
+            assert (decided, late) == ([], [])
+        assert decided[0].state == "complete"
+        assert late[0].code == "closed"
+        assert [one.annotator for one in query.judgments.all()] == [annotator]
+
+    def test_judgments_of_all_and_imports_and_decisions_never_wait_in_a_circle(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        other_annotator: Any,
+        reviewer: Any,
+        admin: Any,
+    ) -> None:
+        first, second = open_query(), open_query("a frog")
+        rows = "".join(
+            f"{query.query_id},{FIRST_ID + n},unsure\n" for query in (second, first) for n in (4, 5)
+        )
+        data = f"query_id,image_id,relevance\n{rows}".encode()
+        calls: list[Callable[[], Any]] = []
+        for round_ in range(3):
+            for person in (annotator, other_annotator, reviewer):
+                calls += [
+                    lambda person=person, query=query, n=round_: record(
+                        query, person, item(n, "relevant"), item(n, None), item(n, "unsure")
+                    )
+                    for query in (first, second)
+                ]
+            calls += [
+                lambda: judgments_import(data=data, name="j.csv", annotator=annotator),
+                lambda: list_refresh(query=first, by=admin),
+                lambda: query_transition(query=second, to_state="submitted", by=admin),
+                lambda: query_transition(query=second, to_state="open", by=admin),
+            ]
+        results = at_once(*calls)
+        failed = [
+            one
+            for one in results
+            if isinstance(one, Exception) and not isinstance(one, TransitionRefused)
+        ]
+        assert failed == []
+        own = Judgment.objects.filter(query=first, image=FIRST_ID)
+        assert own.count() == 3
+        assert {one.relevance for one in own} == {"unsure"}
 
 
 @pytest.mark.django_db(transaction=True)
