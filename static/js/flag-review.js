@@ -21,7 +21,7 @@ class FlagReview {
     this.viewer = new FlagViewer(document.querySelector("[data-viewer]"), {
       act: (name) => this.act(this.current, name),
       step: (by) => this.step(by),
-      closed: () => this.current?.article.focus(),
+      closed: (card) => this.go(card),
     });
     this.add(page);
     this.list.addEventListener("click", (event) => this.clicked(event));
@@ -104,6 +104,8 @@ class FlagReview {
 
   pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !this.current) return;
+    // A key that is held moves on, but decides once.
+    if (event.repeat && !MOVES[event.key]) return;
     if (event.target.matches("input")) {
       if (event.key === "Escape" && !this.viewer.open) this.current.article.focus();
       return;
@@ -148,10 +150,10 @@ class FlagReview {
     if (name !== "undo") this.goOn(card, held);
     try {
       await this[name](card);
-      this.status.textContent = `${card.title}: ${card.problem || `${DONE[name]}.`}`;
+      this.status.textContent = card.problem ? "" : `${card.title}: ${DONE[name]}.`;
     } catch (error) {
       card.problem = `Not ${DONE[name]}: ${error.message}`;
-      this.status.textContent = `${card.title}: ${card.problem}`;
+      this.status.textContent = "";
     }
     card.busy = false;
     this.repaint(card);

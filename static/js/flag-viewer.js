@@ -1,10 +1,12 @@
 /** The large picture of a flagged image, with the same actions and keys as its card. */
 import { paintActions } from "./flag-card.js";
 
+/** @typedef {import("./flag-card.js").FlagCard} FlagCard */
+
 export class FlagViewer {
   /**
    * @param {HTMLDialogElement} dialog
-   * @param {{act: (name: string) => void, step: (by: number) => void, closed: () => void}} does
+   * @param {{act: (name: string) => void, step: (by: number) => void, closed: (card: FlagCard) => void}} does
    */
   constructor(dialog, does) {
     this.dialog = dialog;
@@ -19,7 +21,8 @@ export class FlagViewer {
       else if (button?.dataset.act) does.act(button.dataset.act);
       else if (button?.dataset.step) does.step(Number(button.dataset.step));
     });
-    dialog.addEventListener("close", does.closed);
+    // The browser gives the focus back to where it was when the dialog opened.
+    dialog.addEventListener("close", () => does.closed(this.card));
     this.parts.note.addEventListener("input", () => {
       this.card.parts.note.value = this.parts.note.value;
     });
