@@ -50,7 +50,7 @@ def focused(page: Page) -> Any:
     """Which element has the focus, by what tells it apart."""
     return page.evaluate(
         "() => { const at = document.activeElement;"
-        " return at.dataset.image ?? at.dataset.do ?? at.id ?? at.tagName; }"
+        " return at.dataset.image || at.dataset.do || at.id || at.tagName; }"
     )
 
 
