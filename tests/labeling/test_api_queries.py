@@ -89,8 +89,10 @@ def test_a_query_from_draft_to_complete(
             "client_id": f"mine-{n}",
             "image": images[n].pk,
             "status": "stored",
+            "code": "",
             "detail": "",
             "relevance": "not_relevant",
+            "standing": "not_relevant",
             "rank": n + 1,
         }
         for n in range(2)
@@ -105,12 +107,15 @@ def test_a_query_from_draft_to_complete(
         "remaining": 3,
         "next_rank": 3,
         "seconds_per_image": 1.5,
+        "active_seconds": 3.0,
         "stop": {
             "rule": "streak",
             "met": True,
             "streak_met": True,
             "exhausted": False,
             "required": 2,
+            "minimum": 0,
+            "minimum_met": True,
         },
     }
     again = annotator_api.post(address + "judgments/", sent).json()
