@@ -13,10 +13,15 @@ from django.db import models
 from django.db.models import Count, F, Func, Q, TextField
 from django.db.models.functions import Lower
 
-from retrieval.likeness import likeness
+from retrieval.likeness import likeness, words_of
 from retrieval.models import Species
 from retrieval.selectors.flags import images_in_corpus
-from retrieval.selectors.species_search import like_pattern, searchable, trigram_search
+from retrieval.selectors.species_search import (
+    like_pattern,
+    likely_patterns,
+    searchable,
+    trigram_search,
+)
 
 
 class GroupKind(models.TextChoices):
@@ -50,6 +55,7 @@ SELECT kind, name, size, form, CASE WHEN form = %(text)s THEN 0
     WHEN form LIKE %(start)s THEN 1 WHEN form LIKE %(word)s THEN 2 ELSE 3 END AS class
 FROM (SELECT kind, name, size, lower(unaccent(name)) AS form FROM ({each}) named) formed
 WHERE form LIKE %(start)s OR form LIKE %(word)s OR %(text)s <%% form
+    OR form LIKE ANY(%(patterns)s)
 ORDER BY class, word_similarity(%(text)s, form) DESC, name, kind
 LIMIT 100
 """
@@ -67,11 +73,17 @@ def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
     if not text:
         return []
     pattern = like_pattern(text)
+    patterns = [one for typed in words_of(text) for one in likely_patterns(typed)]
     each = " UNION ALL ".join(_EACH.format(kind=k.value, field=k.field) for k in GroupKind)
     with trigram_search() as cursor:
         cursor.execute(
             _GROUPS.format(each=each),
-            {"text": text, "start": f"{pattern}%", "word": f"% {pattern}%"},
+            {
+                "text": text,
+                "start": f"{pattern}%",
+                "word": f"% {pattern}%",
+                "patterns": patterns,
+            },
         )
         rows = cursor.fetchall()
     if rows and rows[0][4] < 3:

@@ -16,7 +16,6 @@ from retrieval.models import Species
 # enough that a word of five letters with one slip is among what is then compared letter by letter.
 SIMILAR = 0.3
 COMPARED = 400
-# Swapped letters spoil most trigrams of a short word, so those are looked for as they may be meant.
 SHORT = 6
 MOST_WORDS = 8
 # What is like only part of the typed words is shown where nothing is like all of them.
@@ -52,8 +51,8 @@ ORDER BY class, similarity DESC, length(name), name, species_id LIMIT %(limit)s
 _ALIKE = """
 SELECT species_id, name, language, search_text, word_similarity(%(text)s, search_text)
 FROM retrieval_speciesname
-WHERE %(text)s <%% search_text OR ({words})
-ORDER BY search_text LIKE ANY(%(swaps)s) DESC, 5 DESC, length(name), name, species_id
+WHERE {condition}
+ORDER BY search_text LIKE ANY(%(patterns)s) DESC, 5 DESC, length(name), name, species_id
 LIMIT %(compared)s
 """
 
@@ -142,25 +141,42 @@ def _alike(text: str) -> list[_Match]:
     words = words_of(text)[:MOST_WORDS]
     if not words:
         return []
-    arguments: dict[str, Any] = {"text": text, "compared": COMPARED, "swaps": []}
+    arguments: dict[str, Any] = {"text": text, "compared": COMPARED, "patterns": []}
     conditions = []
     for number, word in enumerate(words):
-        arguments[f"word{number}"] = word
-        condition = f"%(word{number})s <%% search_text"
-        swaps = [f"%{like_pattern(swap)}%" for swap in _likely_swaps(word)]
-        if swaps:
-            arguments[f"swaps{number}"] = swaps
-            arguments["swaps"] += swaps
-            condition = f"({condition} OR search_text LIKE ANY(%(swaps{number})s))"
-        conditions.append(condition)
-    with trigram_search(index_only=True) as cursor:
-        cursor.execute(_ALIKE.format(words=" AND ".join(conditions)), arguments)
+        either = []
+        if word.isascii():
+            arguments[f"word{number}"] = word
+            either.append(f"%(word{number})s <%% search_text")
+        patterns = likely_patterns(word)
+        if patterns:
+            arguments[f"patterns{number}"] = patterns
+            arguments["patterns"] += patterns
+            either.append(f"search_text LIKE ANY(%(patterns{number})s)")
+        conditions.append(f"({' OR '.join(either)})")
+    condition = " AND ".join(conditions)
+    if text.isascii():
+        condition = f"%(text)s <%% search_text OR {condition}"
+    # An index of trigrams has nothing for letters that make none, so then the table is faster.
+    with trigram_search(index_only=text.isascii()) as cursor:
+        cursor.execute(_ALIKE.format(condition=condition), arguments)
         rows = cursor.fetchall()
     return _best_by_letters(text, rows)
 
 
-def _likely_swaps(word: str) -> list[str]:
-    return list(swaps_of(word)) if slips_forgiven(len(word)) and len(word) <= SHORT else []
+def likely_patterns(word: str) -> list[str]:
+    """Return patterns of LIKE for what trigrams miss of a typed word that may hold a slip.
+
+    Swapped letters spoil most trigrams of a short word, so it is looked for as it may be meant. Of
+    letters beyond ASCII a database may make no trigrams, so each half is looked for: one slip
+    leaves the other half.
+    """
+    if not word.isascii():
+        half = len(word) // 2 if len(word) > SHORTEST_PART else len(word)
+        return [f"%{like_pattern(part)}%" for part in (word[:half], word[half:]) if part]
+    if slips_forgiven(len(word)) and len(word) <= SHORT:
+        return [f"%{like_pattern(swap)}%" for swap in swaps_of(word)]
+    return []
 
 
 def _best_by_letters(text: str, rows: list[tuple[int, str, str, str, float]]) -> list[_Match]:

@@ -1,5 +1,4 @@
 import pytest
-from django.db import connection
 
 from retrieval.importing.records import SpeciesRecord
 from retrieval.models import Species, SpeciesName
@@ -9,79 +8,10 @@ from retrieval.selectors.species import (
     species_resolve,
     species_with_counts,
 )
-from retrieval.selectors.species_search import species_search
 from retrieval.services.species import species_upsert
 from tests.retrieval.making import image_row, species_create
 
 pytestmark = pytest.mark.django_db
-
-
-def found(text, limit=20):
-    return [s.scientific_name for s in species_search(text, limit)]
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "by"),
-    [
-        ("Ursus arctos", "Ursus arctos", "Ursus arctos"),
-        ("ursus m", "Ursus maritimus", "Ursus maritimus"),
-        ("braunbar", "Ursus arctos", "Braunbär"),
-        ("EISBÄR", "Ursus maritimus", "Eisbär"),
-        ("cardnal", "Cardinalis cardinalis", "Northern Cardinal"),
-        ("norhtern cardinal", "Cardinalis cardinalis", "Northern Cardinal"),
-        ("polr bear", "Ursus maritimus", "Polar Bear"),
-        ("plexipus", "Danaus plexippus", "Danaus plexippus"),
-        ("ours", "Ursus arctos", "Ours brun"),
-        ("vice", "Limenitis archippus", "Viceroy"),
-        ("  Brown \t bear ", "Ursus arctos", "Brown Bear"),
-    ],
-)
-def test_names_are_found_in_any_language_with_slips_and_without_accents(animals, text, first, by):
-    best = species_search(text)[0]
-    assert (best.scientific_name, best.matched_name) == (first, by)
-
-
-def test_a_species_comes_once_with_its_best_name(animals):
-    results = species_search("ursus")
-    assert [s.scientific_name for s in results] == ["Ursus arctos", "Ursus maritimus"]
-    assert [s.matched_language for s in results] == ["", ""]
-
-
-def test_whole_names_go_before_beginnings_and_beginnings_before_likeness(db):
-    species_upsert(
-        records=[
-            SpeciesRecord(scientific_name="Aa longa", names=(("en", "Bee-eater"),)),
-            SpeciesRecord(scientific_name="Ab longa", names=(("en", "Honey Bee"),)),
-            SpeciesRecord(scientific_name="Ac longa", names=(("en", "Bee"),)),
-            SpeciesRecord(scientific_name="Ad longa", names=(("en", "Honey beetle"),)),
-        ]
-    )
-    assert found("bee") == ["Ac longa", "Aa longa", "Ab longa", "Ad longa"]
-
-
-def test_only_near_names_stand_beside_those_that_begin_so(db):
-    names = ("Rana", "Rangifer")
-    species_upsert(records=[SpeciesRecord(scientific_name=f"{n} toy") for n in names])
-    assert found("rana") == ["Rana toy"]
-    assert found("ranga") == ["Rana toy", "Rangifer toy"]
-
-
-@pytest.mark.parametrize("text", ["", "   ", "\0", "xyzzy", "%", "_", "\\"])
-def test_what_is_like_nothing_finds_nothing(animals, text):
-    assert found(text) == []
-
-
-def test_the_limit_holds(animals):
-    assert len(found("u", limit=1)) == 1
-
-
-def test_the_search_can_use_the_trigram_index(animals):
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        for condition in ("search_text LIKE 'ursus%'", "'ursis' <% search_text"):
-            cursor.execute(f"EXPLAIN SELECT 1 FROM retrieval_speciesname WHERE {condition}")
-            plan = "\n".join(row[0] for row in cursor.fetchall())
-            assert "species_name_trigram" in plan
 
 
 def names_of(results):

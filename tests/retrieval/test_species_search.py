@@ -1,0 +1,214 @@
+import pytest
+from django.db import connection
+
+from retrieval.importing.records import SpeciesRecord
+from retrieval.selectors import species_search as module
+from retrieval.selectors.species_search import species_search, trigram_search
+from retrieval.services.species import species_upsert
+
+pytestmark = pytest.mark.django_db
+
+
+def found(text, limit=20):
+    return [s.scientific_name for s in species_search(text, limit)]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "by"),
+    [
+        ("Ursus arctos", "Ursus arctos", "Ursus arctos"),
+        ("ursus m", "Ursus maritimus", "Ursus maritimus"),
+        ("braunbar", "Ursus arctos", "Braunbär"),
+        ("EISBÄR", "Ursus maritimus", "Eisbär"),
+        ("cardnal", "Cardinalis cardinalis", "Northern Cardinal"),
+        ("norhtern cardinal", "Cardinalis cardinalis", "Northern Cardinal"),
+        ("polr bear", "Ursus maritimus", "Polar Bear"),
+        ("plexipus", "Danaus plexippus", "Danaus plexippus"),
+        ("ours", "Ursus arctos", "Ours brun"),
+        ("vice", "Limenitis archippus", "Viceroy"),
+        ("  Brown \t bear ", "Ursus arctos", "Brown Bear"),
+    ],
+)
+def test_names_are_found_in_any_language_with_slips_and_without_accents(animals, text, first, by):
+    best = species_search(text)[0]
+    assert (best.scientific_name, best.matched_name) == (first, by)
+
+
+def test_a_species_comes_once_with_its_best_name(animals):
+    results = species_search("ursus")
+    assert [s.scientific_name for s in results] == ["Ursus arctos", "Ursus maritimus"]
+    assert [s.matched_language for s in results] == ["", ""]
+
+
+def test_whole_names_go_before_beginnings_and_beginnings_before_likeness(db):
+    species_upsert(
+        records=[
+            SpeciesRecord(scientific_name="Aa longa", names=(("en", "Bee-eater"),)),
+            SpeciesRecord(scientific_name="Ab longa", names=(("en", "Honey Bee"),)),
+            SpeciesRecord(scientific_name="Ac longa", names=(("en", "Bee"),)),
+            SpeciesRecord(scientific_name="Ad longa", names=(("en", "Honey beetle"),)),
+        ]
+    )
+    assert found("bee") == ["Ac longa", "Aa longa", "Ab longa", "Ad longa"]
+
+
+def test_only_near_names_stand_beside_those_that_begin_so(db):
+    names = ("Rana", "Rangifer")
+    species_upsert(records=[SpeciesRecord(scientific_name=f"{n} toy") for n in names])
+    assert found("rana") == ["Rana toy"]
+    assert found("ranga") == ["Rana toy", "Rangifer toy"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\0", "xyzzy", "%", "_", "\\"])
+def test_what_is_like_nothing_finds_nothing(animals, text):
+    assert found(text) == []
+
+
+def test_the_limit_holds(animals):
+    assert len(found("u", limit=1)) == 1
+
+
+OWLS = [
+    SpeciesRecord(
+        scientific_name="Strix aluco",
+        genus="Strix",
+        family="Strigidae",
+        lookalike_group="brown owls",
+        names=(("en", "Tawny Owl"), ("de", "Waldkauz"), ("ru", "Серая неясыть")),
+    ),
+    SpeciesRecord(
+        scientific_name="Strix uralensis",
+        genus="Strix",
+        family="Strigidae",
+        lookalike_group="brown owls",
+        names=(("en", "Ural Owl"), ("de", "Habichtskauz")),
+    ),
+    SpeciesRecord(
+        scientific_name="Athene noctua",
+        genus="Athene",
+        family="Strigidae",
+        names=(("en", "Little Owl"), ("fr", "Chevêche d’Athéna")),
+    ),
+    SpeciesRecord(
+        scientific_name="Paludisaltus communis",
+        genus="Paludisaltus",
+        family="Ranidae",
+        names=(("en", "Marsh Hopper"), ("de", "Moorhüpfer")),
+    ),
+    SpeciesRecord(
+        scientific_name="Equus ferus",
+        genus="Equus",
+        family="Equidae",
+        names=(("en", "Wild Horse"), ("en", "Long-tailed Woodpecker Horse")),
+    ),
+]
+
+
+@pytest.fixture
+def owls(db):
+    return species_upsert(records=OWLS)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "by", "language"),
+    [
+        ("owl tawny", "Strix aluco", "Tawny Owl", "en"),
+        ("stirx aluco", "Strix aluco", "Strix aluco", ""),
+        ("aluco strix", "Strix aluco", "Strix aluco", ""),
+        ("aluco, Strix", "Strix aluco", "Strix aluco", ""),
+        ("alcuo stirx", "Strix aluco", "Strix aluco", ""),
+        ("S. aluco", "Strix aluco", "Strix aluco", ""),
+        ("hoper marsh", "Paludisaltus communis", "Marsh Hopper", "en"),
+        ("hoppper mrash", "Paludisaltus communis", "Marsh Hopper", "en"),
+        ("hupfer", "Paludisaltus communis", "Moorhüpfer", "de"),
+        ("MOORHÜPFER", "Paludisaltus communis", "Moorhüpfer", "de"),
+        ("moorhufper", "Paludisaltus communis", "Moorhüpfer", "de"),
+        ("cheveche d'athena", "Athene noctua", "Chevêche d’Athéna", "fr"),
+        ("Athéna chevèche", "Athene noctua", "Chevêche d’Athéna", "fr"),
+        ("неясыть", "Strix aluco", "Серая неясыть", "ru"),
+        ("неясыть серая", "Strix aluco", "Серая неясыть", "ru"),
+        ("неясить серая", "Strix aluco", "Серая неясыть", "ru"),
+        ("litle olw", "Athene noctua", "Little Owl", "en"),
+        ("hrose", "Equus ferus", "Wild Horse", "en"),
+        ("tailed long wood pecker", "Equus ferus", "Long-tailed Woodpecker Horse", "en"),
+        ("the tawny owl", "Strix aluco", "Tawny Owl", "en"),
+    ],
+)
+def test_words_in_any_order_each_with_a_slip(owls, text, first, by, language):
+    best = species_search(text)[0]
+    assert (best.scientific_name, best.matched_name) == (first, by)
+    assert best.matched_language == language
+
+
+def test_what_is_less_like_is_left_out_beside_what_is_alike(owls):
+    assert found("owl tawny") == ["Strix aluco"]
+    assert found("uralensis stirx") == ["Strix uralensis"]
+
+
+def test_names_that_hold_the_text_follow_those_that_begin_so(db):
+    names = ("Kauz", "Kauzing", "Der Kauz", "Waldkauz", "Kazu")
+    species_upsert(
+        records=[
+            SpeciesRecord(scientific_name=f"Species {n}", names=(("de", name),))
+            for n, name in enumerate(names)
+        ]
+    )
+    assert [s.matched_name for s in species_search("kauz")] == list(names[:4])
+    assert [s.matched_name for s in species_search("auz")] == [
+        "Kauz",
+        "Der Kauz",
+        "Waldkauz",
+        "Kauzing",
+    ]
+
+
+def test_all_words_are_searched_though_only_the_first_eight_choose(owls):
+    assert sorted(found(" ".join(["owl"] * 12))) == [
+        "Athene noctua",
+        "Strix aluco",
+        "Strix uralensis",
+    ]
+    assert found("x " * 90) == []
+
+
+def test_the_search_reads_no_table_whole(owls):
+    arguments = {
+        "text": "stirx alcuo",
+        "word0": "stirx",
+        "word1": "alcuo",
+        "patterns1": ["%aluco%"],
+        "patterns": ["%aluco%"],
+        "compared": 400,
+    }
+    condition = (
+        "%(text)s <%% search_text OR (%(word0)s <%% search_text) AND "
+        "(%(word1)s <%% search_text OR search_text LIKE ANY(%(patterns1)s))"
+    )
+    with trigram_search(index_only=True) as cursor:
+        cursor.execute(f"EXPLAIN {module._ALIKE.format(condition=condition)}", arguments)
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "species_name_trigram" in plan
+    assert "Seq Scan" not in plan
+
+
+def test_the_search_leaves_the_connection_as_it_was(owls):
+    def settings():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT current_setting('enable_seqscan'),"
+                " current_setting('pg_trgm.word_similarity_threshold')"
+            )
+            return cursor.fetchone()
+
+    species_search("owl")
+    before = settings()
+    species_search("stirx alcuo")
+    assert settings() == before
+    assert before[0] == "on"
+
+
+def test_a_search_takes_a_fixed_number_of_queries(owls, django_assert_num_queries):
+    with django_assert_num_queries(4):
+        species_search("owl")
+    with django_assert_num_queries(11):
+        species_search("owl tawny")
