@@ -140,6 +140,7 @@ def test_candidates_take_as_many_queries_however_many_there_are(
     toy_model: Any,
     open_query: MakeQuery,
     annotator: Any,
+    annotator_api: APIClient,
     settings: Any,
     django_assert_num_queries: Any,
 ) -> None:
@@ -153,6 +154,9 @@ def test_candidates_take_as_many_queries_however_many_there_are(
         assert len(page) == limit
     with django_assert_num_queries(2):
         assert len(candidates_at(query=query, user=annotator, ranks=range(1, 200, 2))) == 100
+    # Token, query, candidates, names, progress.
+    with django_assert_num_queries(5):
+        assert len(ranks(shown(annotator_api, query, limit=240))) == 240
     settings.HIDE_SPECIES_NAMES = True
     with django_assert_num_queries(1):
         page = candidates_page(query=query, user=annotator, limit=100)

@@ -164,7 +164,6 @@ def test_outline_and_changes_take_few_queries_whatever_the_length(
     reviewer: Any,
     annotator_api: APIClient,
     django_assert_num_queries: Any,
-    django_assert_max_num_queries: Any,
 ) -> None:
     make_images(300)
     query = open_query()
@@ -180,10 +179,21 @@ def test_outline_and_changes_take_few_queries_whatever_the_length(
     with django_assert_num_queries(3):
         changes_since(query=query, user=annotator, cursor=0)
     # Each with one query for the token.
-    with django_assert_max_num_queries(6):
+    with django_assert_num_queries(4):
         outlined(annotator_api, query)
     with django_assert_num_queries(5):
         changed(annotator_api, query, cursor=found.cursor)
+
+
+def test_the_minimum_of_labels_is_that_of_queries_without_a_filter(
+    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient, settings: Any
+) -> None:
+    settings.MINIMUM_LABELS = 500
+    toad = make_species("Bufo bufo")
+    make_images(1, species=toad)
+    assert outlined(annotator_api, open_query())["minimum_labels"] == 500
+    filtered = open_query("a newt", species=[toad])
+    assert outlined(annotator_api, filtered)["minimum_labels"] == 0
 
 
 def test_an_outline_is_compact(
