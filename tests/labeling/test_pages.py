@@ -11,8 +11,9 @@ from django.test import Client
 
 from labeling.models import Judgment, Query, QueryTransition
 from labeling.services.queries import query_transition
+from labeling.templatetags.durations import duration
 from tests.labeling.conftest import make_images, make_species, run_jobs
-from tests.labeling.judging import judge
+from tests.labeling.judging import item, judge, record
 
 MakeQuery = Callable[..., Query]
 
@@ -243,3 +244,55 @@ def test_names_stay_hidden_from_annotators_on_every_page(
         assert b"Rana alba" not in clients["annotator"].get(path).content
     # The labelling page reads them from the API, which hides them by itself.
     assert b"Rana alba" in clients["reviewer"].get(f"/queries/{query.pk}/").content
+
+
+def test_a_query_page_tells_of_time_minimum_and_agreement(
+    clients: dict[str, Client],
+    query: Query,
+    annotator: Any,
+    other_annotator: Any,
+    settings: Any,
+) -> None:
+    settings.STOP_STREAK, settings.MINIMUM_LABELS = 2, 1500
+    judge(query, annotator, [0, 1], "not_relevant")
+    page = f"/queries/{query.pk}/"
+    assert b"data-agreement" not in clients["reviewer"].get(page).content
+    record(query, other_annotator, item(0, "not_relevant", seconds=3600), item(1, "relevant"))
+    text = clients["reviewer"].get(page).content.decode()
+    assert "<td>ann and otto</td>" in text
+    assert '<td class="numeric">50 %</td><td class="numeric">0.00</td>' in text
+    assert '<td class="numeric nowrap">2 s</td>' in text
+    assert '<td class="numeric nowrap">1 h 00 min</td>' in text
+    assert "<dt>Labels asked for</dt><dd>1,500</dd>" in text
+    own = clients["annotator"].get(page).content.decode()
+    assert "2 negatives in a row, but 2 of the 1,500 labels asked for." in own
+    assert "<dt>Active time</dt><dd>2 s</dd>" in own
+    assert "otto" not in own
+
+
+def test_the_review_page_shows_how_a_judgment_came_about(
+    clients: dict[str, Client], query: Query, annotator: Any
+) -> None:
+    judge(query, annotator, [0], "relevant")
+    record(query, annotator, item(0, None), item(0, "unsure"))
+    text = clients["reviewer"].get(f"/queries/{query.pk}/review/").content.decode()
+    history = text[text.index('<ol class="history">') :].partition("</ol>")[0]
+    for change in ("Not labelled → Relevant", "Relevant → Taken back", "Not labelled → Unsure"):
+        assert history.count(f"{change}</li>") == 1
+    assert history.count("<span>ann</span>") == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (3569, "59 min"),
+        (3599, "1 h 00 min"),
+        (11_100, "3 h 05 min"),
+        (648_000, "180 h 00 min"),
+    ],
+)
+def test_spans_of_time_as_people_read_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
