@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.e2e.axe import violations
 from tests.e2e.conftest import DESKTOP, Site
 
 pytestmark = pytest.mark.e2e
@@ -231,8 +232,20 @@ def test_nothing_is_cut_off_and_touch_finds_its_targets(
     site: Site, log_in: LogIn, corpus: list[int], viewport: dict[str, int]
 ) -> None:
     flag(site, corpus[0], "person", "w" * 300)
+    flag(site, corpus[1], "duplicate")
     phone = viewport is NARROW
-    page = review(site, log_in, "ada", viewport=viewport, has_touch=phone, is_mobile=phone)
+    page = review(
+        site,
+        log_in,
+        "ada",
+        viewport=viewport,
+        has_touch=phone,
+        is_mobile=phone,
+        color_scheme="dark" if phone else "light",
+    )
+    card(page, corpus[1]).get_by_role("button", name="Withdraw").click()
+    expect(card(page, corpus[1])).to_contain_text("Out of the corpus.")
+    assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
     for name in ("Queries", "Search", "Corpus", "Flags", "Releases", "Admin"):
         box = page.locator(".site-nav").get_by_role("link", name=name).bounding_box()
@@ -248,3 +261,8 @@ def test_nothing_is_cut_off_and_touch_finds_its_targets(
         box = button.bounding_box()
         assert box is not None
         assert not phone or min(box["width"], box["height"]) >= 44
+    assert violations(page) == []
+    page.goto(f"{site.url}/flags/?state=withdrawn")
+    card(page, corpus[1]).get_by_role("button", name="Restore").click()
+    expect(card(page, corpus[1])).to_contain_text("Back in the corpus.")
+    assert violations(page) == []
