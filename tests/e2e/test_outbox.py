@@ -139,7 +139,7 @@ def test_what_a_crashed_tab_leaves_is_sent_from_the_page_opened_next(
     desk = Desk(page, query)
     desk.add(marks[:4])
     desk.add(marks[4:])
-    page.wait_for_function("window.asked")
+    page.wait_for_function("() => window.asked")
     desk.wait(waiting=7, problem=None if sending else "offline")
     page.on("crash", lambda _: None)
     with pytest.raises(Exception, match="crash"):

@@ -12,7 +12,7 @@ const LOST_CONNECTION = new Set(["InvalidStateError", "AbortError", "UnknownErro
 
 const SCHEMA = {
   queue: { keyPath: "seq", autoIncrement: true, indexes: { user: "user", place: ["user", "query"] } },
-  refused: { keyPath: "client_id", autoIncrement: false, indexes: { place: ["user", "query"] } },
+  refused: { keyPath: "client_id", autoIncrement: false, indexes: { user: "user", place: ["user", "query"] } },
   undo: { keyPath: "id", autoIncrement: true, indexes: { place: ["user", "query"] } },
   lease: { keyPath: "name", autoIncrement: false, indexes: {} },
 };

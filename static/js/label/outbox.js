@@ -107,10 +107,8 @@ export class Outbox extends EventTarget {
   }
 
   /** Forgets refused judgments that the person has seen. */
-  async dismiss(clientIds) {
-    await this.sender.queue.dismiss(clientIds);
-    bus.post({ kind: "dismissed", user: this.user, client_ids: clientIds });
-    this.#fire("dismissed", { client_ids: clientIds });
+  dismiss(clientIds) {
+    return this.sender.dismiss(clientIds);
   }
 
   #listen() {

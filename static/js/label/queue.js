@@ -113,16 +113,18 @@ export class JudgmentQueue {
     return found;
   }
 
-  /** The refused judgments of one query that nobody has dismissed, oldest first. */
-  async refused(user, query) {
+  /** The refused judgments of one query, or of all, that the person has not dismissed; oldest first. */
+  async refused(user, query = null) {
     const read = async (database) => {
-      const place = [user, query];
-      const found = await database.run(["refused"], "readonly", ({ refused }) => refused.all("place", place));
+      const found = await database.run(["refused"], "readonly", ({ refused }) =>
+        query === null ? refused.all("user", user) : refused.all("place", [user, query]),
+      );
       return found.sort((one, other) => one.record.seq - other.record.seq);
     };
     return [...(await this.#read(read, [])), ...(this.spill ? await read(this.spill) : [])];
   }
 
+  /** Forgets refused judgments that the person has seen. */
   async dismiss(clientIds) {
     for (const database of [this.database, this.spill].filter(Boolean)) {
       await database.run(["refused"], "readwrite", ({ refused }) =>

@@ -84,6 +84,14 @@ class Sender extends EventTarget {
     this.wake();
   }
 
+  /** Forgets refused judgments that the person has seen, in all tabs. */
+  async dismiss(clientIds) {
+    await this.queue.dismiss(clientIds);
+    const message = { kind: "dismissed", user: this.user, client_ids: clientIds };
+    bus.post(message);
+    this.dispatchEvent(new CustomEvent("dismissed", { detail: message }));
+  }
+
   /** How many judgments wait: `here` for `query`, `all` for all of this person's queries. */
   async counts(query) {
     const counts = await this.queue.counts(this.user, query);
