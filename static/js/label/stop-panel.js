@@ -24,7 +24,7 @@ class StopPanel {
     const { studio, dialog } = this;
     studio.action("stop_panel", () => (dialog.open ? dialog.close() : this.open()));
     studio.on("progress", () => this.#progressed());
-    studio.on("ready", () => this.#progressed());
+    studio.on("state", () => this.#progressed());
     studio.on("list", () => dialog.open && this.#fill());
     // Another dialog was in the way when the rule was met.
     document.addEventListener("close", ({ target }) => target !== dialog && this.#progressed(), true);

@@ -1,0 +1,340 @@
+"""The stop panel in a real browser: which rules hold, what is open, and the ways out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.e2e import tiles
+from tests.e2e.conftest import PHONE, Site
+from tests.e2e.panels import fits, open_studio, press
+
+pytestmark = pytest.mark.e2e
+
+NOT = "not_relevant"
+
+
+@pytest.fixture(autouse=True)
+def usual_view(site: Site) -> Iterator[None]:
+    """The page as nobody has changed it, for these tests and others."""
+    for user in ("ann", "rita"):
+        tiles.prefer(site, user)
+    yield
+    for user in ("ann", "rita"):
+        tiles.prefer(site, user)
+
+
+def all_not(first: int, last: int) -> dict[int, str]:
+    return dict.fromkeys(range(first, last + 1), NOT)
+
+
+def open_panel(page: Page) -> Locator:
+    page.keyboard.press("p")
+    expect(page.locator("[data-stop]")).to_be_visible()
+    return page.locator("[data-stop]")
+
+
+def rules(panel: Locator) -> dict[str, tuple[str, bool]]:
+    """Each rule with its numbers and whether it holds."""
+    found = panel.locator("[data-stop-rules] li").evaluate_all(
+        "all => all.map(one => [one.querySelector('.stop-name').textContent,"
+        " one.querySelector('.stop-value').firstChild.textContent, 'holds' in one.dataset])"
+    )
+    return {name: (text, holds) for name, text, holds in found}
+
+
+def figure(panel: Locator, name: str) -> Locator:
+    return panel.locator(f'[data-stop-figure="{name}"]')
+
+
+def last_transition(site: Site, query: int) -> list[str]:
+    """State, reason and note of the last change of a query's state."""
+    told = site.served.manage(
+        "shell",
+        "-c",
+        "import json; from labeling.models import QueryTransition as T;"
+        f"one = T.objects.filter(query={query}).latest('pk');"
+        "print(json.dumps([one.to_state, one.reason, one.note]))",
+    )
+    return list(json.loads(told.stdout.splitlines()[-1]))
+
+
+def test_before_the_rule_is_met_the_panel_tells_how_far_it_is(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a goose on a lake, stopping")
+    labels = all_not(1, 40) | {4: "relevant", 9: "unsure"}
+    del labels[31], labels[33]
+    tiles.label(site, "ann", query, labels)
+    tiles.label(site, "ann", query, {60: "relevant"}, source="similar")
+    page = log_in("ann")
+    open_studio(page, site, query)
+    panel = open_panel(page)
+    expect(panel.get_by_role("heading")).to_have_text("Where you stand")
+    expect(panel.locator("[data-stop-verdict]")).to_have_text(
+        "Not yet: 74 more negatives in a row needed."
+    )
+    assert rules(panel) == {
+        "Negatives in a row": ("26 of 100", False),
+        "Or the whole list labelled": ("39 of 150", False),
+    }
+    expect(figure(panel, "relevant")).to_have_text("2")
+    expect(figure(panel, "unsure")).to_have_text("1")
+    todo = panel.locator("[data-stop-todo] li")
+    expect(todo.nth(0)).to_contain_text(
+        "2 skipped candidates before rank 40; the streak waits at rank 31."
+    )
+    expect(todo.nth(1)).to_contain_text("1 unsure; it counts as not relevant.")
+    todo.nth(1).get_by_role("button", name="Go there").click()
+    expect(panel).to_be_hidden()
+    expect(page.locator("[data-single][data-painted='9']")).to_be_visible()
+    open_panel(page)
+    todo.nth(0).get_by_role("button", name="Go there").click()
+    expect(page.locator("[data-single][data-painted='31']")).to_be_visible()
+    press(page, "n", 2)
+    open_panel(page)
+    assert rules(panel)["Negatives in a row"] == ("36 of 100", False)
+    expect(todo).to_have_count(1)
+    page.keyboard.press("n")  # keys label nothing while the panel is open
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator("[data-show=judged]").first).to_have_text("41")
+
+
+def test_handing_in_early_needs_a_note(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a swan asleep, stopping")
+    page = log_in("ann")
+    open_studio(page, site, query)
+    press(page, "r", 2)
+    panel = open_panel(page)
+    panel.get_by_role("button", name="Hand in").click()
+    expect(panel.get_by_role("status")).to_have_text("Say why to stop here, or go on.")
+    expect(panel.get_by_label("Why hand in now?")).to_be_focused()
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
+    panel.get_by_label("Why hand in now?").fill("Only two of them exist.")
+    panel.get_by_role("button", name="Hand in").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert last_transition(site, query) == ["submitted", "", "Only two of them exist."]
+
+
+def test_the_panel_opens_once_when_the_rule_is_met_and_again_after_it_was_unmet(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a stoat in winter, stopping")
+    tiles.label(site, "ann", query, all_not(1, 99))
+    page = log_in("ann")
+    open_studio(page, site, query)
+    panel = page.locator("[data-stop]")
+    expect(panel).to_be_hidden()
+    press(page, "n")
+    expect(panel).to_be_visible()
+    expect(panel.get_by_role("heading")).to_have_text("The stop rule is met")
+    assert rules(panel)["Negatives in a row"] == ("100 of 100", True)
+    panel.get_by_role("button", name="Go on").click()
+    press(page, "n", 2)
+    expect(panel).to_be_hidden()
+    page.reload()
+    expect(page.locator("[data-single][data-painted='103']")).to_be_visible()
+    expect(panel).to_be_hidden()
+
+    press(page, "r")
+    expect(page.locator("[data-show=streak]").first).to_have_text("0")
+    page.keyboard.press("z")
+    expect(panel).to_be_visible()
+    expect(panel.locator("[data-stop-early]")).to_be_hidden()
+    panel.get_by_role("button", name="Hand in").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert last_transition(site, query) == ["submitted", "", ""]
+    assert site.progress("ada", query)["judged"] == 102
+
+
+def test_a_page_of_the_grid_that_meets_the_rule_is_stored_whole_and_the_next_one_stands_there(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a lark singing, stopping")
+    tiles.label(site, "ann", query, all_not(1, 80))
+    page = log_in("ann")
+    assert tiles.open_grid(page, site, "ann", query, size=30) == list(range(81, 111))
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-stop]")).to_be_visible()
+    assert tiles.ranks(page)[0] == 111
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-stop]")).to_be_hidden()
+    tiles.wait_stored(site, "ann", query, list(all_not(1, 110).items()))
+    tiles.tile(page, 112).click()
+    panel = open_panel(page)
+    expect(panel.locator("[data-stop-todo]")).to_contain_text(
+        "1 mark in the grid is not submitted."
+    )
+
+
+def test_handing_in_waits_until_every_label_is_saved(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a newt in mud, stopping")
+    tiles.label(site, "ann", query, all_not(1, 99))
+    page = log_in("ann")
+    open_studio(page, site, query)
+    page.context.set_offline(True)
+    press(page, "n")
+    panel = page.locator("[data-stop]")
+    expect(panel).to_be_visible()
+    panel.get_by_role("button", name="Hand in").click()
+    expect(panel.get_by_role("status")).to_contain_text("1 label still to be saved")
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
+    # Closed, it is called off.
+    panel.get_by_role("button", name="Go on").click()
+    page.context.set_offline(False)
+    tiles.wait_stored(site, "ann", query, list(all_not(1, 100).items()))
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
+    open_panel(page)
+    page.context.set_offline(True)
+    panel.get_by_role("button", name="Hand in").click()
+    expect(panel.get_by_role("status")).to_contain_text("There is no connection to the server.")
+    expect(panel.get_by_role("button", name="Hand in")).to_be_enabled()
+    page.context.set_offline(False)
+    panel.get_by_role("button", name="Hand in").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "submitted"
+
+
+def test_what_the_server_says_against_it_is_shown_in_the_panel(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a rat in a cellar, stopping")
+    tiles.label(site, "ann", query, all_not(1, 100))
+    page = log_in("ann")
+    page.route("**/changes/*", lambda route: route.abort())  # it hears of nothing
+    page.goto(f"{site.url}/queries/{query}/label/")
+    panel = page.locator("[data-stop]")
+    expect(panel).to_be_visible()  # met already, and nobody has gone on
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    panel.get_by_role("button", name="Hand in").click()
+    expect(panel.get_by_role("status")).to_contain_text("complete")
+    expect(panel).to_be_visible()
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("choice", "code", "note"),
+    [
+        ("Too easy", "too_easy", ""),
+        ("Not comprehensive", "not_comprehensive", "Every second one is relevant."),
+        ("decided from images", "unlabelable", ""),
+        ("Another reason", "other", "The text is about a sound."),
+    ],
+)
+def test_a_query_is_given_up_with_a_reason(
+    site: Site, log_in: Callable[..., Page], choice: str, code: str, note: str
+) -> None:
+    query = site.open_query(f"a cricket chirping, given up as {code}")
+    page = log_in("ann", viewport=PHONE, has_touch=True, is_mobile=True)
+    open_studio(page, site, query)
+    press(page, "r", 3)
+    panel = open_panel(page)
+    panel.get_by_text("Give this query up").tap()
+    give_up = panel.get_by_role("button", name="Give up")
+    give_up.tap()
+    expect(panel.get_by_role("status")).to_have_text("Choose a reason for giving up.")
+    panel.get_by_label(re.compile(choice)).check()
+    if code == "other":
+        give_up.tap()
+        expect(panel.get_by_role("status")).to_have_text("Say in the note what the reason is.")
+    panel.get_by_label("Note").fill(note)
+    assert fits(page, panel)
+    give_up.tap()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert last_transition(site, query) == ["submitted", code, note]
+    told = site.api("rita", "GET", f"/api/queries/{query}/")
+    assert told["state"] == "submitted"
+    assert told["progress"]["judged"] == 3
+    assert (told["given_up"]["reason"], told["given_up"]["note"]) == (code, note)
+
+
+def test_a_reviewer_completes_from_the_panel(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a mole on a lawn, stopping")
+    page = log_in("rita")
+    open_studio(page, site, query)
+    press(page, "r", 2)
+    panel = open_panel(page)
+    panel.get_by_role("button", name="Complete").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "complete"
+    assert site.progress("ada", query)["judged"] == 2
+
+
+def test_an_annotator_is_not_offered_to_complete(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a hare at dusk, stopping")
+    page = log_in("ann")
+    open_studio(page, site, query)
+    panel = open_panel(page)
+    page.wait_for_load_state("networkidle")
+    assert panel.get_by_role("button").all_inner_texts() == ["✕", "Go on", "Hand in"]
+
+
+def test_a_list_at_its_end_is_extended_from_the_panel(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("an eel in a stream, stopping")
+    tiles.label(site, "ann", query, dict.fromkeys(range(1, 150), "relevant"))
+    page = log_in("ann")
+    open_studio(page, site, query)
+    panel = open_panel(page)
+    expect(panel.get_by_role("button", name="Extend the list")).to_be_hidden()
+    panel.get_by_role("button", name="Go on").click()
+    page.keyboard.press("r")
+    expect(page.locator("[data-message]")).to_contain_text("The end of the list so far")
+    open_panel(page)
+    expect(panel.locator("[data-stop-verdict]")).to_contain_text("The end of the list is reached.")
+    expect(panel.locator("[data-stop-rules]")).to_contain_text("The list holds 150 of 260 images")
+    panel.get_by_role("button", name="Extend the list").click()
+    expect(panel).to_be_hidden()
+    expect(page.locator("[data-single][data-painted='151']")).to_be_visible()
+    expect(page.locator("[data-show=candidates]").first).to_have_text("260")
+
+
+def test_a_minimum_of_labels_is_a_rule_of_its_own(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a vole in moss, stopping")
+    tiles.label(site, "ann", query, all_not(1, 118))
+
+    def ask_for_120(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"minimum_labels": 120})
+
+    page = log_in("ann")
+    page.route("**/outline/", ask_for_120)
+    open_studio(page, site, query)
+    panel = open_panel(page)
+    assert rules(panel) == {
+        "Negatives in a row": ("118 of 100", True),
+        "Labels asked for at least": ("118 of 120", False),
+        "Or the whole list labelled": ("118 of 150", False),
+    }
+    expect(panel.locator("[data-stop-verdict]")).to_have_text("Not yet: 2 more labels needed.")
+    panel.get_by_role("button", name="Go on").click()
+    press(page, "n", 2)
+    expect(panel).to_be_visible()
+    assert rules(panel)["Labels asked for at least"] == ("120 of 120", True)
+
+
+def test_an_exhausted_list_is_handed_in_without_a_note(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    species = site.api("ada", "GET", "/api/species/?search=marsh+hopper")["results"][0]
+    query = site.open_query("a marsh hopper, stopping", species=[species["scientific_name"]])
+    size = len(site.candidates("ann", query)["results"])
+    page = log_in("ann")
+    open_studio(page, site, query)
+    press(page, "r", size - 1)
+    page.keyboard.press("n")
+    expect(page.locator("[data-message]")).to_contain_text("The list is exhausted")
+    expect(page.locator("[data-stop]")).to_be_hidden()
+    panel = open_panel(page)
+    expect(panel.get_by_role("heading")).to_have_text("The list is exhausted")
+    assert rules(panel)["Or the whole list labelled"] == (f"{size} of {size}", True)
+    panel.get_by_role("button", name="Hand in").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "submitted"
