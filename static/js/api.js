@@ -16,7 +16,7 @@ export class ApiError extends Error {
 }
 
 /** The cookie first: it is new after a log-in in another tab, when the page's own token is void. */
-function csrfToken() {
+export function csrfToken() {
   const cookie = document.cookie.match(/(?:^|;\s*)csrftoken=([^;]+)/);
   return cookie ? cookie[1] : (document.querySelector('meta[name="csrf-token"]')?.content ?? "");
 }

@@ -320,3 +320,40 @@ def test_somebody_else_at_the_same_browser_sees_only_their_own(
     assert studio.labels(1) == [None]
     assert studio.state()["waiting"] == 0
     assert studio.told("remote") == []
+
+
+def test_a_page_left_open_shows_no_labels_of_who_logged_in_since(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("an owl on a signpost")
+    images = images_of(site, query, 3)
+    page = log_in("ann")
+    studio = Studio(page, query)
+    post(site, "ann", query, [(images[0], "unsure")])
+    page.context.clear_cookies()
+    log_in_again(page.context, site, "otto").close()
+    post(site, "otto", query, [(images[0], "relevant"), (images[1], "relevant")])
+    assert studio.ask()["failing"] is True
+    assert studio.labels(2) == [None, None]
+    loading = "window.store.load().then(() => '', (error) => error.message)"
+    assert "Somebody else" in page.evaluate(loading)
+    page.context.clear_cookies()
+    log_in_again(page.context, site, "ann").close()
+    assert studio.ask()["failing"] is False
+    assert studio.labels(2) == ["unsure", None]
+    assert page.evaluate(loading) == ""
+
+
+def test_more_acts_than_one_answer_holds_end_with_the_last(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("an owl by a window")
+    images = images_of(site, query, 2)
+    studio = Studio(log_in("ann"), query)
+    for start in range(3):
+        relevance = ("relevant", "unsure")[start % 2]
+        post(site, "ann", query, [(image, relevance) for image in images] * 200)
+    post(site, "ann", query, [(images[0], "not_relevant")])
+    studio.ask()
+    assert studio.labels(2) == ["not_relevant", "relevant"]
+    assert len(studio.heard("labels")) == 1

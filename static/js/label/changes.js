@@ -1,6 +1,8 @@
 /** Asks the server now and then what has changed on the query elsewhere: on another device, or by others. */
-import { api } from "../api.js";
+import { api, csrfToken } from "../api.js";
 
+/** The most acts of judging that one answer tells of. */
+const MOST_ACTS = 1000;
 const VISIBLE_EVERY = 5000;
 const HIDDEN_EVERY = 15_000;
 
@@ -24,6 +26,8 @@ export class Changes extends EventTarget {
     this.others = [];
     this.failing = false;
     this.stopped = true;
+    /** A log-in in this browser, perhaps somebody else's, makes a new one. */
+    this.token = csrfToken();
     this.#follow();
   }
 
@@ -82,7 +86,8 @@ export class Changes extends EventTarget {
     const { store, outbox } = this;
     const since = store.acts;
     const waitingBefore = await outbox.pending();
-    const changes = await api(`${store.api}changes/?cursor=${store.cursor}`);
+    await this.#sameUser();
+    const changes = await this.#fetch();
     const waiting = new Set([...waitingBefore, ...(await outbox.pending())].map(({ image }) => image));
     store.setQuery(changes.query);
     const { id, size } = changes.list;
@@ -102,6 +107,27 @@ export class Changes extends EventTarget {
       this.others = changes.others;
       this.#fire("others");
     }
+  }
+
+  /** All that is new; of an image that was judged several times, the last act. */
+  async #fetch() {
+    const own = new Map();
+    let { cursor } = this.store;
+    for (;;) {
+      const changes = await api(`${this.store.api}changes/?cursor=${cursor}`);
+      for (const act of changes.own) own.set(act.image, act);
+      if (changes.cursor - cursor < MOST_ACTS) return { ...changes, own: [...own.values()] };
+      cursor = changes.cursor;
+    }
+  }
+
+  /** Rejects after somebody else has logged in: what the server tells then are their labels. */
+  async #sameUser() {
+    const token = csrfToken();
+    if (token === this.token) return;
+    const headers = { "X-Annotator": String(this.outbox.user) };
+    await api(`${this.store.api}judgments/`, { method: "POST", body: [], headers });
+    this.token = token;
   }
 
   #differs({ image, relevance, source }) {

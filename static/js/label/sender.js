@@ -264,16 +264,16 @@ class Sender extends EventTarget {
     if (this.working) this.#release().catch(() => {});
     // What other tabs made before would be overtaken.
     if (!this.own.size || this.foreign) return;
-    const records = [...this.own.values()];
+    const [{ url }] = this.own.values();
     const sent = [];
     let size = 0;
-    for (const item of body(records)) {
+    for (const item of body([...this.own.values()].filter((record) => record.url === url))) {
       size += JSON.stringify(item).length + 1;
       if (size > LARGEST_FAREWELL || sent.length === LARGEST_BATCH) break;
       sent.push(item);
     }
     const headers = { "X-Annotator": String(this.user) };
-    api(records[0].url, { method: "POST", headers, body: sent, keepalive: true }).catch(() => {});
+    api(url, { method: "POST", headers, body: sent, keepalive: true }).catch(() => {});
   }
 }
 

@@ -71,11 +71,14 @@ export class CandidateStore extends EventTarget {
 
   /**
    * Reads the list's outline, and puts on top of it what waits in the browser. Again later: fires "list" if there is
-   * another list or a longer one.
+   * another list or a longer one. Rejects where somebody else is logged in by now, whose labels don't belong here.
    */
   async load() {
     const before = await this.#waiting(this.#person());
     const outline = await api(`${this.api}outline/`);
+    if (outline.annotator !== (this.#person() || outline.annotator)) {
+      throw new Error("Somebody else has logged in in this browser. Log in as yourself to go on here.");
+    }
     const after = await this.#waiting(outline.annotator);
     const list = this.list;
     this.annotator = outline.annotator;
