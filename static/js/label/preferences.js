@@ -34,6 +34,6 @@ export class Preferences {
     clearTimeout(this.timer);
     this.timer = 0;
     // Lost preferences are no lost work: they stay in force here and are sent with the next change.
-    api(ADDRESS, { method: "PUT", body: { view: this.view } }).catch(() => {});
+    api(ADDRESS, { method: "PUT", body: { view: this.view }, keepalive: true }).catch(() => {});
   }
 }

@@ -203,5 +203,7 @@ export function mount(studio) {
   root.querySelector("[data-picture-retry]").addEventListener("click", () => view.retry());
   mountZoom(studio, view, root);
   mountTone(studio, root);
-  studio.on("list", () => studio.state === "ready" && view.rank && view.show(view.rank));
+  studio.store.addEventListener("picture", ({ detail: { rank, kind } }) => {
+    if (kind === "picture" && rank === view.rank && !view.onScreen) view.retry();
+  });
 }

@@ -22,6 +22,7 @@ export function mountTone(studio, root) {
     for (const name of TONES) {
       root.style.setProperty(`--${name}`, value(name));
       sliders[name].value = value(name);
+      sliders[name].setAttribute("aria-valuetext", percent(value(name)));
       panel.querySelector(`[data-value="${name}"]`).textContent = percent(value(name));
     }
     const changed = TONES.some((name) => value(name) !== 1);

@@ -1,0 +1,144 @@
+"""Keys: shown where they work, changed by pressing others, the same in every browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from labeling.keymap import ACTIONS
+from tests.e2e.conftest import Site
+from tests.e2e.labelling import open_label_page, painted, press, saved, shown, wait_painted
+
+pytestmark = pytest.mark.e2e
+
+
+def key_event(page: Page, key: str, code: str, **more: object) -> None:
+    """A key of a keyboard that Playwright has no layout for."""
+    page.evaluate(
+        "init => document.body.dispatchEvent(new KeyboardEvent('keydown', init))",
+        {"key": key, "code": code, "bubbles": True, "cancelable": True, **more},
+    )
+
+
+def shown_key(page: Page, action: str) -> str:
+    return page.locator(f"[data-key-for={action}]").first.inner_text()
+
+
+def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a mouse in straw")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    for action in ACTIONS:
+        row = dialog.locator(f"[data-keys-of={action.name}]")
+        expect(row).to_contain_text(action.label)
+        assert row.locator(".keys-key:not(.add)").count() == len(action.keys)
+    page.keyboard.press("r")  # keys of the page rest while the help is open
+    assert painted(page) == 1
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    press(page, "r")
+    saved(page)
+    assert shown_key(page, "relevant") == "R"
+
+
+def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    site.create_user("keyer", "annotator")
+    query = site.open_query("a horse in a paddock")
+    page = log_in("keyer")
+    open_label_page(page, site, query)
+    page.get_by_role("button", name="Keys").click()
+    dialog = page.get_by_role("dialog", name="Keys")
+    dialog.get_by_role("button", name="Relevant: R. Replace", exact=True).click()
+    page.keyboard.press("q")
+    expect(dialog.locator("[data-keys-state]")).to_contain_text("“Relevant” has Q now")
+
+    # A key that something else has: named at once, and taken over only when one says so.
+    dialog.get_by_role("button", name="Unsure: U. Replace", exact=True).click()
+    page.keyboard.press("n")
+    expect(dialog.locator("[data-keys-state]")).to_contain_text("N is a key of “Not relevant”")
+    with page.expect_response(lambda answer: "/preferences/" in answer.url) as kept:
+        dialog.get_by_role("button", name="Take it over").click()
+    assert kept.value.ok
+    dialog.get_by_role("button", name="Done").click()
+    assert shown_key(page, "relevant") == "Q"
+    assert shown_key(page, "unsure") == "N"
+    assert shown_key(page, "not_relevant") == "2"
+
+    page.keyboard.press("r")  # nothing any more
+    press(page, "q")
+    press(page, "n")
+    page.reload()
+    wait_painted(page, 3)
+    press(page, "2")
+    saved(page)
+    other = log_in("keyer")
+    open_label_page(other, site, query)
+    assert shown_key(other, "relevant") == "Q"
+    press(other, "q")
+    saved(other)
+    found = site.candidates("keyer", query, limit=5)["results"]
+    given = [one["relevance"] for one in found]
+    assert given == ["relevant", "unsure", "not_relevant", "relevant", None]
+
+    other.keyboard.press("?")
+    with other.expect_response(lambda answer: "/preferences/" in answer.url):
+        other.get_by_role("button", name="Reset all keys").click()
+    other.keyboard.press("Escape")
+    assert shown_key(other, "relevant") == "R"
+    assert site.api("keyer", "GET", "/api/preferences/labelling/")["keys"]["unsure"] == ["u", "3"]
+
+
+def test_a_key_is_added_taken_away_and_reset(site: Site, log_in: Callable[..., Page]) -> None:
+    site.create_user("adder", "annotator")
+    query = site.open_query("a calf in a meadow")
+    page = log_in("adder")
+    open_label_page(page, site, query)
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    row = dialog.locator("[data-keys-of=skip]")
+    row.get_by_role("button", name="Add a key for Skip").click()
+    page.keyboard.press("Escape")  # leaves it as it is, and the dialog open
+    expect(row.locator(".keys-key:not(.add)")).to_have_count(2)
+    row.get_by_role("button", name="Add a key for Skip").click()
+    page.keyboard.press("Control+ArrowRight")
+    expect(row.locator(".keys-key:not(.add)")).to_have_text(["→", "S", "Ctrl+→"])
+    row.get_by_role("button", name=": S. Replace").click()
+    dialog.get_by_role("button", name="Remove this key").click()
+    expect(row.locator(".keys-key:not(.add)")).to_have_text(["→", "Ctrl+→"])
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+ArrowRight")
+    wait_painted(page, 2)
+    page.keyboard.press("?")
+    row.get_by_role("button", name="Reset the keys of Skip").click()
+    expect(row.locator(".keys-key:not(.add)")).to_have_text(["→", "S"])
+
+
+def test_other_layouts_typing_and_input_methods(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a cat at a window")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    key_event(page, "к", "KeyR")  # Cyrillic, at the place of R
+    wait_painted(page, 2)
+    key_event(page, "N", "KeyN", shiftKey=True)
+    wait_painted(page, 3)
+    key_event(page, "n", "KeyN", isComposing=True)
+    key_event(page, "n", "KeyN", ctrlKey=True)
+    key_event(page, "n", "KeyN", repeat=True)
+    assert shown(page, "judged").inner_text() == "2"
+
+    page.keyboard.press("/")
+    field = page.get_by_role("combobox").or_(page.locator("input[type=search]")).first
+    field.focus()
+    page.keyboard.type("run")
+    expect(field).to_have_value("run")
+    assert shown(page, "judged").inner_text() == "2"
+    saved(page)
+    given = [one["relevance"] for one in site.candidates("ann", query, limit=4)["results"]]
+    assert given == ["relevant", "not_relevant", None, None]
