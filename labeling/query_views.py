@@ -51,6 +51,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     reviewer = at_least(request.user, Role.REVIEWER)
     allowed = transitions_for(role_of(request.user), query.state)
     seen = progress(query, annotator=None if reviewer else request.user)
+    wish = given_up(query)
     early = "submitted" in allowed and not seen.stop.met
     names = {
         "open": "Open it" if query.state == "draft" else "Reopen",
@@ -73,11 +74,11 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
             ),
             key=lambda item: ["complete", "open", "submitted", "draft"].index(item[0]),
         ),
-        "main_transition": query.state in ("draft", "submitted")
-        or (query.state == "open" and seen.stop.met),
+        "main_transition": not wish
+        and (query.state in ("draft", "submitted") or (query.state == "open" and seen.stop.met)),
         "hand_in_note": early,
         "give_up_form": GiveUpForm(auto_id="give-up-%s") if "submitted" in allowed else None,
-        "given_up": given_up(query),
+        "given_up": wish,
         "may_reject": "rejected" in allowed,
         "agreements": agreements_of(query) if reviewer else [],
         "names_hidden": names_hidden_from(request.user),

@@ -266,7 +266,7 @@ def test_a_query_page_tells_of_time_minimum_and_agreement(
     assert "<dt>Labels asked for</dt><dd>1,500</dd>" in text
     own = clients["annotator"].get(page).content.decode()
     assert "2 negatives in a row, but 2 of the 1,500 labels asked for." in own
-    assert "<dt>Active time</dt><dd>2 s</dd>" in own
+    assert "<dt>Active time, 1.0 s an image</dt><dd>2 s</dd>" in own
     assert "otto" not in own
 
 
