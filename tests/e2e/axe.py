@@ -13,11 +13,17 @@ _SCRIPT = files("axe_playwright_python").joinpath("axe.min.js").read_text(encodi
 _BAD = ("serious", "critical")
 
 
-def violations(page: Page) -> list[str]:
-    """Serious and critical violations, as "rule: selector (what is wrong)"."""
+def violations(page: Page, *rules: str) -> list[str]:
+    """Serious and critical violations of all rules, or of some, as "rule: selector (what is
+    wrong)".
+    """
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(f"() => {{ {_SCRIPT} }}")
-    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    found = page.evaluate(
+        "(rules) => axe.run(document, { resultTypes: ['violations'],"
+        " ...(rules.length ? { runOnly: rules } : {}) })",
+        list(rules),
+    )
     return [
         f"{one['id']}: {' '.join(map(str, node['target']))} ({node['failureSummary']})"
         for one in found["violations"]
