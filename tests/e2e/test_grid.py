@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e import tiles
+from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import DESKTOP, PHONE, Site
 from tests.e2e.tiles import marks, open_grid, tile, wait_seen, wait_stored
 
@@ -96,6 +97,11 @@ def test_a_page_stores_exactly_what_was_on_screen_in_rank_order(
         one["image"]: (one["relevance"], one["source"], one["rank"])
         for one in site.api("ann", "GET", f"/api/queries/{query}/judgments/")["results"]
     }
+    seconds = {
+        one["seconds"]
+        for one in site.api("ann", "GET", f"/api/queries/{query}/judgments/")["results"]
+    }
+    assert len(seconds) == 1  # the page's active time in equal shares
     on_screen = {path: rank for rank, path in shown.items()}
     for one in known.values():
         rank = on_screen.get(one["thumbnail_url"])
@@ -220,6 +226,21 @@ def test_a_finger_taps_swipes_and_paints(site: Site, log_in: Callable[..., Page]
     assert [rank for rank, mark in marks(page).items() if mark] == [1, 4, 5, 6, 7, 8]
 
 
+def test_the_whole_picture_is_shown_where_wanted(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a whale at sea, by pages")
+    page = log_in("ann")
+    open_grid(page, site, "ann", query)
+    picture = tile(page, 1).locator("img")
+    expect(picture).to_have_css("object-fit", "cover")
+    page.get_by_label("Whole picture").check()
+    expect(picture).to_have_css("object-fit", "contain")
+    page.wait_for_timeout(1000)  # preferences are sent when nobody has changed them for a moment
+    page.reload()
+    wait_seen(page, 1)
+    expect(picture).to_have_css("object-fit", "contain")
+    assert page.get_by_label("Whole picture").is_checked()
+
+
 def test_what_did_not_load_is_not_submitted_and_comes_again(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
@@ -331,8 +352,7 @@ def test_switching_views_keeps_the_place_and_the_marks(
         expect(page.locator(f"[data-single][data-painted='{rank}']")).to_be_visible()
     page.get_by_role("button", name="Grid").click()
     assert wait_seen(page, 20) == list(range(20, 32))
-    expect(page.locator("[data-notice=grid-elsewhere]")).to_contain_text("2 marks on another page")
-    page.get_by_role("button", name="Go to rank 6").click()
+    page.get_by_role("button", name="2 marks on other pages not submitted, go to rank 6").click()
     assert wait_seen(page, 6)[0] == 6
     assert {rank for rank, mark in marks(page).items() if mark} == {6, 9}
     assert tiles.stored(site, "ann", query) == list(all_not(1, 4).items())
@@ -451,3 +471,70 @@ def test_a_closed_query_takes_no_page(site: Site, log_in: Callable[..., Page]) -
     assert marks(page)[3] == ""
     page.wait_for_load_state("networkidle")
     assert site.progress("ada", query)["judged"] == 1
+
+
+def test_a_held_key_submits_one_page(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a kite in the wind, by pages")
+    page = log_in("ann")
+    open_grid(page, site, "ann", query)
+    page.keyboard.down("Enter")
+    wait_seen(page, 13)
+    for _ in range(5):
+        page.keyboard.down("Enter")  # as a held key repeats
+    page.keyboard.up("Enter")
+    wait_stored(site, "ann", query, sorted(all_not(1, 12).items()))
+    assert tiles.ranks(page)[0] == 13
+
+
+def test_with_a_filter_only_what_it_shows_is_submitted(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a stork on a roof, by pages")
+    summer = [
+        rank
+        for rank, one in tiles.candidates(site, "ann", query).items()
+        if one["observed_at"][5:7] in ("05", "06", "07")
+    ]
+    assert len(summer) > 14
+    page = log_in("ann")
+    open_grid(page, site, "ann", query)
+    page.keyboard.press("/")
+    for month in ("May", "June", "July"):
+        page.locator("[data-filters]").get_by_role("button", name=month).click()
+    expect(page.locator("[data-filters-bar]")).to_contain_text(f"{len(summer)} of 150")
+    page.locator("[data-filters-close]").click()
+    page.keyboard.press("End")  # each choice kept the place
+    assert wait_seen(page, summer[0]) == summer[:12]
+    tile(page, summer[3]).click()
+    page.keyboard.press("Enter")
+    assert wait_seen(page, summer[12]) == summer[12:24]
+    expected = dict.fromkeys(summer[:12], NOT) | {summer[3]: "relevant"}
+    wait_stored(site, "ann", query, sorted(expected.items()))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESKTOP, {"width": 360, "height": 740}])
+def test_axe_finds_nothing_serious(
+    site: Site, log_in: Callable[..., Page], viewport: Any, scheme: str
+) -> None:
+    query = site.open_query(f"a seal on a rock, by pages, {scheme} {viewport['width']}")
+    tiles.label(site, "ann", query, {1: "relevant", 2: NOT, 3: "unsure"})
+    broken = tiles.candidates(site, "ann", query)[7]["thumbnail_url"]
+    page = log_in("ann", viewport=viewport, color_scheme=scheme)
+    page.route(f"**{broken}", lambda route: route.abort())
+    tiles.prefer(site, "ann", view="grid", grid_size=12)
+    page.goto(f"{site.url}/queries/{query}/label/")
+    expect(tile(page, 7)).to_have_attribute("data-failed", "")
+    page.keyboard.press("PageUp")
+    expect(page.locator("[data-tiles] [data-seen]")).to_have_count(11)
+    page.locator("[data-tiles] [tabindex='0']").press("ArrowDown")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("u")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-notice=grid-left]")).to_be_visible()
+    assert violations(page) == []
+    assert wider_than_window(page) == []
+    page.keyboard.press("p")
+    page.locator("[data-stop-give-up] summary").click()
+    assert violations(page) == []

@@ -125,7 +125,8 @@ class Chart {
       marks.push(shape("text", { x: EDGE.left - 5, y: y(tick) + 4, class: "found end" }, String(tick)));
     }
     for (const tick of ticks(low, high, 3)) {
-      marks.push(shape("text", { x: right + 5, y: yScore(tick) + 4, class: "score" }, tick.toFixed(high - low < 0.02 ? 3 : 2)));
+      const told = tick.toFixed(high - low < 0.02 ? 3 : 2);
+      marks.push(shape("text", { x: right + 5, y: yScore(tick) + 4, class: "score" }, told));
     }
     const along = ticks(1, to, width < 260 ? 3 : 5);
     for (const tick of along) {
@@ -144,7 +145,9 @@ class Chart {
   #read(rank) {
     if (!rank) return;
     const { found, scores } = this.data;
-    this.readout.textContent = `Rank ${rank.toLocaleString("en")}: ${found[rank].toLocaleString("en")} relevant, similarity ${scores[rank].toFixed(3)}`;
+    const number = (value) => value.toLocaleString("en");
+    const similarity = scores[rank].toFixed(3);
+    this.readout.textContent = `Rank ${number(rank)}: ${number(found[rank])} relevant, similarity ${similarity}`;
   }
 }
 

@@ -71,7 +71,7 @@ export function tilesUnder(from, to, grid) {
   return [...found];
 }
 
-/** The index that an arrow key leads to; the same one at an edge, except that left and right go on in the row beside. */
+/** The index that an arrow key leads to, the same at an edge; left and right go on in the row beside. */
 export function neighbour(index, direction, { columns, count }) {
   const to = index + { left: -1, right: 1, up: -columns, down: columns }[direction];
   return to >= 0 && to < count ? to : index;

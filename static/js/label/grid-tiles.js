@@ -1,4 +1,4 @@
-/** The tiles of a page in the document: rows and cells, their thumbnails, what they show, and which were on screen. */
+/** The tiles of a page in the document: rows and cells, thumbnails, what they show, which were on screen. */
 import { bestLayout, FEWEST, GAP } from "./grid-layout.js";
 import { make } from "./panel-tools.js";
 
@@ -13,7 +13,7 @@ function name({ rank, relevance, flagged }, mark, tile) {
   if (mark && mark !== relevance) parts.push(`marked ${WORDS[mark]}`);
   if (!mark) parts.push("not marked");
   if (flagged) parts.push("flagged");
-  if (tile.failed) parts.push("the picture could not be loaded");
+  if (tile.failed) parts.push("the picture could not be loaded, a click tries again");
   return parts.join(", ");
 }
 
@@ -184,7 +184,7 @@ export class TileBoard {
   #fail(tile) {
     tile.failed = true;
     tile.cell.dataset.failed = "";
-    tile.picture.replaceChildren(make("span", { text: "Could not be loaded. Tap to try again." }));
+    tile.picture.replaceChildren(make("span", { text: "↻ Not loaded" }));
     this.look(Number(tile.cell.dataset.index), tile.entry, tile.mark, "draft" in tile.cell.dataset);
     this.changed();
   }

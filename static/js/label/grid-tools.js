@@ -1,12 +1,13 @@
 /** The controls around the tiles: how many, whole or cropped, what a click marks, whether a finger paints. */
 import { allowedSize, USUAL } from "./grid-layout.js";
+import { counted, make } from "./panel-tools.js";
 
 export class GridTools {
   /**
    * @param {import("./studio.js").Studio} studio
    * @param {HTMLElement} root the grid's section
    * @param {HTMLElement} bar the bar under it
-   * @param {(size: number) => void} resized called when another number of tiles is asked for
+   * @param {() => void} resized called when another number of tiles is asked for
    */
   constructor(studio, root, bar, resized) {
     this.preferences = studio.preferences;
@@ -24,6 +25,8 @@ export class GridTools {
     for (const button of bar.querySelectorAll("[data-brush]")) {
       button.addEventListener("click", () => this.#take(button.dataset.brush));
     }
+    const elsewhere = root.querySelector("[data-grid-elsewhere]");
+    elsewhere.addEventListener("click", () => studio.go(Number(elsewhere.dataset.rank)));
   }
 
   /** Asks for another number of tiles; out of bounds, the nearest allowed. */
@@ -34,12 +37,29 @@ export class GridTools {
     this.#showSize();
     if (same) return;
     this.preferences.set("grid_size", wanted);
-    this.resized(wanted);
+    this.resized();
   }
 
   /** Where the page stands in the list: "1–40". */
   place(text) {
     this.root.querySelector("[data-grid-place]").textContent = text;
+  }
+
+  /**
+   * Says that marks on other pages are still to be submitted.
+   * @param {number[]} ranks of the marked
+   */
+  elsewhere(ranks) {
+    const button = this.root.querySelector("[data-grid-elsewhere]");
+    button.hidden = !ranks.length;
+    if (!ranks.length) return;
+    const first = Math.min(...ranks);
+    button.dataset.rank = first;
+    const marks = counted(ranks.length, "mark");
+    button.setAttribute("aria-label", `${marks} on other pages not submitted, go to rank ${first}`);
+    button.title = "Not submitted yet; a click leads there";
+    const words = make("span", { class: "grid-word", text: `${marks.replace(/^\S+/, "")} elsewhere` });
+    button.replaceChildren(String(ranks.length), words, " ↩");
   }
 
   /** What submitting would make: numbers by relevance. */

@@ -17,6 +17,8 @@ class GridView {
     this.root = studio.root.querySelector("[data-grid]");
     this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.api}`);
     this.submitted = new Map();
+    /** Of the page before, what was not on screen and so not submitted. */
+    this.left = [];
     this.ranks = [];
     this.index = 0;
     this.active = false;
@@ -52,7 +54,6 @@ class GridView {
     this.active = false;
     this.root.hidden = true;
     this.studio.notices.hide("grid-left");
-    this.studio.notices.hide("grid-elsewhere");
   }
 
   hide() {
@@ -117,9 +118,9 @@ class GridView {
   /** Shows the page before (by < 0) or after this one and submits nothing. */
   page(by) {
     if (!this.ranks.length) return;
-    const next = by > 0 ? this.store.next(this.ranks.at(-1)) : null;
-    const ranks =
-      by < 0 ? pageBefore(this.store, this.ranks[0], this.size) : next === null ? [] : this.store.visibleRanks(next, this.size);
+    const { store, size } = this;
+    const [first, last] = [this.ranks[0], this.ranks.at(-1)];
+    const ranks = by > 0 ? store.visibleRanks(last + 1, size) : pageBefore(store, first, size);
     if (ranks.length) this.#open(ranks, ranks[0]);
     else this.studio.say(by > 0 ? "This is the last page." : "This is the first page.");
   }
@@ -156,8 +157,7 @@ class GridView {
     });
     this.store.addEventListener("withdrawn", () => this.#again());
     this.store.addEventListener("picture", ({ detail }) => {
-      const index = detail.kind === "thumbnail" ? this.ranks.indexOf(detail.rank) : -1;
-      if (index >= 0) this.#reload(index);
+      if (detail.kind === "thumbnail") this.#reload(detail.rank);
     });
     this.#wireTiles();
   }
@@ -246,6 +246,8 @@ class GridView {
     this.root.querySelector("[data-grid-none]").hidden = ranks.length > 0;
     this.board.element.hidden = !ranks.length;
     this.index = Math.max(0, ranks.indexOf(rank));
+    if (!this.left.some((one) => ranks.includes(one))) this.studio.notices.hide("grid-left");
+    this.#makeRoom();
     this.board.fill(ranks, this.store, this.size);
     ranks.forEach((_, index) => this.#look(index));
     const [first, last] = [ranks[0], ranks.at(-1)];
@@ -259,6 +261,13 @@ class GridView {
     if (ranks.length && this.studio.rank !== this.rank) this.studio.go(this.rank);
   }
 
+  /** Lays the page out below the notices that stand now, so that they cover no tile; later ones move none. */
+  #makeRoom() {
+    const { root } = this.studio.notices;
+    const height = root.childElementCount ? root.offsetHeight : 0;
+    this.root.style.setProperty("--notices", `${height}px`);
+  }
+
   /** The page keeps its first tile, or begins at the one in focus where that would fall out. */
   #resized() {
     if (!this.active || !this.ranks.length) return;
@@ -268,27 +277,29 @@ class GridView {
 
   #advance(left) {
     const ranks = following(this.store, this.ranks, left, this.size);
-    const { notices, store } = this.studio;
     if (!ranks.length) {
-      this.studio.go(store.size + 1);
+      this.studio.go(this.store.size + 1);
       return;
     }
+    this.left = left;
+    if (left.length) this.#tellLeft();
     this.#open(ranks, ranks[0]);
-    if (!left.length) {
-      notices.hide("grid-left");
-      return;
-    }
+  }
+
+  #tellLeft() {
+    const { left } = this;
     const were = left.length === 1 ? "was not on screen, so it was" : "were not on screen, so they were";
     const them = left.length === 1 ? "it" : "them";
-    notices.show("grid-left", {
+    this.studio.notices.show("grid-left", {
       kind: "warning",
       text: `${counted(left.length, "picture")} ${were} not submitted. This page begins with ${them}.`,
-      actions: [{ label: "Load again", run: () => left.forEach((_, index) => this.#reload(index)) }],
+      actions: [{ label: "Load again", run: () => left.forEach((rank) => this.#reload(rank)) }],
     });
   }
 
-  #reload(index) {
-    if (index < this.ranks.length && !this.board.isLoaded(index)) this.board.load(index, this.store);
+  #reload(rank) {
+    const index = this.ranks.indexOf(rank);
+    if (index >= 0 && !this.board.isLoaded(index)) this.board.load(index, this.store);
   }
 
   #tell(judgments) {
@@ -306,15 +317,7 @@ class GridView {
     const ranks = this.marks.images
       .map((image) => this.store.rankOf(image))
       .filter((rank) => rank !== null && !here.has(rank) && this.store.visible(rank));
-    if (!ranks.length) {
-      this.studio.notices.hide("grid-elsewhere");
-      return;
-    }
-    const first = Math.min(...ranks);
-    this.studio.notices.show("grid-elsewhere", {
-      text: `${counted(ranks.length, "mark")} on another page ${ranks.length === 1 ? "is" : "are"} not submitted yet.`,
-      actions: [{ label: `Go to rank ${first}`, run: () => this.studio.go(first) }],
-    });
+    this.tools.elsewhere(ranks);
   }
 
   /** A tile came on screen or failed. */
@@ -323,6 +326,11 @@ class GridView {
     this.#sum();
     const settled = this.ranks.every((_, index) => this.board.isLoaded(index) || this.board.isFailed(index));
     if (settled) this.#fetch();
+    const there = (rank) => this.board.isLoaded(this.ranks.indexOf(rank));
+    if (this.left.length && this.left.every((rank) => this.ranks.includes(rank) && there(rank))) {
+      this.left = [];
+      this.studio.notices.hide("grid-left");
+    }
   }
 
   /** Has the next page's thumbnails decoded, and lets go of what is far. */

@@ -2,6 +2,7 @@
 import { api } from "../api.js";
 import { inTime } from "./frame.js";
 import { counted, make, modal, trouble } from "./panel-tools.js";
+import { goTo } from "./strip.js";
 import { openEnds, rules, todo, verdict } from "./stop-words.js";
 
 class StopPanel {
@@ -29,7 +30,12 @@ class StopPanel {
     // Another dialog was in the way when the rule was met.
     document.addEventListener("close", ({ target }) => target !== dialog && this.#progressed(), true);
     studio.outbox.addEventListener("state", () => this.#waiting());
-    const run = { extend: () => this.#extend(), "go-on": () => dialog.close(), "hand-in": () => this.#handIn(), complete: () => this.#complete() };
+    const run = {
+      extend: () => this.#extend(),
+      "go-on": () => dialog.close(),
+      "hand-in": () => this.#handIn(),
+      complete: () => this.#complete(),
+    };
     for (const button of dialog.querySelectorAll("[data-stop-do]")) {
       button.addEventListener("click", run[button.dataset.stopDo]);
     }
@@ -110,18 +116,22 @@ class StopPanel {
   }
 
   #verdict(progress) {
-    const { closed } = this.studio;
-    return closed ? `The query is closed for labelling (${closed}).` : verdict(progress);
+    return this.studio.closed || verdict(progress);
   }
 
   #rule({ name, holds, value, of, text, note }) {
-    const meter = make("progress", { max: String(Math.max(1, of)), value: String(Math.min(value, of)), "aria-label": name });
+    const meter = make("progress", {
+      max: String(Math.max(1, of)),
+      value: String(Math.min(value, of)),
+      "aria-label": name,
+    });
+    const told = holds ? ", holds" : ", not yet";
     return make(
       "li",
       { "data-holds": holds },
       make("span", { class: "stop-sign", "aria-hidden": "true", text: holds ? "✓" : "·" }),
       make("span", { class: "stop-name", text: name }),
-      make("span", { class: "stop-value" }, text, make("span", { class: "visually-hidden", text: holds ? ", holds" : ", not yet" })),
+      make("span", { class: "stop-value" }, text, make("span", { class: "visually-hidden", text: told })),
       meter,
       note ? make("span", { class: "stop-note small muted", text: note }) : null,
     );
@@ -130,14 +140,10 @@ class StopPanel {
   #todo({ text, rank }) {
     const there = () => {
       this.dialog.close();
-      this.studio.go(rank);
+      goTo(this.studio, rank);
     };
-    return make(
-      "li",
-      {},
-      make("span", { text }),
-      rank ? make("button", { type: "button", class: "button compact", text: "Go there", on: { click: there } }) : null,
-    );
+    const button = { type: "button", class: "button compact", text: "Go there", on: { click: there } };
+    return make("li", {}, make("span", { text }), rank ? make("button", button) : null);
   }
 
   #offer({ stop, remaining }, list) {

@@ -53,7 +53,8 @@ function outside(list) {
 export function verdict({ stop, minimum, streak, judged, remaining }) {
   if (stop.exhausted) return "The list is exhausted: every image is labelled. Hand it in, or step back to check.";
   if (stop.met) {
-    return `The stop rule is met: ${number(streak)} candidates in a row are not relevant. Hand in, or go on if you expect more.`;
+    const row = `${number(streak)} candidates in a row are not relevant`;
+    return `The stop rule is met: ${row}. Hand in, or go on if you expect more.`;
   }
   const wanting = [];
   if (!stop.streak_met) wanting.push(`${counted(stop.required - streak, "more negative")} in a row`);
@@ -89,13 +90,12 @@ export function openEnds(store) {
 export function todo({ skipped, firstSkipped, before, firstUnsure }, unsure, unsubmitted) {
   const found = [];
   if (skipped) {
-    found.push({
-      text: `${counted(skipped, "skipped candidate")} before rank ${number(before)}; the streak waits at rank ${number(firstSkipped)}.`,
-      rank: firstSkipped,
-    });
+    const gap = `${counted(skipped, "skipped candidate")} before rank ${number(before)}`;
+    found.push({ text: `${gap}; the streak waits at rank ${number(firstSkipped)}.`, rank: firstSkipped });
   }
   if (unsure && firstUnsure) {
-    found.push({ text: `${number(unsure)} unsure; ${unsure === 1 ? "it counts" : "they count"} as not relevant.`, rank: firstUnsure });
+    const count = unsure === 1 ? "it counts" : "they count";
+    found.push({ text: `${number(unsure)} unsure; ${count} as not relevant.`, rank: firstUnsure });
   }
   if (unsubmitted) {
     const are = unsubmitted === 1 ? "is" : "are";

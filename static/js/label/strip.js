@@ -4,6 +4,14 @@ import { make, RELEVANCE_NAMES } from "./panel-tools.js";
 const MOST = 20;
 const SIGNS = { relevant: "✓", unsure: "?", not_relevant: "✕" };
 
+/** Goes to a rank, also to one that the filters hide. */
+export function goTo(studio, rank) {
+  const hidden = !studio.store.visible(rank);
+  if (hidden) studio.store.setMatching(null);
+  studio.go(rank);
+  if (hidden) studio.say(`The filters are off, since they hid rank ${rank}.`);
+}
+
 class Strip {
   /** @param {import("./studio.js").Studio} studio */
   constructor(studio) {
@@ -94,7 +102,7 @@ class Strip {
     const sign = make("span", { class: "sign", "aria-hidden": "true" });
     const button = make(
       "button",
-      { type: "button", "data-rank": String(rank), on: { click: () => this.studio.go(rank) } },
+      { type: "button", "data-rank": String(rank), on: { click: () => goTo(this.studio, rank) } },
       picture,
       sign,
     );
