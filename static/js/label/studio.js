@@ -17,6 +17,14 @@ import { UndoStack } from "./undo.js";
 const VIEWS = ["single", "grid"];
 const LIST_ASKED_EVERY = 1000;
 const HINT_STAYS = 2500;
+/** A label given in one of these counts for the streak only once it is given in the list's order too. */
+const ELSEWHERE = ["search", "similar"];
+
+/** What an act did to one image, or with `back` what takes it back, with where the label then comes from. */
+function turned({ image, from, fromSource, to }, source, back) {
+  if (!back) return { image, from, to, source };
+  return { image, from: to, to: from, source: ELSEWHERE.includes(fromSource) ? fromSource : source };
+}
 
 export class Studio {
   /**
@@ -164,13 +172,21 @@ export class Studio {
       this.#end();
       return;
     }
-    this.rank = Math.max(1, rank);
+    if (this.store.entry(rank).withdrawn) {
+      this.say("That image was withdrawn, so it isn't shown.");
+      return;
+    }
+    this.rank = rank;
     if (this.state !== "ready") this.#setState("ready");
     this.views[this.view]?.show(this.rank);
     this.emit("rank", this.rank);
-    const known = this.store.peek(this.rank);
-    if (known) return;
-    await this.store.details(this.rank);
+    if (this.store.peek(this.rank)) return;
+    try {
+      await this.store.details(this.rank);
+    } catch {
+      // Without a connection the view says that there is no picture.
+      return;
+    }
     if (this.rank === rank) this.emit("rank", this.rank);
   }
 
@@ -194,41 +210,39 @@ export class Studio {
    */
   judge(marks, { source = "list", seconds, fromDialog = false } = {}) {
     if (this.closed || (this.blocked && !fromDialog)) return false;
-    const changes = marks.map((mark) => this.#change(mark)).filter((change) => this.#changes(change, source));
+    const changes = marks
+      .map((mark) => this.#change(mark, source))
+      .filter(({ from, fromSource, to }) => from !== to || (source === "list" && ELSEWHERE.includes(fromSource)));
     if (!changes.length) return true;
-    this.#record(changes, source, seconds ?? this.clock.take());
+    this.#record(changes, seconds ?? this.clock.take());
     this.undoStack.push({ marks: changes, source });
     return true;
   }
 
-  #change({ image, relevance, from }) {
+  #change({ image, relevance, from = null }, source) {
     const entry = this.store.entry(this.store.rankOf(image));
     return {
       image,
       from: entry ? entry.relevance : from,
       fromSource: entry?.source ?? null,
       to: relevance,
+      source,
     };
   }
 
-  /** A label given again changes nothing, unless it is now given in the list's order. */
-  #changes({ from, fromSource, to }, source) {
-    return from !== to || (source === "list" && ["search", "similar"].includes(fromSource));
-  }
-
-  #record(changes, source, seconds) {
+  #record(changes, seconds) {
     const each = Math.round((seconds * 1000) / changes.length) / 1000;
     this.outbox.add(
-      changes.map(({ image, from, to }) => ({
+      changes.map(({ image, from, to, source }) => ({
         image,
         relevance: to,
         client_id: uuid(),
         seconds: each,
         source,
-        ...(from === undefined ? {} : { expected: from }),
+        expected: from,
       })),
     );
-    this.store.applyMany(changes.map(({ image, to }) => ({ image, relevance: to, source })));
+    this.store.applyMany(changes.map(({ image, to, source }) => ({ image, relevance: to, source })));
   }
 
   /** Takes the last act back, and shows the place where it was. */
@@ -251,11 +265,11 @@ export class Studio {
       this.announce(back ? "There is nothing to undo." : "There is nothing to redo.");
       return;
     }
-    const wanted = step.marks.map(({ image, from, to }) => (back ? { image, from: to, to: from } : { image, from, to }));
+    const wanted = step.marks.map((mark) => turned(mark, step.source, back));
     const changes = wanted.filter(({ image, from }) => this.#standsStill(image, from));
     const rank = this.store.rankOf(wanted[0].image);
     const what = wanted.length === 1 ? `rank ${rank ?? "–"}` : `${changes.length} of ${wanted.length} images`;
-    if (changes.length) this.#record(changes, step.source, this.clock.take());
+    if (changes.length) this.#record(changes, this.clock.take());
     if (changes.length) this.say(`${back ? "Undone" : "Done again"}: ${what}`);
     else this.say(`Left as it is, since it was changed elsewhere: ${what}`);
     if (rank) await this.go(rank);
