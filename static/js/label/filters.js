@@ -73,6 +73,8 @@ class Filters {
     this.clearButtons = studio.root.querySelectorAll("[data-filters-clear]");
     this.wanted = { ...NOTHING };
     this.place = 1;
+    /** Where one was before filters moved the place; null once something was labelled since. */
+    this.home = null;
   }
 
   start() {
@@ -98,6 +100,9 @@ class Filters {
       if (this.active) this.#apply();
     });
     studio.on("ready", () => this.#told());
+    studio.on("labels", () => {
+      this.home = null;
+    });
   }
 
   get active() {
@@ -111,7 +116,6 @@ class Filters {
     }
     this.before = document.activeElement;
     this.root.hidden = false;
-    this.studio.root.dataset.filters = "open";
     for (const opener of this.openers) opener.setAttribute("aria-expanded", "true");
     this.#told();
     this.root.querySelector("h2").focus();
@@ -120,7 +124,6 @@ class Filters {
 
   close() {
     this.root.hidden = true;
-    delete this.studio.root.dataset.filters;
     for (const opener of this.openers) opener.setAttribute("aria-expanded", "false");
     const back = this.before?.isConnected && this.before !== document.body ? this.before : this.openers[0];
     back?.focus({ preventScroll: true });
@@ -222,12 +225,18 @@ class Filters {
     this.request = request;
     const wanted = this.wanted;
     try {
-      const { ranks } = await api(`${this.studio.api}matching/?${parametersOf(wanted)}`, { signal: request.signal });
+      const ranks = await this.#passing(parametersOf(wanted), request.signal);
       if (this.request === request) this.#show(ranks.filter((rank) => this.#judgedAs(rank, wanted.judged)));
     } catch (error) {
       if (error.name === "AbortError" || this.request !== request) return;
       this.#problem(error.errors?.[0]?.detail ?? trouble(error, "What is shown stays as it was."));
     }
+  }
+
+  async #passing(asked, signal) {
+    const { api: base, store } = this.studio;
+    if (![...asked.keys()].length) return Array.from({ length: store.size }, (_, place) => place + 1);
+    return (await api(`${base}matching/?${asked}`, { signal })).ranks;
   }
 
   #judgedAs(rank, judged) {
@@ -238,12 +247,14 @@ class Filters {
   #show(ranks) {
     const { studio } = this;
     if (studio.state === "ready") this.place = studio.rank;
+    if (studio.store.matching === null && ranks !== null) this.home = studio.rank;
     this.setting = true;
     studio.store.setMatching(ranks);
     this.setting = false;
     this.#told();
+    if (ranks === null && this.home !== null) studio.go(this.home);
     // After a filter that nothing passed, back to where one was.
-    if (studio.state === "end" && studio.store.next(0) !== null) studio.toNextUnlabelled(this.place);
+    else if (studio.state === "end" && studio.store.next(0) !== null) studio.toNextUnlabelled(this.place);
   }
 
   /** Somebody else showed the whole list again, or the list is another one. */
