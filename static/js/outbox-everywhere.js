@@ -2,6 +2,7 @@
  * On every page of somebody logged in: sends the judgments that a closed or crashed labelling page has left, and
  * shows those that the server refused, since the labelling page of a closed query can't be opened any more.
  */
+import { api } from "./api.js";
 import { senderFor } from "./label/sender.js";
 
 function element(tag, properties, ...children) {
@@ -13,7 +14,9 @@ function element(tag, properties, ...children) {
 class RefusedNotices {
   constructor(sender) {
     this.sender = sender;
-    this.root = element("div", { className: "stack" });
+    /** Promises of the queries' texts, by key. */
+    this.texts = new Map();
+    this.root = element("div", { className: "stack", hidden: true });
     this.root.setAttribute("role", "status");
     document.getElementById("main")?.prepend(this.root);
     const render = () => this.render().catch(() => {});
@@ -29,22 +32,36 @@ class RefusedNotices {
       const key = `${refused.query} ${refused.result.detail}`;
       groups.set(key, [...(groups.get(key) ?? []), refused]);
     }
-    this.root.replaceChildren(...[...groups.values()].map((group) => this.#notice(group)));
+    const notices = await Promise.all([...groups.values()].map((group) => this.#notice(group)));
+    this.root.replaceChildren(...notices);
+    this.root.hidden = !notices.length;
   }
 
-  #notice(group) {
+  #text(query) {
+    if (!this.texts.has(query)) {
+      const asked = api(`/api/queries/${query}/`).then(({ text }) => `“${text}”`);
+      this.texts.set(query, asked.catch(() => "a query"));
+    }
+    return this.texts.get(query);
+  }
+
+  async #notice(group) {
     const [{ query, result }] = group;
     const many = group.length > 1;
     const ids = group.map((refused) => refused.client_id);
     return element(
       "div",
       { className: "notice error" },
-      `${group.length} ${many ? "judgments" : "judgment"} of yours for `,
-      element("a", { href: `/queries/${query}/`, textContent: "this query" }),
-      ` ${many ? "were" : "was"} not stored: ${result.detail} `,
+      element(
+        "span",
+        {},
+        `${group.length} ${many ? "judgments" : "judgment"} of yours for `,
+        element("a", { href: `/queries/${query}/`, textContent: await this.#text(query) }),
+        ` ${many ? "were" : "was"} not stored: ${result.detail}`,
+      ),
       element("button", {
         type: "button",
-        className: "button compact",
+        className: "button",
         textContent: "Dismiss",
         onclick: () => this.sender.dismiss(ids),
       }),

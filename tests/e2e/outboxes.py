@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,6 +83,15 @@ def events(site: Site, query: int) -> list[tuple[str, int, str | None]]:
     """Every act of judging that the database holds of a query, in order: who, image, relevance."""
     ran = site.served.manage("shell", "-c", EVENTS.format(query=query))
     return [(who, image, what) for who, image, what in json.loads(ran.stdout.splitlines()[-1])]
+
+
+def post(site: Site, user: str, query: int, marks: Sequence[Mark]) -> Any:
+    """Judge on another device."""
+    items = [
+        {"image": image, "relevance": relevance, "client_id": str(uuid.uuid4()), "seconds": 2}
+        for image, relevance in marks
+    ]
+    return site.api(user, "POST", f"/api/queries/{query}/judgments/", items)
 
 
 def new_tab(page: Page, site: Site, path: str = "/") -> Page:

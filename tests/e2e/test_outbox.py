@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, Route
 
 from tests.e2e.conftest import Site
-from tests.e2e.outboxes import Desk, Mark, events, images_of, log_in_again, new_tab
+from tests.e2e.outboxes import Desk, Mark, events, images_of, log_in_again, new_tab, post
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -282,9 +282,7 @@ def test_a_stale_page_does_not_write_over_what_it_has_not_seen(
     page = log_in("ann")
     desk = Desk(page, query)
     first, second = images_of(site, query, 2)
-    path = f"/api/queries/{query}/judgments/"
-    item = {"image": first, "relevance": "not_relevant", "client_id": "made-elsewhere"}
-    site.api("ann", "POST", path, [item])
+    post(site, "ann", query, [(first, "not_relevant")])
     desk.add([(first, "relevant"), (second, "relevant")], expected=None)
     desk.drained()
     [refused] = desk.told("refused")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.outboxes import events, images_of, log_in_again, new_tab
+from tests.e2e.outboxes import events, images_of, log_in_again, new_tab, post
 from tests.e2e.single_view import at_rank, judge, open_label_page, shown
 from tests.processes import wait_for
 
@@ -113,8 +113,8 @@ def test_labels_refused_after_the_page_was_closed_are_told_on_the_next_page(
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
     other = new_tab(page, site, "/corpus/")
     page.close()
-    notice = other.get_by_role("status").get_by_text("2 judgments of yours")
-    expect(notice).to_contain_text("were not stored: The query is complete")
+    notice = other.locator(".notice", has_text="2 judgments of yours")
+    expect(notice).to_contain_text("for “a swan on ice” were not stored: The query is complete")
     # The labelling page of a closed query isn't there any more: the notice is on each page instead.
     other.goto(f"{site.url}/queries/{query}/label/")
     expect(notice).to_be_visible()
@@ -137,16 +137,7 @@ def test_a_label_that_would_overwrite_another_is_shown_until_it_is_decided(
     judge(page, "rr")
     saved(page, "2 waiting")
     [first, second] = images_of(site, query, 2)
-    path = f"/api/queries/{query}/judgments/"
-    site.api(
-        "ann",
-        "POST",
-        path,
-        [
-            {"image": image, "relevance": "not_relevant", "client_id": f"elsewhere-{image}"}
-            for image in (first, second)
-        ],
-    )
+    post(site, "ann", query, [(first, "not_relevant"), (second, "not_relevant")])
     page.unroute("**/judgments/")
     notices = page.locator("[data-notices]")
     expect(notices).to_contain_text("2 judgments were not stored")

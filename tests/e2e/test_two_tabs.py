@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.outboxes import Desk, events, images_of, log_in_again, new_tab
+from tests.e2e.outboxes import Desk, events, images_of, log_in_again, new_tab, post
 from tests.e2e.single_view import at_rank, judge, open_label_page, shown
 
 pytestmark = pytest.mark.e2e
@@ -61,15 +60,6 @@ class Studio(Desk):
     def heard(self, kind: str) -> list[Any]:
         found = self.page.evaluate("window.heard")
         return [detail for name, detail in found if name == kind]
-
-
-def post(site: Site, user: str, query: int, marks: list[tuple[int, str | None]]) -> Any:
-    """Judge on another device."""
-    items = [
-        {"image": image, "relevance": relevance, "client_id": str(uuid.uuid4()), "seconds": 2}
-        for image, relevance in marks
-    ]
-    return site.api(user, "POST", f"/api/queries/{query}/judgments/", items)
 
 
 def test_two_tabs_label_the_same_list_without_undoing_each_other(
