@@ -18,7 +18,7 @@ from labeling.judgment_csv import JudgmentRow, read_judgments
 from labeling.models import JudgmentSource, Query
 from labeling.query_csv import QueryRow, RowError, read_queries, split_of_name
 from labeling.services.judgment_writer import JudgmentWriter, annotator_lock
-from labeling.services.lists import query_share
+from labeling.services.lists import query_lock, query_share
 from labeling.services.queries import (
     QueryFields,
     query_create,
@@ -91,6 +91,7 @@ def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = 
         raise QueryImportRefused(errors)
     with transaction.atomic():
         query_ids_lock()
+        _lock_known(read)
         counts = {"added": 0, "updated": 0, "unchanged": 0}
         species = _SpeciesByName()
         for file in read:
@@ -129,6 +130,15 @@ def _refuse_doubles(files: Sequence[_File], errors: list[RowError]) -> None:
                 message = f"{row.query_id} stands already in {first[row.query_id]}"
                 errors.append(RowError(file.name, row.line, "query_id", message))
         first |= {row.query_id: f"{file.name}, line {row.line}" for row in file.rows}
+
+
+def _lock_known(files: Sequence[_File]) -> None:
+    """Lock the queries that exist in the order of their keys, as an import of judgments does, so
+    that nobody waits in a circle.
+    """
+    wanted = [row.query_id for file in files for row in file.rows]
+    for query in Query.objects.filter(query_id__in=wanted).order_by("pk"):
+        query_lock(query)
 
 
 class _SpeciesByName:
