@@ -78,7 +78,7 @@ class Session:
     elapsed: float = 0.0
     """Seconds from the first key until the last judgment was in the database."""
     traffic: Traffic = field(default_factory=Traffic)
-    """Of the labelling alone, after the page had loaded."""
+    """From the opening of the labelling page on; what the browser had cached doesn't count."""
 
 
 @contextmanager
@@ -153,12 +153,12 @@ def _work(
         page = context.new_page()
         page.set_default_timeout(60_000)
         _log_in(page, site, user)
+        _count(page, session.traffic)
         page.goto(f"{site.url}/queries/{query}/label/")
         shown = "[data-canvas] img" if view == "single" else "[data-tiles] [data-seen]"
         page.locator(shown).first.wait_for()
         page.wait_for_load_state("networkidle")
         page.evaluate(_PROBE, view)
-        _count(page, session.traffic)
         began = time.perf_counter()
         steps(page, session)
         wait_for(

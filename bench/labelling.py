@@ -135,7 +135,7 @@ def _traffic_row(name: str, session: Session) -> Row:
     return Row(
         f"{name}: requests / bytes",
         f"{requests:.0f} / {sent:.2f} MB",
-        remark="after the page has loaded",
+        remark="the opening of the page included",
     )
 
 
