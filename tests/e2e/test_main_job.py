@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.test_label import open_label_page, press
+from tests.e2e.labelling import box, open_label_page, press
 
 pytestmark = pytest.mark.e2e
 
@@ -34,15 +34,15 @@ def test_from_a_search_to_an_evaluated_release(
 
     annotator = log_in("ann")
     expect(annotator.get_by_role("link", name="a spider on a rock").first).to_be_visible()
-    annotator.goto(f"{site.url}/queries/{query}/label/")
-    expect(annotator.locator(".stage img")).to_be_visible()
-    expect(annotator.locator(".label-side")).to_contain_text("The whole animal must be")
+    open_label_page(annotator, site, query)
+    expect(annotator.locator("[data-side]")).to_contain_text("The whole animal must be")
     size = len(site.candidates("ann", query)["results"])
     press(annotator, "r", 1)
     press(annotator, "u", 1)
     press(annotator, "n", size - 2)
     expect(annotator.locator(".stage")).to_contain_text("The list is exhausted")
     annotator.locator(".stage").get_by_role("button", name="Hand in").click()
+    annotator.get_by_role("dialog").get_by_role("button", name="Hand in", exact=True).click()
     expect(annotator.get_by_role("heading", name="Queries")).to_be_visible()
 
     reviewer = log_in("rita")
@@ -93,12 +93,9 @@ def test_the_labelling_page_fits_a_phone_without_scrolling(
     open_label_page(page, site, query)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.evaluate("document.documentElement.scrollHeight") <= 640
-    box = page.locator("[data-do='label:relevant']").bounding_box()
-    assert box is not None
-    assert box["y"] + box["height"] <= 640
-    picture = page.locator(".stage img").bounding_box()
-    assert picture is not None
-    assert picture["height"] >= 200
+    button = box(page.locator("[data-do=relevant]"))
+    assert button["y"] + button["height"] <= 640
+    assert box(page.locator(".canvas img"))["height"] >= 200
 
 
 def test_an_annotator_sees_no_admin_work(site: Site, log_in: Callable[..., Page]) -> None:

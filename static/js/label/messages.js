@@ -71,12 +71,12 @@ function end(studio) {
     );
   }
   const found = `${progress.relevant.toLocaleString("en")} of them relevant`;
-  const stop = button("Where you stand", () => studio.run("stop_panel"), true);
+  const stop = (primary) => button("Hand in …", () => studio.run("stop_panel"), primary);
   if (progress.stop.exhausted) {
     return box(
       "The list is exhausted",
       `All ${counted(progress.candidates, "candidate")} are labelled, ${found}. Hand the query in, or step back to check.`,
-      stop,
+      stop(true),
       back,
     );
   }
@@ -85,14 +85,14 @@ function end(studio) {
       "The end of the list so far",
       `All ${counted(list.size, "candidate")} are labelled, ${found}. The filter has ${list.total.toLocaleString("en")} images.`,
       button("Extend the list", (event) => extend(studio, event.currentTarget), true),
-      stop,
+      stop(false),
       back,
     );
   }
   const missing = list.unembedded
     ? `${counted(list.unembedded, "image")} of the filter ${list.unembedded === 1 ? "has" : "have"} no embedding yet, so the list isn't exhausted.`
     : `${progress.relevant.toLocaleString("en")} of ${counted(progress.candidates, "candidate")} are relevant.`;
-  return box("All candidates are labelled", missing, stop, back);
+  return box("All candidates are labelled", missing, stop(true), back);
 }
 
 async function extend(studio, pressed) {

@@ -1,30 +1,23 @@
 /** What of one's judgments is saved, what waits, and why. */
 import { counted } from "./panel-tools.js";
 
-const KEPT = "They are kept in this browser";
-
 function notice(studio, { waiting, problem }) {
-  const theirs = `${counted(waiting, "judgment")} ${waiting === 1 ? "waits" : "wait"}.`;
+  const one = waiting === 1;
+  const theirs = `${counted(waiting, "judgment")} ${one ? "waits" : "wait"}. ${one ? "It is" : "They are"} kept in this browser and sent`;
   const retry = { label: "Try now", run: () => studio.outbox.retryNow() };
   const login = { label: "Log in", href: studio.root.dataset.login };
   switch (problem.kind) {
     case "offline":
-      return {
-        text: `There is no connection to the server. ${theirs} ${KEPT} and are sent when it is back.`,
-        actions: [retry],
-      };
+      return { text: `There is no connection to the server. ${theirs} when it is back.`, actions: [retry] };
     case "logged_out":
-      return {
-        text: `You are logged out. ${theirs} ${KEPT} and are sent when you have logged in again.`,
-        actions: [login, retry],
-      };
+      return { text: `You are logged out. ${theirs} when you have logged in again.`, actions: [login, retry] };
     case "other_user":
       return {
-        text: `Somebody else has logged in in this browser. ${theirs} ${KEPT} and are sent when you log in again.`,
+        text: `Somebody else has logged in in this browser. ${theirs} when you log in again.`,
         actions: [login, retry],
       };
     default:
-      return { text: `${problem.message} ${theirs} ${KEPT} and are sent again by themselves.`, actions: [retry] };
+      return { text: `${problem.message} ${theirs} again by itself.`, actions: [retry] };
   }
 }
 

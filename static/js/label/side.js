@@ -36,20 +36,23 @@ function mountInfo(studio) {
     set("license", details ? details.license || "not given" : "–");
     set("rights", details ? details.rights_holder || "not given" : "–");
     root.querySelector("[data-species]").hidden = studio.namesHidden;
-    renderLabel(studio, entry?.relevance ?? null);
+    renderLabel(studio, entry?.relevance ?? null, !entry || studio.closed !== "");
   };
   studio.on("rank", render);
   studio.on("labels", render);
   studio.on("state", render);
+  studio.on("closed", render);
+  render();
 }
 
-function renderLabel(studio, relevance) {
+function renderLabel(studio, relevance, off) {
   const badge = studio.root.querySelector("[data-given]");
   badge.hidden = !relevance;
   badge.className = `badge given ${relevance ?? ""}`;
   badge.textContent = relevance ? `Labelled: ${RELEVANCE_NAMES[relevance].toLowerCase()}` : "";
   studio.root.querySelectorAll("[data-bar=single] .judge").forEach((button) => {
     button.setAttribute("aria-pressed", String(button.dataset.do === relevance));
+    button.disabled = off;
   });
   studio.root.querySelector("[data-skip-name]").textContent = relevance ? "Forward" : "Skip";
 }

@@ -6,6 +6,7 @@ import { Zoom } from "./zoom.js";
 const AHEAD = 12;
 const BEHIND = 4;
 const PAN = 0.2;
+const NO_MORE = "There is no image on the screen to label.";
 const NOT_YET = "Not labelled: the picture wasn't on the screen yet.";
 
 class SingleView {
@@ -119,10 +120,10 @@ class SingleView {
 
   mark(relevance) {
     const { studio } = this;
-    if (studio.state !== "ready" || studio.blocked) return;
+    if (studio.blocked) return;
     const { rank } = this;
     if (!this.onScreen) {
-      studio.say(NOT_YET);
+      studio.say(studio.state === "end" ? NO_MORE : NOT_YET);
       return;
     }
     const entry = studio.store.entry(rank);

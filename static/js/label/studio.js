@@ -62,7 +62,10 @@ export class Studio {
     this.on("list", () => this.emit("progress", this.store.progress));
   }
 
-  /** Calls `listener(detail)` on "rank", "view", "labels", "progress", "list", "matching", "state", "ready", "changes". */
+  /**
+   * Calls `listener(detail)` on "rank", "view", "labels", "progress", "list", "matching", "state", "closed", "panel",
+   * "ready" and "changes".
+   */
   on(event, listener) {
     if (!this.listeners.has(event)) this.listeners.set(event, new Set());
     this.listeners.get(event).add(listener);

@@ -13,7 +13,7 @@ function watchQuery(studio) {
   const render = () => {
     const { state, can_label: open } = store.query;
     studio.closed = open ? "" : (CLOSED[state] ?? "The query isn't labelled now.");
-    studio.root.toggleAttribute("data-closed", !open);
+    studio.emit("closed", studio.closed);
     if (open) {
       notices.hide("closed");
       return;
