@@ -54,7 +54,7 @@ export class TileBoard {
     if (same) return;
     this.columns = columns;
     this.inRows = this.count;
-    const focused = place.find((cell) => cell === document.activeElement);
+    const focused = place.find((cell) => cell === document.activeElement && cell === place[this.current]);
     const lines = [];
     for (let start = 0; start < place.length; start += columns) {
       lines.push(make("div", { role: "row" }, ...place.slice(start, start + columns)));
@@ -76,6 +76,7 @@ export class TileBoard {
     });
     this.observer = observer;
     this.count = ranks.length;
+    this.current = -1;
     while (this.tiles.length < ranks.length) this.tiles.push(this.#tile(this.tiles.length));
     for (const tile of this.tiles.slice(ranks.length)) this.#empty(tile, null);
     ranks.forEach((rank, index) => {
@@ -170,6 +171,7 @@ export class TileBoard {
     delete tile.cell.dataset.failed;
     delete tile.cell.dataset.seen;
     tile.cell.dataset.rank = rank ?? "";
+    tile.cell.setAttribute("tabindex", "-1");
     tile.picture.replaceChildren();
   }
 
