@@ -11,11 +11,13 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from labeling.models import Candidate, Judgment, JudgmentEvent, Query
+from labeling.models import Candidate, Judgment, JudgmentEvent, JudgmentSource, Query
 from retrieval.models import Image, ImageWithdrawal
 
 ROWS_AT_A_TIME = 1000
 LONGEST_WAIT = timedelta(days=30)
+#: Sources that don't move the streak's position.
+ASIDE = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
 
 # First half of an advisory lock whose second half is the annotator; retrieval's locks are of the
 # one-number kind.
@@ -132,8 +134,10 @@ class JudgmentWriter:
             seconds=seconds,
             acted_at=self.now - waited,
         )
+        if not (facts.standing and facts.source not in ASIDE and source in ASIDE):
+            # Else the list's order reached the image before: a correction keeps its place there.
+            facts.source = source
         facts.standing = relevance
-        facts.source = source
         facts.seconds = facts.seconds + seconds if relevance else 0.0
         self.events.append(event)
         return event

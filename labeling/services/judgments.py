@@ -102,9 +102,9 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     the query was closed meanwhile; the same client id with another image, relevance, source or
     query is refused. A new item is refused unless the query may be judged by this person now, its
     image isn't withdrawn and is in the current list (source "list") or in the corpus (the others),
-    and what the client expects to stand does; each item meets what those before it left. Taking
-    back where nothing stands is stored like any other act, so that a repeat is known. Raises
-    ValueError for more than LARGEST_BATCH items and QueryGone.
+    and what stands is what the client expects, or what it says now; each item meets what those
+    before it left. Taking back where nothing stands is stored like any other act, so that a repeat
+    is known. Raises ValueError for more than LARGEST_BATCH items and QueryGone.
 
     Locks: first a share of the query, then the annotator, each held until the transaction ends.
     The same client id in two requests at once is so stored by the one and found by the other, no
@@ -175,7 +175,11 @@ def _refusal(
     takes_back = not item.relevance and facts.standing
     if from_list and facts.rank is None and not takes_back:
         return RefusalCode.NOT_IN_LIST, _not_in_list(item, query)
-    if item.expected is not ... and (item.expected or "") != facts.standing:
+    # Two who say the same don't disagree, whatever each saw before.
+    if item.expected is not ... and facts.standing not in (
+        item.expected or "",
+        item.relevance or "",
+    ):
         return RefusalCode.CONFLICT, _conflict(item.expected, facts.standing)
     return None
 

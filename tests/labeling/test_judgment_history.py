@@ -212,6 +212,16 @@ class TestExpecting:
             "not_relevant",
         ]
 
+    @pytest.mark.parametrize("said", ["relevant", None])
+    def test_saying_what_stands_is_no_conflict(
+        self, said: str | None, images: list[Image], open_query: MakeQuery, annotator: Any
+    ) -> None:
+        query = open_query()
+        record(query, annotator, item(0, said))
+        [outcome] = record(query, annotator, item(0, said, expected="unsure"))
+        assert told(outcome)[:2] == ("stored", "")
+        assert outcome.standing == said
+
     def test_a_repeat_is_never_a_conflict(
         self, images: list[Image], open_query: MakeQuery, annotator: Any
     ) -> None:

@@ -10,7 +10,8 @@ export const LETTERS = { relevant: "r", not_relevant: "n", unsure: "u" };
 /** Letters of the outline for where a judgment was made; "-" stands for no judgment. */
 export const SOURCES = { list: "l", search: "s", similar: "m", import: "i" };
 
-const ELSEWHERE = new Set(["s", "m"]);
+/** Letters of the sources that don't move the streak's position. */
+export const ELSEWHERE = new Set(["s", "m"]);
 const UNLABELLED = 0;
 const NEGATIVE = 1;
 const POSITIVE = 2;

@@ -9,7 +9,7 @@ import { api } from "../api.js";
 import { CandidateDetails } from "./details.js";
 import { PictureCache } from "./pictures.js";
 import { senderFor } from "./sender.js";
-import { LETTERS, SOURCES, stopState } from "./stopping.js";
+import { ELSEWHERE, LETTERS, SOURCES, stopState } from "./stopping.js";
 
 const MOST_PICTURES = 64;
 const MOST_THUMBNAILS = 320;
@@ -247,8 +247,13 @@ export class CandidateStore extends EventTarget {
     this.touched.set(image, this.acts);
     const rank = this.rankOf(image);
     if (rank === null) return;
+    const before = this.sources[rank - 1];
     this.relevance[rank - 1] = LETTERS[relevance] ?? NOTHING;
-    this.sources[rank - 1] = relevance === null ? NOTHING : SOURCES[source];
+    if (relevance === null) this.sources[rank - 1] = NOTHING;
+    // A correction from elsewhere keeps the place that the image was given in the list's order.
+    else if (before === NOTHING || ELSEWHERE.has(before) || !ELSEWHERE.has(SOURCES[source])) {
+      this.sources[rank - 1] = SOURCES[source];
+    }
     this.state = null;
     const details = this.known.peek(rank);
     if (details) details.relevance = relevance;
