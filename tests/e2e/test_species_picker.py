@@ -253,7 +253,7 @@ def test_two_thousand_names_at_once(site: Site, log_in: Callable[..., Page]) -> 
     names = known + [f"unknown species {n}" for n in range(2000 - len(known))]
     paste_list(page, "\n".join([*names, "one too many"]))
     report = page.locator(".picker-report")
-    expect(report).to_contain_text("The list has 2,001 names; at most 2,000 can be looked up")
+    expect(report).to_contain_text("The list has 2,001 names; at most 2,000 names can be")
     page.get_by_label("Names, one a line").fill("\n".join(names))
     page.get_by_role("button", name="Add these").click()
     expect(report).to_contain_text(f"2,000 names read, {len(known)} species added.")

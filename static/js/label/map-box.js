@@ -49,7 +49,10 @@ export function boxProblem(values) {
 
 /** "12° W to 30° E, 35° N to 60° N". */
 export function boxInWords({ west, south, east, north }) {
-  const side = (value, positive, negative) => `${Math.abs(value)}°${value ? (value > 0 ? ` ${positive}` : ` ${negative}`) : ""}`;
+  const side = (value, positive, negative) => {
+    if (!value) return "0°";
+    return `${Math.abs(value)}° ${value > 0 ? positive : negative}`;
+  };
   return `${side(west, "E", "W")} to ${side(east, "E", "W")}, ${side(south, "N", "S")} to ${side(north, "N", "S")}`;
 }
 
@@ -222,7 +225,8 @@ export class MapBox {
     let span = null;
     if (drawn) {
       const { from, to } = drawn;
-      span = { x: Math.min(from.x, to.x), width: Math.abs(to.x - from.x), north: Math.max(from.y, to.y), south: Math.min(from.y, to.y) };
+      const [south, north] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
+      span = { x: Math.min(from.x, to.x), width: Math.abs(to.x - from.x), south, north };
     } else if (this.box) {
       const { west, south, east, north } = this.box;
       span = { x: west, width: east - west + (west > east ? 360 : 0), north, south };

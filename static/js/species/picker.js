@@ -122,21 +122,22 @@ export class Picker {
   async #search() {
     const text = this.input.value.trim();
     this.request?.abort();
-    const first = text ? null : this.source.first(SPECIES_SHOWN);
-    if (first?.total) {
-      this.#draw(first, text);
-      return;
-    }
     // One letter says little, but one character of Chinese or Japanese can be a name.
-    if (text.length < (/^[\x20-\x7e]*$/.test(text) ? 2 : 1)) {
+    const shortest = /^[\x20-\x7e]*$/.test(text) ? 2 : 1;
+    if (text && text.length < shortest) {
       this.#close();
       return;
     }
     const request = new AbortController();
     this.request = request;
     try {
-      const found = await this.source.search(text, { limit: SPECIES_SHOWN, signal: request.signal });
-      if (this.request === request && document.activeElement === this.input) this.#draw(found, text);
+      const { signal } = request;
+      const found = await (text
+        ? this.source.search(text, { limit: SPECIES_SHOWN, signal })
+        : this.source.first(SPECIES_SHOWN));
+      if (this.request !== request || document.activeElement !== this.input) return;
+      if (found) this.#draw(found, text);
+      else this.#close();
     } catch (error) {
       if (error.name !== "AbortError" && this.request === request) this.#drawChoices([], [], error.message);
     }
@@ -145,14 +146,17 @@ export class Picker {
   #draw({ species, groups, total }, text) {
     const together = groups.slice(0, GROUPS_SHOWN);
     let note = "";
-    if (total > species.length) note = `${counted(total - species.length, "more species", "more species")}: type more letters.`;
-    else if (!species.length && !together.length) {
+    if (total > species.length) {
+      const more = counted(total - species.length, "more species", "more species");
+      note = `${more}: type ${text ? "more letters" : "a name"}.`;
+    } else if (!species.length && !together.length) {
       note = isList(text) ? "Press Enter to look all these names up." : "No species has such a name.";
     }
-    this.#drawChoices(species, together, note);
+    this.#drawChoices(species, together, note, { point: Boolean(text) });
   }
 
-  #drawChoices(species, groups, note) {
+  /** The first choice is pointed at where somebody typed, so that Enter takes it. */
+  #drawChoices(species, groups, note, { point = false } = {}) {
     const chosen = new Set(this.ids);
     const id = (index) => `${this.options.id}-${index}`;
     this.choices = [...species.map((one) => ({ species: one })), ...groups.map((group) => ({ group }))];
@@ -160,11 +164,12 @@ export class Picker {
       ["Species", species.map((one, index) => speciesRow(one, { id: id(index), chosen: chosen.has(one.id) }))],
       ["Add together", groups.map((group, index) => groupRow(group, { id: id(species.length + index) }))],
     ];
-    this.options.replaceChildren(...sections.filter(([, rows]) => rows.length).map(([title, rows]) => section(title, rows)));
+    const filled = sections.filter(([, rows]) => rows.length);
+    this.options.replaceChildren(...filled.map(([title, rows]) => section(title, rows)));
     this.options.hidden = !this.choices.length;
     this.note.textContent = note;
     this.note.hidden = !note;
-    this.active = this.choices.length ? 0 : -1;
+    this.active = point && this.choices.length ? 0 : -1;
     this.#open();
     this.#mark();
     const parts = [
@@ -202,7 +207,7 @@ export class Picker {
   #move(by) {
     const count = this.choices.length;
     if (!count) return;
-    this.active = (this.active + by + count) % count;
+    this.active = this.active < 0 && by < 0 ? count - 1 : (this.active + by + count) % count;
     this.#mark();
   }
 
@@ -244,10 +249,10 @@ export class Picker {
     const names = parseNames(text);
     this.#close();
     if (names.length > NAMES_AT_ONCE) {
-      this.report.say(
-        `The list has ${names.length.toLocaleString("en")} names; at most ${NAMES_AT_ONCE.toLocaleString("en")} can be looked up at once.`,
-        { kind: "error" },
-      );
+      const most = counted(NAMES_AT_ONCE, "name");
+      this.report.say(`The list has ${counted(names.length, "name")}; at most ${most} can be looked up at once.`, {
+        kind: "error",
+      });
       return false;
     }
     if (!names.length) {
@@ -261,7 +266,8 @@ export class Picker {
       this.report.hide();
       this.add(found);
       if (this.report.root.hidden) {
-        this.report.list({ names: names.length, found: found.length, added: this.ids.length - before, missing, suggestions });
+        const added = this.ids.length - before;
+        this.report.list({ names: names.length, found: found.length, added, missing, suggestions });
       }
       return true;
     } catch (error) {
@@ -294,6 +300,7 @@ export class Picker {
   #close() {
     clearTimeout(this.timer);
     this.request?.abort();
+    this.request = null;
     this.popup.hidden = true;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");

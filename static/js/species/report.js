@@ -28,7 +28,11 @@ export class Report {
     if (missing.length) {
       told.push(
         make("p", { class: "picker-missing-head", text: `${counted(missing.length, "name")} not found:` }),
-        make("ul", { class: "picker-missing", tabindex: missing.length > 6 ? "0" : null }, ...missing.map((name) => this.#missing(name, near.get(name)))),
+        make(
+          "ul",
+          { class: "picker-missing", tabindex: missing.length > 6 ? "0" : null },
+          ...missing.map((name) => this.#missing(name, near.get(name))),
+        ),
       );
     }
     this.#show(missing.length ? "warning" : "success", told);

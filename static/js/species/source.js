@@ -2,6 +2,7 @@
 import { api } from "../api.js";
 
 export const GROUP_NAMES = { genus: "Genus", family: "Family", lookalike: "Look-alike group" };
+const GROUP_FIELDS = { genus: "genus", family: "family", lookalike: "lookalike_group" };
 
 /**
  * What a search finds: species as the API gives them, `total` of all that match, and groups to add as a whole.
@@ -11,8 +12,8 @@ export const GROUP_NAMES = { genus: "Genus", family: "Family", lookalike: "Look-
 
 /** All species of the corpus, through the API. */
 export class CorpusSource {
-  /** What is offered before anything is typed: null for nothing. @returns {Found|null} */
-  first() {
+  /** What is offered before anything is typed: null for nothing. @returns {Promise<Found|null>} */
+  async first() {
     return null;
   }
 
@@ -49,35 +50,35 @@ export class CorpusSource {
   }
 }
 
-/** The species among the candidates of one list, with the number of candidates of each. */
+/** The species among the candidates of one list, with the number of candidates of each as `here`. */
 export class CandidatesSource extends CorpusSource {
-  /** @param {{id: number, count: number}[]} species all that there are among the candidates */
+  /** @param {{id: number, count: number}[]} species all that there are among the candidates, most candidates first */
   constructor(species) {
     super();
     this.counts = new Map(species.map(({ id, count }) => [id, count]));
-    this.species = species.map((one) => ({ ...one, here: one.count }));
   }
 
-  /** What is offered before anything is typed: the species with the most candidates. */
-  first(limit) {
-    return { species: this.species.slice(0, limit), groups: [], total: this.species.length };
+  async first(limit) {
+    const ids = [...this.counts.keys()].slice(0, limit);
+    const { found } = await this.resolve({ names: ids.map(String) });
+    const species = found.sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
+    return { species, groups: [], total: this.counts.size };
   }
 
   async search(text, { limit, signal }) {
     const found = await super.search(text, { limit: 500, signal });
     const species = this.#among(found.species);
-    const groups = await Promise.all(found.groups.map((group) => this.#group(group)));
     return {
       species: species.slice(0, limit),
-      groups: groups.filter(({ species_count }) => species_count > 1),
+      groups: await this.#groupsAmong(found.groups),
       total: species.length,
     };
   }
 
   async details(id) {
     const species = await super.details(id);
-    const groups = await Promise.all(species.groups.map((group) => this.#group(group)));
-    return { ...species, groups: groups.filter(({ species_count }) => species_count > 1), ...this.#count(id) };
+    const [one] = this.#among([species]);
+    return { ...species, ...one, groups: await this.#groupsAmong(species.groups) };
   }
 
   async resolve(asked) {
@@ -88,18 +89,21 @@ export class CandidatesSource extends CorpusSource {
     return { ...resolved, found: this.#among(resolved.found), suggestions };
   }
 
-  async #group(group) {
-    const { found } = await this.resolve({ groups: [group] });
-    const images = found.reduce((sum, species) => sum + species.here, 0);
-    return { ...group, species_count: found.length, image_count: images, here: images };
+  /** The groups of which two or more species are among the candidates, counted there. */
+  async #groupsAmong(groups) {
+    if (!groups.length) return [];
+    const { found } = await this.resolve({ groups });
+    return groups
+      .map((group) => {
+        const members = found.filter((species) => species[GROUP_FIELDS[group.kind]] === group.name);
+        const here = members.reduce((sum, species) => sum + species.here, 0);
+        return { ...group, species_count: members.length, here };
+      })
+      .filter(({ species_count: count }) => count > 1);
   }
 
   #among(species) {
-    return species.filter(({ id }) => this.counts.has(id)).map((one) => ({ ...one, ...this.#count(one.id) }));
-  }
-
-  #count(id) {
-    return { here: this.counts.get(id) ?? 0 };
+    return species.filter(({ id }) => this.counts.has(id)).map((one) => ({ ...one, here: this.counts.get(one.id) }));
   }
 }
 
