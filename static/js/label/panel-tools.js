@@ -39,13 +39,12 @@ export function isTyping(target) {
 
 /**
  * Makes a `<dialog>` modal with what every panel wants: `[data-close]` and a click beside it close
- * it, and the focus goes back to where it was, or to the page where that is gone.
+ * it. The browser itself gives the focus back.
  * @param {HTMLDialogElement} dialog
  * @param {{closed?: () => void}} [options]
  * @returns {{open: (first?: HTMLElement) => void}}
  */
 export function modal(dialog, { closed = () => {} } = {}) {
-  let before = null;
   for (const button of dialog.querySelectorAll("[data-close]")) {
     button.addEventListener("click", () => dialog.close());
   }
@@ -57,15 +56,10 @@ export function modal(dialog, { closed = () => {} } = {}) {
     // Not when a drag began inside, such as one that marks text.
     if (event.target === dialog && pressedBeside) dialog.close();
   });
-  dialog.addEventListener("close", () => {
-    closed();
-    if (before?.isConnected && before !== document.body) before.focus({ preventScroll: true });
-    before = null;
-  });
+  dialog.addEventListener("close", () => closed());
   return {
     open(first) {
       if (dialog.open) return;
-      before = document.activeElement;
       dialog.showModal();
       first?.focus();
     },
