@@ -132,7 +132,8 @@ export class Outbox extends EventTarget {
     this.#fire("answer", { results, progress, cursor });
     const refused = settled.filter(({ result }) => result.status === "refused");
     if (!refused.length) return;
-    const waiting = new Set((await this.pending()).map(({ image }) => image));
+    const later = await this.pending().catch(() => []);
+    const waiting = new Set(later.map(({ image }) => image));
     for (const { record, result } of refused) {
       const stands = waiting.has(record.image) ? undefined : (result.standing ?? null);
       this.#fire("refused", { record, result, stands, kept: false });
