@@ -10,7 +10,7 @@ const WAIT = 120;
 const SPECIES_SHOWN = 7;
 const GROUPS_SHOWN = 5;
 /** A form that is sent in the address has room for about so many ids. */
-const MOST_IN_ADDRESS = 250;
+const MOST_IN_ADDRESS = 200;
 
 export class Picker {
   /**
