@@ -186,6 +186,8 @@ SILENCED_SYSTEM_CHECKS = ["security.W001"]
 
 # A CSV of queries may have 5 MB, also as the whole body of a request.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
+# A species filter is one field a species, and a family of plants has thousands.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000
 
 # Static files, collected by `serve`.
 STATIC_URL = "static/"
