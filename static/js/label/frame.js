@@ -59,7 +59,7 @@ function mountKeys(studio) {
 }
 
 function ariaKey(key) {
-  return key.replace("Ctrl+", "Control+").replace(/(?<=^|\+)(.)$/, (character) => (character === "+" ? "Plus" : character));
+  return key.replace("Ctrl+", "Control+").replace(/\+$/, "Plus");
 }
 
 function mountActions(studio) {

@@ -15,7 +15,8 @@ class KeysDialog {
     /** The place that the next key pressed is for: `{name, index}`; an index past the last adds one. */
     this.asking = null;
     this.modal = modal(this.dialog, { closed: () => this.#stopAsking() });
-    this.dialog.querySelector("[data-keys-reset]").addEventListener("click", () => this.#apply({}, "All keys are as usual."));
+    const reset = this.dialog.querySelector("[data-keys-reset]");
+    reset.addEventListener("click", () => this.#apply({}, "All keys are as usual."));
     this.dialog.addEventListener("keydown", (event) => this.#pressed(event), true);
     this.dialog.addEventListener("cancel", (event) => {
       if (!this.asking) return;
@@ -36,9 +37,10 @@ class KeysDialog {
   }
 
   #render(focus = null) {
-    const groups = Map.groupBy
-      ? Map.groupBy(this.keymap.actions, ({ group }) => group)
-      : this.keymap.actions.reduce((all, action) => all.set(action.group, [...(all.get(action.group) ?? []), action]), new Map());
+    const groups = new Map();
+    for (const action of this.keymap.actions) {
+      groups.set(action.group, [...(groups.get(action.group) ?? []), action]);
+    }
     this.groups.replaceChildren(
       ...[...groups].map(([group, actions]) =>
         make(
@@ -121,7 +123,8 @@ class KeysDialog {
 
   /** Of the ways to write a key, the one that works on other layouts too. */
   #written(event) {
-    return keysOfEvent(event).find((key) => /[\x20-\x7e]+$/.test(key) && !/[^\x20-\x7e]/.test(key)) ?? keysOfEvent(event)[0];
+    const keys = keysOfEvent(event);
+    return keys.find((key) => /^[\x20-\x7e]+$/.test(key)) ?? keys[0];
   }
 
   #take(key) {

@@ -51,31 +51,35 @@ function end(studio) {
       studio.toNextUnlabelled(1);
     }, primary);
   if (store.next(0) === null) {
-    return box("Nothing to show", store.matching ? "No candidate matches the filters." : "All images of the list were withdrawn.", ...(store.matching ? [whole(true)] : []));
+    return store.matching
+      ? box("Nothing to show", "No candidate matches the filters.", whole(true))
+      : box("Nothing to show", "All images of the list were withdrawn.", QUERIES());
   }
   const back = button("Back to the last one", () => studio.go(store.previous(store.size + 1)));
+  const have = progress.remaining === 1 ? "has" : "have";
   if (progress.remaining > 0) {
     if (store.matching && store.next(0, { unlabelled: true }) === null) {
       return box(
         "All that the filters show is labelled",
-        `${counted(progress.remaining, "other candidate")} of the list ${progress.remaining === 1 ? "has" : "have"} no label yet.`,
+        `${counted(progress.remaining, "other candidate")} of the list ${have} no label yet.`,
         whole(true),
         back,
       );
     }
     return box(
       "The end of the list",
-      `${counted(progress.remaining, "candidate")} before it ${progress.remaining === 1 ? "has" : "have"} no label yet; the streak waits at the first of them.`,
+      `${counted(progress.remaining, "candidate")} before it ${have} no label yet; ` +
+        "the streak waits at the first of them.",
       button("Go to the first without a label", () => studio.toNextUnlabelled(1), true),
       back,
     );
   }
-  const found = `${progress.relevant.toLocaleString("en")} of them relevant`;
+  const found = `${counted(progress.candidates, "candidate")} labelled, ${progress.relevant.toLocaleString("en")} relevant.`;
   const stop = (primary) => button("Hand in …", () => studio.run("stop_panel"), primary);
   if (progress.stop.exhausted) {
     return box(
       "The list is exhausted",
-      `All ${counted(progress.candidates, "candidate")} are labelled, ${found}. Hand the query in, or step back to check.`,
+      `${found} Hand the query in, or step back to check.`,
       stop(true),
       back,
     );
@@ -83,16 +87,16 @@ function end(studio) {
   if (list.size < list.total) {
     return box(
       "The end of the list so far",
-      `All ${counted(list.size, "candidate")} are labelled, ${found}. The filter has ${list.total.toLocaleString("en")} images.`,
+      `${found} The filter has ${counted(list.total, "image")}.`,
       button("Extend the list", (event) => extend(studio, event.currentTarget), true),
       stop(false),
       back,
     );
   }
   const missing = list.unembedded
-    ? `${counted(list.unembedded, "image")} of the filter ${list.unembedded === 1 ? "has" : "have"} no embedding yet, so the list isn't exhausted.`
-    : `${progress.relevant.toLocaleString("en")} of ${counted(progress.candidates, "candidate")} are relevant.`;
-  return box("All candidates are labelled", missing, stop(true), back);
+    ? ` The list isn't exhausted: ${counted(list.unembedded, "image")} of the filter can't be ranked yet.`
+    : "";
+  return box("All candidates are labelled", found + missing, stop(true), back);
 }
 
 async function extend(studio, pressed) {

@@ -11,7 +11,8 @@ class Refused {
     this.dialog = studio.root.querySelector("[data-refused]");
     this.list = this.dialog.querySelector("[data-refused-list]");
     this.modal = modal(this.dialog);
-    this.dialog.querySelector("[data-refused-all]").addEventListener("click", () => this.dismiss([...this.items.keys()]));
+    const all = this.dialog.querySelector("[data-refused-all]");
+    all.addEventListener("click", () => this.dismiss([...this.items.keys()]));
     const { outbox } = studio;
     outbox.addEventListener("refused", ({ detail }) => this.#refused(detail));
     outbox.addEventListener("dismissed", ({ detail }) => this.#gone(detail.client_ids));
@@ -35,8 +36,8 @@ class Refused {
   #what({ record, result }) {
     const rank = this.studio.store.rankOf(record.image);
     const where = rank ? `rank ${rank}` : `image ${record.image}`;
-    const act = record.relevance ? `“${RELEVANCE_NAMES[record.relevance]}” at ${where}` : `Taking back the label at ${where}`;
-    return { act, reason: result.detail };
+    const what = record.relevance ? `“${RELEVANCE_NAMES[record.relevance]}”` : "Taking back the label";
+    return { act: `${what} at ${where}`, reason: result.detail };
   }
 
   #render() {

@@ -3,7 +3,8 @@ import { counted } from "./panel-tools.js";
 
 function notice(studio, { waiting, problem }) {
   const one = waiting === 1;
-  const theirs = `${counted(waiting, "judgment")} ${one ? "waits" : "wait"}. ${one ? "It is" : "They are"} kept in this browser and sent`;
+  const kept = `${one ? "It is" : "They are"} kept in this browser and sent`;
+  const theirs = `${counted(waiting, "judgment")} ${one ? "waits" : "wait"}. ${kept}`;
   const retry = { label: "Try now", run: () => studio.outbox.retryNow() };
   const login = { label: "Log in", href: studio.root.dataset.login };
   switch (problem.kind) {
@@ -50,7 +51,9 @@ export function mountSaved(studio) {
     else {
       studio.notices.show("not-durable", {
         kind: "warning",
-        text: "This browser keeps nothing for later (a private window, or a full disk). Don’t close this page before all is saved.",
+        text:
+          "This browser keeps nothing for later (a private window, or a full disk). " +
+          "Don’t close this page before all is saved.",
       });
     }
   };
