@@ -96,7 +96,7 @@ export function line(values, from, to, x, y) {
 export function inWords({ judged, relevant, lastRelevant, lastJudged, prefix, streak, scores }) {
   if (!judged) return "Nothing is labelled yet.";
   const among =
-    judged === prefix
+    judged === prefix && judged > 1
       ? `in the first ${judged.toLocaleString("en")}`
       : `among ${judged.toLocaleString("en")} labelled`;
   const last = relevant ? `; the last at rank ${lastRelevant.toLocaleString("en")}` : "";
