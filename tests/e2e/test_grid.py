@@ -243,19 +243,19 @@ def test_a_finger_taps_swipes_and_paints(site: Site, log_in: Callable[..., Page]
     assert [rank for rank, mark in marks(page).items() if mark] == [1, 4, 5, 6, 7, 8, 10]
 
 
-def test_the_whole_picture_is_shown_where_wanted(site: Site, log_in: Callable[..., Page]) -> None:
+def test_the_whole_picture_is_shown_unless_a_crop_is_wanted(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a whale at sea, by pages")
     page = log_in("ann")
     open_grid(page, site, "ann", query)
     picture = tile(page, 1).locator("img")
-    expect(picture).to_have_css("object-fit", "cover")
-    page.get_by_label("Whole picture").check()
     expect(picture).to_have_css("object-fit", "contain")
+    page.get_by_label("Whole picture").uncheck()
+    expect(picture).to_have_css("object-fit", "cover")
     page.wait_for_timeout(1000)  # preferences are sent when nobody has changed them for a moment
     page.reload()
     wait_seen(page, 1)
-    expect(picture).to_have_css("object-fit", "contain")
-    assert page.get_by_label("Whole picture").is_checked()
+    expect(picture).to_have_css("object-fit", "cover")
+    assert not page.get_by_label("Whole picture").is_checked()
 
 
 def test_what_did_not_load_is_not_submitted_and_comes_again(

@@ -21,23 +21,28 @@ export function steppedSize(size, by) {
     : (STEPS.findLast((step) => step < size) ?? FEWEST);
 }
 
-/** How far a tile may be from square before the rest of it counts for nothing: pictures are rarely longer. */
-const LONGEST = 1.4;
+/**
+ * How far a tile may be from square before the rest of it counts for nothing: a crop fills what most pictures could,
+ * a whole picture leaves the rest of a long tile empty.
+ */
+const LONGEST = { cropped: 1.4, whole: 1.1 };
 /** Of the largest: tiles that show this much are as good, and then fewer empty cells decide. */
 const NEARLY = 0.94;
 
 /**
  * The columns and rows in which `count` tiles fill a box without scrolling and show most of their pictures.
- * @param {{width: number, height: number, count: number, gap?: number}} box sizes in CSS pixels
+ * @param {{width: number, height: number, count: number, whole?: boolean, gap?: number}} box sizes in CSS pixels;
+ *   `whole` for pictures that are not cropped
  * @returns {{columns: number, rows: number}}
  */
-export function bestLayout({ width, height, count, gap = GAP }) {
+export function bestLayout({ width, height, count, whole = false, gap = GAP }) {
+  const longest = whole ? LONGEST.whole : LONGEST.cropped;
   const found = [];
   for (let columns = 1; columns <= Math.max(1, count); columns += 1) {
     const rows = Math.max(1, Math.ceil(count / columns));
     const wide = Math.max(0, (width - gap * (columns - 1)) / columns);
     const high = Math.max(0, (height - gap * (rows - 1)) / rows);
-    const area = Math.min(wide, high * LONGEST) * Math.min(high, wide * LONGEST);
+    const area = Math.min(wide, high * longest) * Math.min(high, wide * longest);
     found.push({ columns, rows, area, empty: columns * rows - count });
   }
   const most = Math.max(...found.map(({ area }) => area));

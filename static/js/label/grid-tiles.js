@@ -44,7 +44,8 @@ export class TileBoard {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (!width || !height) return;
     const count = Math.min(size, Math.max(FEWEST, this.count));
-    const { columns, rows } = bestLayout({ width, height, count });
+    const whole = this.element.hasAttribute("data-whole");
+    const { columns, rows } = bestLayout({ width, height, count, whole });
     this.element.style.setProperty("--columns", columns);
     this.element.style.setProperty("--rows", rows);
     const shown = this.tiles.slice(0, this.count);

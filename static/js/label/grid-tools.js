@@ -7,7 +7,7 @@ export class GridTools {
    * @param {import("./studio.js").Studio} studio
    * @param {HTMLElement} root the grid's section
    * @param {HTMLElement} bar the bar under it
-   * @param {() => void} resized called when another number of tiles is asked for
+   * @param {() => void} resized called when another number or form of tiles is asked for
    */
   constructor(studio, root, bar, resized) {
     this.preferences = studio.preferences;
@@ -77,11 +77,13 @@ export class GridTools {
   #wireWhole() {
     const whole = this.root.querySelector("[data-grid-whole]");
     const tiles = this.root.querySelector("[data-tiles]");
-    whole.checked = Boolean(this.preferences.get("grid_whole", false));
+    // What a crop cuts off was not on screen, so it is for those who ask for it.
+    whole.checked = Boolean(this.preferences.get("grid_whole", true));
     const fit = () => tiles.toggleAttribute("data-whole", whole.checked);
     whole.addEventListener("change", () => {
       this.preferences.set("grid_whole", whole.checked);
       fit();
+      this.resized();
     });
     fit();
   }
