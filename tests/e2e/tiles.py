@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.e2e.conftest import Site
 from tests.processes import wait_for
 
+NOT = "not_relevant"
 SHOWN = '[data-tiles] [data-rank]:not([data-rank=""])'
 
 
@@ -110,3 +111,8 @@ def label(
             for rank, relevance in relevances.items()
         ],
     )
+
+
+def all_not(first: int, last: int) -> dict[int, str]:
+    """A page on which nothing is marked: relevance by rank."""
+    return dict.fromkeys(range(first, last + 1), NOT)
