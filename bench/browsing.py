@@ -118,13 +118,20 @@ def label_single(
     return _work(site, browser, user, query, "single", steps)
 
 
-def label_grid(site: BenchSite, browser: Browser, user: str, query: int, *, images: int) -> Session:
-    """Label by pages of GRID_SIZE, with one relevant image on each."""
+def label_grid(
+    site: BenchSite, browser: Browser, user: str, query: int, *, images: int, pause: float
+) -> Session:
+    """Label by pages of GRID_SIZE, with one relevant image on each; `pause` is the least time for a
+    page, in seconds. The last page stays, since nothing follows it on screen.
+    """
 
     def steps(page: Page, session: Session) -> None:
+        due = time.perf_counter() + pause
         while session.images + 2 * GRID_SIZE <= images:
             page.wait_for_function(_ALL_SEEN)
             page.keyboard.press("Space")
+            time.sleep(max(0.0, due - time.perf_counter()))
+            due = max(due, time.perf_counter()) + pause
             session.waits.append(_press(page, "grid", "Enter"))
             session.images += GRID_SIZE
 

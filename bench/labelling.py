@@ -22,6 +22,8 @@ from bench.site import BenchSite
 
 PACE = 3.0
 PACED_IMAGES = 300
+PAGE_SECONDS = 5.0
+PACED_PAGES = 13
 AIM_NEXT = 0.050
 AIM_ACKNOWLEDGED = 0.100
 BARE_REQUESTS = 200
@@ -71,17 +73,21 @@ def _browser_rows(site: BenchSite, candidates: int, bare: float) -> list[Row]:
         query = site.open_query("a beetle in a meadow")
         paced_images = min(candidates, PACED_IMAGES)
         paced = label_single(site, browser, user, query, images=paced_images, pause=1 / PACE)
-        _tell("Grid …")
+        _tell("Grid, as fast as it goes …")
         query = site.open_query("a snail on a leaf")
-        grid = label_grid(site, browser, user, query, images=candidates)
+        grid = label_grid(site, browser, user, query, images=candidates, pause=0)
+        _tell(f"Grid, a page in {PAGE_SECONDS:.0f} seconds …")
+        query = site.open_query("a spider in its web")
+        paced_images = min(candidates, PACED_PAGES * GRID_SIZE)
+        turned = label_grid(site, browser, user, query, images=paced_images, pause=PAGE_SECONDS)
     return [
         _step_row("Single: key to next image painted, as fast as keys come", fast, bare),
         _step_row(f"Single: key to next image painted, {PACE:.0f} a second", paced, bare),
-        timing(
-            f"Grid: page of {GRID_SIZE} submitted to next page painted",
-            grid.waits,
-            bare=bare,
-            remark=f"{len(grid.waits)} pages, all thumbnails decoded",
+        _page_row(f"Grid: page of {GRID_SIZE} to next page painted, without a pause", grid, bare),
+        _page_row(
+            f"Grid: page of {GRID_SIZE} to next page painted, one in {PAGE_SECONDS:.0f} s",
+            turned,
+            bare,
         ),
         _rate_row("Single: judgments a second in the database", fast),
         _rate_row("Grid: judgments a second in the database", grid),
@@ -120,6 +126,11 @@ def _crowd_rows(
 def _step_row(name: str, session: Session, bare: float) -> Row:
     within = share_under(session.waits, AIM_NEXT)
     remark = f"{within:.1%} of {len(session.waits)} within {AIM_NEXT * 1000:.0f} ms"
+    return timing(name, session.waits, bare=bare, remark=remark)
+
+
+def _page_row(name: str, session: Session, bare: float) -> Row:
+    remark = f"{len(session.waits)} pages, all thumbnails decoded"
     return timing(name, session.waits, bare=bare, remark=remark)
 
 
