@@ -1,10 +1,15 @@
-"""Security headers and cookies that also work on this machine's own plain-HTTP address."""
+"""Security headers and cookies that also work on this machine's own plain-HTTP address, and pages
+that outlive their person's session.
+"""
 
 import ipaddress
+from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase
 from django.http.request import split_domain_port
 from django.middleware.security import SecurityMiddleware
+
+from annotator.problems import is_api, problem_response
 
 
 def is_loopback(host: str) -> bool:
@@ -42,3 +47,28 @@ class LoopbackSecurityMiddleware(SecurityMiddleware):
     @staticmethod
     def _spared(request: HttpRequest) -> bool:
         return not request.is_secure() and is_loopback(request.META.get("HTTP_HOST", ""))
+
+
+class SamePersonMiddleware:
+    """Answers 409 to a page whose person isn't the one who is logged in any more.
+
+    Somebody else may log in in another tab of the browser while a page stands open: nothing that is
+    done on it may be stored under their name, and nothing of theirs be shown on it. Pages say whose
+    they are in the header X-Annotator; programs with a token need not.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Pass on what comes from the person's own page."""
+        person = request.headers.get("X-Annotator")
+        if person is None or not is_api(request) or "Authorization" in request.headers:
+            return self.get_response(request)
+        if request.user.is_authenticated and person.strip() != str(request.user.pk):
+            return problem_response(
+                409,
+                detail="Somebody else is logged in in this browser now. Nothing was changed; log "
+                "in as yourself to go on with this page.",
+            )
+        return self.get_response(request)

@@ -26,8 +26,14 @@ async function renewCsrfToken() {
   await fetch("/", { credentials: "same-origin", headers: { Accept: "text/html" } });
 }
 
+/** Whose page this is: the server refuses what it asks after somebody else has logged in in another tab. */
+function owner() {
+  const user = document.querySelector('meta[name="user-id"]')?.content;
+  return user ? { "X-Annotator": user } : {};
+}
+
 async function send(path, { method, body, signal, headers, keepalive }) {
-  const all = { Accept: "application/json", ...headers };
+  const all = { Accept: "application/json", ...owner(), ...headers };
   if (method !== "GET") all["X-CSRFToken"] = csrfToken();
   if (body !== undefined) all["Content-Type"] = "application/json";
   const response = await fetch(path, {

@@ -17,6 +17,8 @@ import { UndoStack } from "./undo.js";
 const VIEWS = ["single", "grid"];
 const LIST_ASKED_EVERY = 1000;
 const HINT_STAYS = 2500;
+/** As many as the server takes for one judgment; more only pass where an hour goes by without one. */
+const MOST_SECONDS = 3600;
 /** A label given in one of these counts for the streak only once it is given in the list's order too. */
 const ELSEWHERE = ["search", "similar"];
 
@@ -234,7 +236,7 @@ export class Studio {
   }
 
   #record(changes, seconds) {
-    const each = Math.round((seconds * 1000) / changes.length) / 1000;
+    const each = Math.min(MOST_SECONDS, Math.round((seconds * 1000) / changes.length) / 1000);
     this.outbox.add(
       changes.map(({ image, from, to, source }) => ({
         image,
