@@ -32,6 +32,11 @@ class Strip {
     this.studio.on("labels", ({ images }) => this.#judged(images));
     this.studio.on("rank", (rank) => this.#mark(rank));
     this.store.addEventListener("withdrawn", () => this.#show());
+    this.store.addEventListener("picture", ({ detail }) => {
+      if (detail.kind !== "thumbnail") return;
+      const late = [...this.items.values()].find(({ rank, picture }) => rank === detail.rank && !picture.src);
+      if (late) this.#load(late.rank, late.picture);
+    });
   }
 
   /** What this browser remembers of the last visit, as far as it still stands. */
@@ -106,13 +111,16 @@ class Strip {
       picture,
       sign,
     );
-    this.store.details(rank).then(
-      (details) => {
-        if (details) picture.src = details.thumbnail_url;
-      },
-      () => {},
-    );
-    return { rank, button, sign, item: make("li", {}, button) };
+    this.#load(rank, picture);
+    return { rank, button, sign, picture, item: make("li", {}, button) };
+  }
+
+  /** Shows the thumbnail once it can be loaded; the store tells when one that failed is there after all. */
+  #load(rank, picture) {
+    const show = ({ src }) => {
+      picture.src = src;
+    };
+    this.store.thumbnail(rank).then(show, () => {});
   }
 
   #mark(rank) {
