@@ -338,3 +338,16 @@ def test_on_a_narrow_phone_by_touch(
     page.locator("[data-filters-bar]").get_by_role("button", name="Clear").tap()
     expect(page.locator("[data-filters-bar]")).to_be_hidden()
     assert (wrong, small) == ([], [])
+
+
+def test_pictures_under_the_filters_are_not_submitted(grid: Page, site: Site, query: int) -> None:
+    before = site.progress("ann", query)["judged"]
+    grid.set_viewport_size({"width": 700, "height": 760})
+    unlabelled = grid.locator("[name=filter-judged][value=no]")
+    unlabelled.check()
+    expect(grid.locator("[data-filters-count]")).to_contain_text(f" of {DEPTH} candidates shown")
+    expect(unlabelled).to_be_focused()
+    grid.get_by_role("heading", name="Filters").click()
+    grid.keyboard.press("Enter")
+    expect(grid.locator("[data-hint]")).to_contain_text("Nothing was submitted")
+    assert site.progress("ann", query)["judged"] == before

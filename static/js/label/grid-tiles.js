@@ -146,6 +146,13 @@ export class TileBoard {
     return this.tiles[index].loaded;
   }
 
+  /** Whether a panel lies over tiles, as those from the lower edge do in a narrow window: then they aren't seen. */
+  get covered() {
+    const { left, top, width, height } = this.tiles[this.count - 1].cell.getBoundingClientRect();
+    const found = document.elementFromPoint(left + width / 2, top + height / 2);
+    return Boolean(found?.closest("[data-filters], [data-side]"));
+  }
+
   get seen() {
     return this.tiles.slice(0, this.count).filter((tile) => tile.seen).length;
   }

@@ -7,6 +7,8 @@ import { TileBoard } from "./grid-tiles.js";
 import { GridTools } from "./grid-tools.js";
 import { counted, isTyping } from "./panel-tools.js";
 
+/** Who works in one of these keeps the focus there when the page of images changes. */
+const PANELS = "dialog, [data-filters]";
 const NAMES = { relevant: "relevant", unsure: "unsure", not_relevant: "not relevant" };
 
 class GridView {
@@ -98,6 +100,10 @@ class GridView {
   /** Judges what was on screen: the marked as marked, the rest not relevant; then the next page stands here. */
   submit() {
     if (!this.ranks.length) return;
+    if (this.board.covered) {
+      this.studio.say("Nothing was submitted: close the panel that lies over the pictures first.");
+      return;
+    }
     const on = this.ranks.filter((_, index) => this.board.isSeen(index));
     const left = this.ranks.filter((_, index) => !this.board.isSeen(index));
     if (!on.length) {
@@ -235,7 +241,7 @@ class GridView {
   #point(index) {
     this.index = index;
     const { activeElement } = document;
-    const elsewhere = activeElement && (isTyping(activeElement) || activeElement.closest("dialog"));
+    const elsewhere = activeElement && (isTyping(activeElement) || activeElement.closest(PANELS));
     this.board.point(index, !elsewhere && this.active);
   }
 
