@@ -1,5 +1,6 @@
 /** The live chart: relevant found and similarity against rank, the present place and the present streak. */
 import { curve, extent, inWords, line, ticks } from "./chart-data.js";
+import { afterPaint } from "./panel-tools.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 170;
@@ -22,7 +23,7 @@ class Chart {
     this.readout = this.root.querySelector("[data-chart-readout]");
     this.axisName = this.readout.textContent;
     this.whole = false;
-    this.wanted = false;
+    this.soon = afterPaint(() => this.studio.store.size && this.#draw());
     this.axes = shape("g", { class: "chart-axes" });
     this.streak = shape("rect", { class: "chart-streak", y: EDGE.top, height: HEIGHT - EDGE.top - EDGE.bottom });
     this.score = shape("path", { class: "chart-score" });
@@ -33,14 +34,14 @@ class Chart {
 
   wire() {
     const { studio, svg } = this;
-    for (const event of ["labels", "rank", "list", "ready"]) studio.on(event, () => this.#soon());
-    studio.store.addEventListener("withdrawn", () => this.#soon());
-    new ResizeObserver(() => this.#soon()).observe(svg);
+    for (const event of ["labels", "rank", "list", "ready"]) studio.on(event, () => this.soon());
+    studio.store.addEventListener("withdrawn", () => this.soon());
+    new ResizeObserver(() => this.soon()).observe(svg);
     const button = this.root.querySelector("[data-chart-whole]");
     button.addEventListener("click", () => {
       this.whole = !this.whole;
       button.setAttribute("aria-pressed", String(this.whole));
-      this.#soon();
+      this.soon();
     });
     svg.addEventListener("pointermove", (event) => this.#read(this.#rankAt(event)));
     svg.addEventListener("pointerleave", () => {
@@ -49,16 +50,6 @@ class Chart {
     svg.addEventListener("click", (event) => {
       const rank = this.#rankAt(event);
       if (rank && studio.store.visible(rank)) studio.go(rank);
-    });
-  }
-
-  /** Once a frame, however many labels come in it. */
-  #soon() {
-    if (this.wanted) return;
-    this.wanted = true;
-    requestAnimationFrame(() => {
-      this.wanted = false;
-      if (this.studio.store.size) this.#draw();
     });
   }
 

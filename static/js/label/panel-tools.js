@@ -32,6 +32,26 @@ export function trouble(error, what) {
   return error.status === 0 ? `There is no connection to the server. ${what}` : error.message;
 }
 
+/**
+ * A function that has `run` done soon, once for all its calls, when the next frame is on screen: what
+ * stands beside the picture must not hold the picture up.
+ * @param {() => void} run
+ * @returns {() => void}
+ */
+export function afterPaint(run) {
+  let wanted = false;
+  return () => {
+    if (wanted) return;
+    wanted = true;
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        wanted = false;
+        run();
+      }),
+    );
+  };
+}
+
 /** Whether a key typed there is meant as text. */
 export function isTyping(target) {
   return target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=button])");

@@ -1,5 +1,5 @@
 /** The strip: one's last judgments, newest first, each a way back to its candidate. */
-import { make, RELEVANCE_NAMES } from "./panel-tools.js";
+import { afterPaint, make, RELEVANCE_NAMES } from "./panel-tools.js";
 
 const MOST = 20;
 const SIGNS = { relevant: "✓", unsure: "?", not_relevant: "✕" };
@@ -24,6 +24,10 @@ class Strip {
     this.images = [];
     /** What each image was labelled when the strip last looked. */
     this.labels = new Map();
+    this.soon = afterPaint(() => {
+      this.#show();
+      this.#remember();
+    });
   }
 
   wire() {
@@ -69,7 +73,10 @@ class Strip {
     for (const { image, relevance } of changed) this.labels.set(image, relevance);
     const fresh = new Set(newest);
     this.images = [...newest, ...this.images.filter((image) => !fresh.has(image))].slice(0, MOST * 2);
-    this.#show();
+    this.soon();
+  }
+
+  #remember() {
     try {
       localStorage.setItem(this.key, JSON.stringify(this.images.slice(0, MOST)));
     } catch {
