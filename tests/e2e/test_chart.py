@@ -32,6 +32,8 @@ def chart_says(page: Page, words: str, **numbers: int) -> None:
 
 
 def strip(page: Page) -> list[str]:
+    """What the strip shows; it is drawn when the picture that follows a judgment was painted."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
     return page.locator("[data-last-judged] button").evaluate_all(
         "all => all.map(one => one.getAttribute('aria-label'))"
     )
@@ -191,6 +193,7 @@ def test_the_strip_leads_back_to_a_judgment(site: Site, log_in: Callable[..., Pa
         "Rank 2, not relevant",
         "Rank 1, relevant",
     ]
+    expect(page.locator("[data-last-judged] img[src]")).to_have_count(4)
     sources = page.locator("[data-last-judged] img").evaluate_all(
         "all => all.map(one => new URL(one.src).pathname)"
     )
