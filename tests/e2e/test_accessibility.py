@@ -205,9 +205,11 @@ def test_the_labelling_page_with_each_dialog(
     with dialog(look, "h", "history"):
         expect(page.get_by_role("dialog").get_by_role("listitem")).not_to_have_count(0)
     with dialog(look, "f", "flags"):
+        expect(page.locator("[data-kind=poor_quality]")).to_be_enabled()
         page.keyboard.press("6")
         expect(page.locator("[data-kind=poor_quality][aria-pressed=true]")).to_be_visible()
     with dialog(look, "m", "more like this, larger"):
+        expect(page.locator(".similar-tile").first).to_be_focused()
         for key in ("r", "ArrowRight", "n"):
             page.keyboard.press(key)
         look.at("more like this")
