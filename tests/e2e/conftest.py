@@ -119,8 +119,11 @@ def browser() -> Iterator[Browser]:
 def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     """`log_in("ann")` gives a page of a new browser context in which that user is logged in.
 
-    A script error, or something that the content security policy stopped, fails the test.
+    A script error, or something that the content security policy stopped, fails the test. Everybody
+    begins with the keys and the view that nobody has changed.
     """
+    for name in site.tokens:
+        site.api(name, "PUT", "/api/preferences/labelling/", {"keys": {}, "view": {}})
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 

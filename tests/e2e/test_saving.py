@@ -34,20 +34,22 @@ def test_labelling_goes_on_without_a_connection(site: Site, log_in: Callable[...
     open_label_page(page, site, query)
     judge(page, "rn")
     saved(page, "All saved")
+    # Twelve are decoded ahead, the files of many more are kept.
     page.wait_for_function(
-        "() => performance.getEntriesByType('resource')"
-        ".filter((entry) => entry.initiatorType === 'img').length > 12"
+        "() => new Set(performance.getEntriesByType('resource')"
+        ".map(({ name }) => new URL(name).pathname)"
+        ".filter((path) => /^.images.\\d+.[0-9a-f]+[.]jpg$/.test(path))).size > 40"
     )
     page.context.set_offline(True)
-    judge(page, "nnuu")
-    saved(page, "4 waiting")
+    judge(page, "nnuu" + "n" * 26)
+    saved(page, "30 waiting")
     expect(page.locator("[data-notices]")).to_contain_text("no connection")
-    expect(shown(page, "judged")).to_have_text("6")
+    expect(shown(page, "judged")).to_have_text("32")
     assert site.progress("ann", query)["judged"] == 2
     page.context.set_offline(False)
     saved(page, "All saved")
     expect(page.locator("[data-notices]")).not_to_contain_text("no connection")
-    assert events(site, query) == acts(site, query, "rnnnuu")
+    assert events(site, query) == acts(site, query, "rnnnuu" + "n" * 26)
 
 
 def test_a_crashed_labelling_page_opened_again_still_has_every_label(
@@ -150,7 +152,9 @@ def test_a_label_that_would_overwrite_another_is_shown_until_it_is_decided(
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Use mine").first.click()
     expect(shown(page, "relevant")).to_have_text("1")
-    dialog.get_by_role("button", name="Leave what stands").click()
+    leave = dialog.get_by_role("button", name="Leave what stands")
+    expect(leave).to_have_count(1)
+    leave.click()
     expect(notices).not_to_contain_text("not stored")
     saved(page, "All saved")
     page.reload()

@@ -301,3 +301,24 @@ def test_labels_of_another_tab_and_of_others_appear(
     one.bring_to_front()
     expect(one.locator("[data-others]")).to_contain_text("otto labelled 3 here today")
     assert shown(one, "judged").inner_text() == "2"
+
+
+def test_time_spent_on_a_skipped_image_is_its_own(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a goose grazing, looked at for long")
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    page.wait_for_timeout(5000)
+    press(page, "ArrowRight")
+    press(page, "n")
+    page.keyboard.press("ArrowLeft")
+    wait_painted(page, 2)
+    page.keyboard.press("ArrowLeft")
+    wait_painted(page, 1)
+    page.keyboard.press("r")
+    saved(page)
+    first, second = (
+        site.api("ann", "GET", f"/api/queries/{query}/history/?image={candidate['image']}")
+        for candidate in site.candidates("ann", query, limit=2)["results"]
+    )
+    assert first["results"][0]["seconds"] >= 5
+    assert second["results"][0]["seconds"] < first["results"][0]["seconds"]

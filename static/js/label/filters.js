@@ -102,6 +102,7 @@ class Filters {
     studio.on("ready", () => this.#told());
     studio.on("labels", () => {
       this.home = null;
+      if (this.wanted.judged) this.#told();
     });
   }
 
@@ -295,7 +296,9 @@ class Filters {
     const { store, root } = this.studio;
     const all = store.progress.candidates;
     const narrowed = store.matching !== null;
-    const shown = narrowed ? store.visibleRanks(1, store.size).length : all;
+    // What was labelled since stays in its place, so that one can go back to it, but passes no longer.
+    const passing = (rank) => this.#judgedAs(rank, this.wanted.judged);
+    const shown = narrowed ? store.visibleRanks(1, store.size).filter(passing).length : all;
     let text = `All ${counted(all, "candidate")} shown`;
     if (narrowed) text = `${shown.toLocaleString("en")} of ${counted(all, "candidate")} shown`;
     if (!shown) text = "No candidate passes the filters";

@@ -19,6 +19,8 @@ export class PictureCache extends EventTarget {
     this.kept = new Map();
     this.failed = new Set();
     this.ahead = [];
+    this.far = [];
+    this.warm = new Set();
     this.running = 0;
     window.addEventListener("online", () => this.retry());
   }
@@ -37,6 +39,12 @@ export class PictureCache extends EventTarget {
   /** Loads the pictures of these ranks, few at a time, the first ones first; forgets earlier wishes. */
   prefetch(ranks) {
     this.ahead = ranks.filter((rank) => !this.kept.has(rank));
+    this.#next();
+  }
+
+  /** Has the browser keep the files of these ranks too, so that they can be shown without a connection. */
+  fetchAhead(ranks) {
+    this.far = ranks.filter((rank) => !this.warm.has(rank));
     this.#next();
   }
 
@@ -63,6 +71,8 @@ export class PictureCache extends EventTarget {
 
   clear() {
     this.release([]);
+    this.far = [];
+    this.warm.clear();
   }
 
   #entry(rank, priority) {
@@ -97,6 +107,7 @@ export class PictureCache extends EventTarget {
     entry.element.src = address;
     await entry.element.decode();
     entry.decoded = true;
+    this.warm.add(rank);
     return entry.element;
   }
 
@@ -127,5 +138,22 @@ export class PictureCache extends EventTarget {
       };
       this.#entry(rank, "low").ready.then(done, done);
     }
+    if (!this.running && this.far.length) this.#fetchOne(this.far.shift());
+  }
+
+  async #fetchOne(rank) {
+    this.running += 1;
+    try {
+      const address = await this.address(rank);
+      if (address !== null && !this.warm.has(rank)) {
+        const answer = await fetch(address, { priority: "low" });
+        await answer.blob();
+        if (answer.ok) this.warm.add(rank);
+      }
+    } catch {
+      // Offline; it is asked for again with the next step.
+    }
+    this.running -= 1;
+    this.#next();
   }
 }

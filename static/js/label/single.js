@@ -5,6 +5,8 @@ import { Zoom } from "./zoom.js";
 
 const AHEAD = 12;
 const BEHIND = 4;
+/** Files kept ahead for when the connection is gone: at a second an image, about a minute. */
+const FAR = 60;
 const PAN = 0.2;
 const NO_MORE = "There is no image on the screen to label.";
 const NOT_YET = "Not labelled: the picture wasn't on the screen yet.";
@@ -116,6 +118,7 @@ class SingleView {
     ]);
     store.release([...near, ...ahead]);
     store.prefetch([...ahead, ...near], "picture");
+    store.fetchAhead(store.visibleRanks(rank + 1, FAR, { unlabelled: true }));
   }
 
   mark(relevance) {

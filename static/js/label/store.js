@@ -94,7 +94,7 @@ export class CandidateStore extends EventTarget {
     this.known.clear();
     if (list.id !== outline.list.id) {
       this.matching = null;
-      for (const cache of Object.values(this.caches)) cache.release([]);
+      for (const cache of Object.values(this.caches)) cache.clear();
     }
     if (list.id !== outline.list.id || list.size !== outline.list.size) this.#fire("list");
     this.#fire("labels", { images: [...this.images] });
@@ -223,6 +223,11 @@ export class CandidateStore extends EventTarget {
   /** Decodes ahead, in this order; a new wish of the same kind takes the place of the one before. */
   prefetch(ranks, kind) {
     this.caches[kind].prefetch(ranks);
+  }
+
+  /** Has the browser keep the files of these ranks' pictures, behind what is decoded ahead. */
+  fetchAhead(ranks) {
+    this.caches.picture.fetchAhead(ranks);
   }
 
   /** Lets go of all pictures but these; thumbnails are small and go by themselves. */

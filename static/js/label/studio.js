@@ -53,6 +53,8 @@ export class Studio {
     this.rank = null;
     this.state = "loading";
     this.closed = "";
+    /** Active seconds so far of images that were left without a label. */
+    this.spent = new Map();
     this.actions = new Map();
     this.listeners = new Map();
     this.live = root.querySelector("[data-live]");
@@ -181,6 +183,7 @@ export class Studio {
       this.say("That image was withdrawn, so it isn't shown.");
       return;
     }
+    if (rank !== this.rank) this.#leave();
     this.rank = rank;
     if (this.state !== "ready") this.#setState("ready");
     this.views[this.view]?.show(this.rank);
@@ -202,7 +205,23 @@ export class Studio {
     await this.go(rank);
   }
 
+  /** What was spent on an image that is left without a label is kept for when it gets one. */
+  #leave() {
+    const image = this.store.entry(this.rank)?.image;
+    if (image && this.view === "single" && this.state === "ready") {
+      this.spent.set(image, (this.spent.get(image) ?? 0) + this.clock.take());
+    }
+  }
+
+  /** The active seconds of an act: since the last one, or since the place was last changed. */
+  #secondsOf(changes) {
+    const seconds = changes.reduce((sum, { image }) => sum + (this.spent.get(image) ?? 0), this.clock.take());
+    for (const { image } of changes) this.spent.delete(image);
+    return seconds;
+  }
+
   #end() {
+    this.#leave();
     this.rank = this.store.size + 1;
     this.views[this.view]?.hide();
     this.#setState("end");
@@ -219,7 +238,7 @@ export class Studio {
       .map((mark) => this.#change(mark, source))
       .filter(({ from, fromSource, to }) => from !== to || (source === "list" && ELSEWHERE.includes(fromSource)));
     if (!changes.length) return true;
-    this.#record(changes, seconds ?? this.clock.take());
+    this.#record(changes, seconds ?? this.#secondsOf(changes));
     this.undoStack.push({ marks: changes, source });
     return true;
   }

@@ -261,13 +261,13 @@ export class Picker {
     }
     this.report.say(`Looking ${counted(names.length, "name")} up …`);
     try {
-      const { found, missing, suggestions } = await this.source.resolve({ names });
+      const { found, ...rest } = await this.source.resolve({ names });
       const before = this.ids.length;
       this.report.hide();
       this.add(found);
       if (this.report.root.hidden) {
         const added = this.ids.length - before;
-        this.report.list({ names: names.length, found: found.length, added, missing, suggestions });
+        this.report.list({ names: names.length, found: found.length, added, ...rest });
       }
       return true;
     } catch (error) {

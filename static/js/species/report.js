@@ -15,9 +15,9 @@ export class Report {
 
   /**
    * @param {{names: number, found: number, added: number, missing: string[],
-   *   suggestions: {name: string, species: object[]}[]}} outcome
+   *   suggestions: {name: string, species: object[]}[], outside?: object[]}} outcome
    */
-  list({ names, found, added, missing, suggestions }) {
+  list({ names, found, added, missing, suggestions, outside = [] }) {
     const near = new Map(suggestions.map(({ name, species }) => [name, species]));
     const known = found - added;
     const sentences = [
@@ -35,7 +35,11 @@ export class Report {
         ),
       );
     }
-    this.#show(missing.length ? "warning" : "success", told);
+    if (outside.length) {
+      const which = outside.map(calledBy).join(", ");
+      told.push(make("p", { text: `In the corpus, but not among these candidates: ${which}.` }));
+    }
+    this.#show(missing.length || outside.length ? "warning" : "success", told);
   }
 
   /** A sentence, with something to do about it. */

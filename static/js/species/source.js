@@ -7,7 +7,8 @@ const GROUP_FIELDS = { genus: "genus", family: "family", lookalike: "lookalike_g
 /**
  * What a search finds: species as the API gives them, `total` of all that match, and groups to add as a whole.
  * @typedef {{species: object[], groups: object[], total: number}} Found
- * @typedef {{found: object[], missing: string[], suggestions: {name: string, species: object[]}[]}} Resolved
+ * @typedef {{found: object[], missing: string[], suggestions: {name: string, species: object[]}[], outside?: object[]}} Resolved
+ *   `outside`: species that the corpus has, but not this source
  */
 
 /** All species of the corpus, through the API. */
@@ -86,7 +87,8 @@ export class CandidatesSource extends CorpusSource {
     const suggestions = resolved.suggestions
       .map(({ name, species }) => ({ name, species: this.#among(species) }))
       .filter(({ species }) => species.length);
-    return { ...resolved, found: this.#among(resolved.found), suggestions };
+    const outside = resolved.found.filter(({ id }) => !this.counts.has(id));
+    return { ...resolved, found: this.#among(resolved.found), suggestions, outside };
   }
 
   /** The groups of which two or more species are among the candidates, counted there. */
