@@ -69,6 +69,12 @@ class Site:
         path = f"/api/queries/{query}/candidates/?start_rank={start}&limit={limit}"
         return self.api(user, "GET", path)
 
+    def settle_flags(self) -> None:
+        """Restore what is withdrawn and clear what is flagged, whichever test did it."""
+        for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
+            for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
+                self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
+
     def progress(self, user: str, query: int) -> Any:
         return self.api(user, "GET", f"/api/queries/{query}/")["progress"]
 

@@ -24,6 +24,7 @@ Candidate = dict[str, Any]
 @pytest.fixture(scope="module")
 def query(site: Site) -> int:
     """A query of which ann labelled ranks 1 to 3 and flagged ranks 2 and 5."""
+    site.settle_flags()
     query = site.open_query("an animal near the water, to filter")
     found = site.candidates("ann", query, limit=5)["results"]
     judgments = [

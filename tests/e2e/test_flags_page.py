@@ -20,17 +20,10 @@ NARROW = {"width": 360, "height": 740}
 @pytest.fixture
 def corpus(site: Site) -> Iterator[list[int]]:
     """Five images of a corpus without flags and withdrawals; afterwards it has none again."""
-    settle(site)
+    site.settle_flags()
     found = site.api("ann", "GET", "/api/search/?text=a+bird&limit=5")["results"]
     yield [hit["image"] for hit in found]
-    settle(site)
-
-
-def settle(site: Site) -> None:
-    """Restore what is withdrawn and clear what is flagged, whoever did it."""
-    for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
-        for one in site.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
-            site.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
+    site.settle_flags()
 
 
 def flag(site: Site, image: int, kind: str = "person", note: str = "", user: str = "ann") -> int:

@@ -94,13 +94,13 @@ def test_own_labels_and_where_they_were_made(
         item(2, "unsure"),
         item(4, "relevant", source="search"),
         item(6, "not_relevant", source="similar"),
-        item(1, "relevant", source="similar"),
+        item(1, "relevant", source="similar"),  # a correction: it keeps its place in the list
     )
     judge(query, other_annotator, [3], "relevant")
     Judgment.objects.filter(query=query, image=FIRST_ID + 2).update(source=JudgmentSource.IMPORT)
     body = outlined(annotator_api, query)
     assert body["relevance"] == "rru-r-n-"
-    assert body["sources"] == "lmi-s-m-"
+    assert body["sources"] == "lli-s-m-"
     own = JudgmentEvent.objects.filter(annotator=annotator)
     assert body["cursor"] == max(own.values_list("pk", flat=True))
     assert outlined(other_annotator_api, query)["relevance"] == "---r----"

@@ -32,7 +32,11 @@ class StopPanel {
     studio.outbox.addEventListener("state", () => this.#waiting());
     const run = {
       extend: () => this.#extend(),
-      "go-on": () => dialog.close(),
+      "go-on": () => {
+        // At once: the dialog's close event comes later, and an answer of the server may come between.
+        this.#remember();
+        dialog.close();
+      },
       "hand-in": () => this.#handIn(),
       complete: () => this.#complete(),
     };
@@ -76,6 +80,11 @@ class StopPanel {
   #closed() {
     this.attempt += 1;
     this.#busy(false);
+    this.#remember();
+  }
+
+  /** Whoever went on once isn't asked again until the rule was unmet. */
+  #remember() {
     if (this.store.progress.stop.met) sessionStorage.setItem(this.key, "");
   }
 
