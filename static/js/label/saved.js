@@ -22,12 +22,12 @@ function notice(studio, { waiting, problem }) {
   }
 }
 
-const SHORT = { offline: "Offline", logged_out: "Logged out", other_user: "Other user", server: "Not answered" };
-
-function inShort({ waiting, saved, problem, elsewhere }) {
-  if (waiting) return problem ? `${SHORT[problem.kind]} · ${waiting} waiting` : `${waiting} waiting`;
+/** How many are saved and how many wait; why they wait is the notice's to say. */
+function inShort({ waiting, saved, elsewhere }) {
+  const done = saved.toLocaleString("en");
+  if (waiting) return `${done} saved · ${waiting.toLocaleString("en")} waiting`;
   if (elsewhere) return `All saved here · ${elsewhere} waiting elsewhere`;
-  return saved ? `All saved · ${saved.toLocaleString("en")} this session` : "All saved";
+  return saved ? `All saved · ${done}` : "All saved";
 }
 
 /** @param {import("./studio.js").Studio} studio */
