@@ -37,6 +37,8 @@ function mountInfo(studio) {
     set("rights", details ? details.rights_holder || "not given" : "–");
     root.querySelector("[data-species]").hidden = studio.namesHidden;
     renderLabel(studio, entry?.relevance ?? null, !entry || studio.closed !== "");
+    // Behind the list's end there is no page to submit.
+    studio.root.querySelector("[data-bar=grid] .submit").disabled = !entry;
   };
   studio.on("rank", render);
   studio.on("labels", render);
