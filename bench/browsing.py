@@ -51,9 +51,22 @@ _ARM = """(next) => {
   window.probe.before = next === "single"
     ? document.querySelector("[data-canvas] img")
     : document.querySelector("[data-tiles] [data-rank]").dataset.rank;
-  window.probe.waited = new Promise((resolve) => { window.probe.painted = resolve; });
+  const studio = document.getElementById("studio");
+  const says = () => [
+    `state ${studio.dataset.state}`,
+    `painted ${document.querySelector("[data-single]").dataset.painted}`,
+    document.querySelector("[data-hint]").textContent,
+    document.querySelector("dialog[open]")?.textContent ?? "no dialog",
+    document.querySelector("[data-saved]").textContent,
+  ].join("; ");
+  window.probe.waited = new Promise((resolve, reject) => {
+    window.probe.painted = resolve;
+    setTimeout(() => reject(new Error(`Nothing followed the key: ${says()}`)), 30_000);
+  });
   window.probe.armed = true;
 }"""
+# The page takes a key for a picture that it knows to be on screen.
+_PAINTED = "() => document.querySelector('[data-single]').dataset.painted"
 _ALL_SEEN = """() => {
   const tiles = [...document.querySelectorAll('[data-tiles] [data-rank]:not([data-rank=""])')];
   return tiles.length > 0 && tiles.every((tile) => "seen" in tile.dataset);
@@ -111,6 +124,7 @@ def label_single(
         for number in range(1, images):
             time.sleep(max(0.0, due - time.perf_counter()))
             due = max(due + pause, time.perf_counter())
+            page.wait_for_function(_PAINTED)
             key = "r" if number % RELEVANT_EVERY == 0 else "n"
             session.waits.append(_press(page, "single", key))
             session.images += 1
