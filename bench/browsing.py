@@ -215,6 +215,11 @@ def _count(page: Page, traffic: Traffic) -> None:
             traffic.requests += 1
             traffic.bytes += int(event["encodedDataLength"])
 
+    def received(event: dict[str, Any]) -> None:
+        if event["response"].get("fromDiskCache"):
+            cached.add(event["requestId"])
+
     devtools.on("Network.requestServedFromCache", lambda event: cached.add(event["requestId"]))
+    devtools.on("Network.responseReceived", received)
     devtools.on("Network.loadingFinished", finished)
     devtools.send("Network.enable")
