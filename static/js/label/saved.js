@@ -22,10 +22,12 @@ function notice(studio, { waiting, problem }) {
   }
 }
 
-/** How many are saved and how many wait; why they wait is the notice's to say. */
-function inShort({ waiting, saved, elsewhere }) {
+const SHORT = { offline: "Offline", logged_out: "Logged out", other_user: "Other user", server: "Not answered" };
+
+function inShort({ waiting, saved, problem, elsewhere }) {
   const done = saved.toLocaleString("en");
-  if (waiting) return `${done} saved · ${waiting.toLocaleString("en")} waiting`;
+  const counts = `${waiting.toLocaleString("en")} waiting, ${done} saved`;
+  if (waiting) return problem ? `${SHORT[problem.kind]} · ${counts}` : counts;
   if (elsewhere) return `All saved here · ${elsewhere} waiting elsewhere`;
   return saved ? `All saved · ${done}` : "All saved";
 }
