@@ -25,15 +25,18 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
 
     An address names the content, so that browsers keep what they have; an address of content that
     the image no longer has is not found, nor is, for annotators, a withdrawn image: it may hold
-    personal data. Without a log-in there are no bytes: the login page for a session, 401 for a
-    token that is not valid.
+    personal data. Without a log-in there are no bytes: the login page for who opens the address,
+    401 for a page's `<img>` and for programs. The login page in their place would also give the
+    browser a new CSRF cookie, and the log-in form in another tab would fail.
     """
     try:
         user = _user(request)
     except AuthenticationFailed as error:
-        return HttpResponse(str(error.detail), status=401, content_type="text/plain")
+        return _unauthorized(str(error.detail))
     if user is None:
-        return redirect_to_login(request.get_full_path())
+        if "text/html" in request.headers.get("Accept", ""):
+            return redirect_to_login(request.get_full_path())
+        return _unauthorized("Log in to see pictures.")
     match = _VERSION.fullmatch(version)
     sha256 = images_visible_to(user).filter(pk=pk).values_list("sha256", flat=True).first()
     if not match or not sha256 or not sha256.startswith(match["content"]):
@@ -48,6 +51,10 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     response["Cache-Control"] = "private, max-age=31536000, immutable"
     response["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def _unauthorized(why: str) -> HttpResponse:
+    return HttpResponse(why, status=401, content_type="text/plain; charset=utf-8")
 
 
 def _user(request: HttpRequest) -> Any:

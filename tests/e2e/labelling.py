@@ -1,12 +1,14 @@
-"""Steps that tests of the labelling page share."""
+"""Steps that tests of the labelling page share, whatever the view."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import Site
+from tests.processes import wait_for
 
 PAINTED = "document.querySelector('[data-single]').dataset.painted"
 
@@ -50,6 +52,15 @@ def press(page: Page, key: str, times: int = 1) -> None:
             return
 
 
+def judge(page: Page, keys: str) -> None:
+    """Press one key for each candidate, once its picture is on the screen."""
+    for key in keys:
+        rank = int(shown(page, "rank").inner_text())
+        wait_painted(page, rank)
+        page.keyboard.press(key)
+        expect(shown(page, "rank")).not_to_have_text(str(rank))
+
+
 def saved(page: Page, timeout: float = 15_000) -> None:
     """Wait until nothing waits to be sent."""
     expect(page.locator("[data-saved]")).to_contain_text("All saved", timeout=timeout)
@@ -60,3 +71,44 @@ def box(locator: Locator) -> dict[str, Any]:
     found = locator.bounding_box()
     assert found is not None
     return dict(found)
+
+
+def wait_same(read: Callable[[], Any], expected: Any) -> None:
+    """Wait until what is read, e.g. from the database, is exactly this."""
+    wait_for(
+        lambda: read() == expected,
+        seconds=20,
+        what=f"{expected}, where {read()} was read in the beginning",
+        pause=0.2,
+    )
+
+
+def own(site: Site, user: str, query: int) -> dict[int, tuple[str, str]]:
+    """Relevance and source of one's judgments by image, as the database has them."""
+    found = site.api(user, "GET", f"/api/queries/{query}/judgments/?limit=500")["results"]
+    return {one["image"]: (one["relevance"], one["source"]) for one in found}
+
+
+def wait_stored(site: Site, user: str, query: int, expected: dict[int, tuple[str, str]]) -> None:
+    """Wait until one's judgments in the database are exactly these, as `own` gives them."""
+    wait_same(lambda: own(site, user, query), expected)
+
+
+def focused(page: Page) -> Any:
+    """Which element has the focus, by what tells it apart."""
+    return page.evaluate(
+        "() => { const at = document.activeElement;"
+        " return at.dataset.image || at.dataset.do || at.id || at.tagName; }"
+    )
+
+
+def fits(page: Page, dialog: Locator) -> bool:
+    """Whether a dialog lies inside the window and nothing of it makes one scroll sideways."""
+    return bool(
+        dialog.evaluate(
+            "dialog => { const box = dialog.getBoundingClientRect();"
+            " return box.left >= 0 && box.right <= innerWidth && box.top >= 0"
+            " && box.bottom <= innerHeight + 1 && dialog.scrollWidth <= dialog.clientWidth"
+            " && document.documentElement.scrollWidth <= innerWidth; }"
+        )
+    )

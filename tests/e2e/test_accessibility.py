@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import DESKTOP, Site
-from tests.e2e.panels import open_studio, press
+from tests.e2e.labelling import open_label_page, press
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -199,7 +199,7 @@ def test_the_labelling_page_with_each_dialog(
 ) -> None:
     look = Look(log_in("ann", **STILL), site)
     page = look.page
-    open_studio(page, site, places.open)
+    open_label_page(page, site, places.open)
     press(page, "n")
     press(page, "ArrowLeft")
     with dialog(look, "h", "history"):
@@ -226,7 +226,7 @@ def test_the_labelling_page_in_both_views(
 ) -> None:
     look = Look(log_in("ann", **STILL), site)
     page = look.page
-    open_studio(page, site, places.open)
+    open_label_page(page, site, places.open)
     page.locator("[data-tone-open]").click()
     look.at("single, with brightness")
     page.keyboard.press("Escape")
@@ -251,7 +251,7 @@ def test_the_reference_where_one_may_pin(
 ) -> None:
     look = Look(log_in("ada", **STILL), site)
     page = look.page
-    open_studio(page, site, places.open)
+    open_label_page(page, site, places.open)
     page.keyboard.press("e")
     expect(page.locator("[data-reference]")).not_to_contain_text("Loading")
     page.get_by_text("Pin the image on screen").click()

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e import tiles
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.panels import open_studio, press
+from tests.e2e.labelling import open_label_page, press
 
 pytestmark = pytest.mark.e2e
 
@@ -42,7 +42,7 @@ def strip(page: Page) -> list[str]:
 def test_the_chart_follows_every_label(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a bird on a wire, with a chart")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     chart_says(page, "Nothing is labelled yet.", judged=0, relevant=0, rank=1)
     press(page, "r", 2)
     press(page, "n", 3)
@@ -82,7 +82,7 @@ def test_the_curves_are_drawn_where_the_labels_are(site: Site, log_in: Callable[
         site, "ann", query, dict.fromkeys(range(1, 31), NOT) | {10: "relevant", 20: "relevant"}
     )
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     chart_says(page, "2 relevant in the first 30", to=50)
     found = page.evaluate(
         """() => {
@@ -115,7 +115,7 @@ def test_the_curves_are_drawn_where_the_labels_are(site: Site, log_in: Callable[
 def test_the_chart_leads_to_a_rank(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a crab in a net, with a chart")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     box = page.locator("[data-chart] svg").bounding_box()
     assert box
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
@@ -181,7 +181,7 @@ def test_the_strip_leads_back_to_a_judgment(site: Site, log_in: Callable[..., Pa
     query = site.open_query("a fox on ice, with a strip")
     known = tiles.candidates(site, "ann", query)
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     expect(page.locator("[data-last-judged]")).to_contain_text("Your last judgments will be here.")
     height = page.locator("[data-strip]").evaluate("one => one.offsetHeight")
     press(page, "r")

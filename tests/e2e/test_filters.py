@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import DEPTH, Site
-from tests.e2e.panels import open_studio, press
+from tests.e2e.labelling import open_label_page, press
 from tests.e2e.tiles import open_grid, ranks, tile
 from tests.processes import wait_for
 
@@ -270,7 +270,7 @@ def test_what_is_labelled_while_filtered_counts_in_the_list(
 ) -> None:
     query = site.open_query("an animal to label under a filter")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     press(page, "n", 2)
     page.keyboard.press("/")
     panel(page).get_by_role("button", name="July").click()

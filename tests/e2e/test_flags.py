@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from retrieval.models import ImageFlag
 from tests.e2e.conftest import Site
-from tests.e2e.panels import fits, focused, open_studio, own, press
+from tests.e2e.labelling import fits, focused, open_label_page, own, press
 
 pytestmark = pytest.mark.e2e
 
@@ -34,7 +34,7 @@ def test_number_keys_set_flags_which_are_stored_at_once_and_marked_on_screen(
     query = site.open_query("a bird in a tree")
     image = image_at(site, query, 1)
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     mark = page.locator("[data-flag-mark]")
     expect(mark).to_be_hidden()
 
@@ -78,7 +78,7 @@ def test_somebody_elses_flag_is_seen_and_stays(site: Site, log_in: Callable[...,
     site.api("otto", "POST", f"/api/images/{image}/flags/", flag)
 
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.keyboard.press("f")
     row = page.locator("[data-kind=duplicate]")
     expect(row).to_contain_text("flagged by 1 person")
@@ -91,7 +91,7 @@ def test_somebody_elses_flag_is_seen_and_stays(site: Site, log_in: Callable[...,
     expect(page.locator("[data-flag-mark]")).to_be_visible()
 
     page = log_in("rita")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.locator("[data-do=flag]").press("Enter")
     expect(row_of(page)).to_contain_text("flagged by otto (the same as the next)")
     page.get_by_role("dialog").get_by_role("button", name="Done").click()
@@ -108,7 +108,7 @@ def test_a_note_written_later_goes_to_the_flags_that_stand(
     query = site.open_query("a bird on the ground")
     image = image_at(site, query, 1)
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.keyboard.press("f")
     dialog = page.get_by_role("dialog")
     expect(dialog.locator("[data-kind]").first).to_be_enabled()
@@ -131,7 +131,7 @@ def test_without_the_connection_a_flag_is_refused_in_words_and_not_queued(
     query = site.open_query("a bird over water")
     image = image_at(site, query, 1)
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.keyboard.press("f")
     dialog = page.get_by_role("dialog")
     row = dialog.locator("[data-kind=wrong_species]")
@@ -160,7 +160,7 @@ def test_from_the_grid_the_tile_in_focus_is_flagged(
     query = site.open_query("a bird near the sea")
     image = image_at(site, query, 3)
     page = log_in("ann", viewport={"width": 360, "height": 740})
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.keyboard.press("g")
     tile = page.locator("[data-tiles] [data-rank='3']")
     expect(tile).to_be_visible()

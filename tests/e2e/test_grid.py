@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,14 +13,6 @@ from tests.e2e.conftest import DESKTOP, PHONE, Site
 from tests.e2e.tiles import NOT, all_not, marks, open_grid, tile, wait_seen, wait_stored
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(autouse=True)
-def usual_view(site: Site) -> Iterator[None]:
-    """Other tests find the page as nobody has changed it."""
-    yield
-    for user in ("ann", "otto"):
-        tiles.prefer(site, user)
 
 
 def drag(page: Page, start: int, *others: int) -> None:
@@ -293,6 +285,7 @@ def test_what_did_not_load_is_not_submitted_and_comes_again(
     page.get_by_role("button", name="Load again").click()
     assert wait_seen(page, 3) == [3, 8, *range(13, 23)]
     tile(page, 8).click()
+    assert marks(page)[8] == "relevant"
     page.keyboard.press("Enter")
     assert wait_seen(page, 23) == list(range(23, 35))
     expect(page.locator("[data-notice=grid-left]")).to_have_count(0)

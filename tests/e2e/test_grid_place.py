@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,14 +14,6 @@ from tests.e2e.conftest import DESKTOP, Site
 from tests.e2e.tiles import NOT, all_not, marks, open_grid, tile, wait_seen, wait_stored
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(autouse=True)
-def usual_view(site: Site) -> Iterator[None]:
-    """Other tests find the page as nobody has changed it."""
-    yield
-    for user in ("ann", "otto"):
-        tiles.prefer(site, user)
 
 
 def test_switching_views_keeps_the_place_and_the_marks(

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.panels import fits, focused, open_studio, press, wait_stored
+from tests.e2e.labelling import fits, focused, open_label_page, press, wait_stored
 
 pytestmark = pytest.mark.e2e
 
@@ -21,7 +21,7 @@ def test_each_change_of_a_label_is_listed_with_who_when_and_where(
     query = site.open_query("a spotted animal in the rain")
     first = site.candidates("ann", query, limit=1)["results"][0]["image"]
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
 
     page.keyboard.press("h")
     dialog = page.get_by_role("dialog", name="History of this image")
@@ -63,7 +63,7 @@ def test_reviewers_see_everybody_and_annotators_only_themselves(
         site.api(user, "POST", f"/api/queries/{query}/judgments/", [judgment])
 
     page = log_in("rita")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.keyboard.press("h")
     items = page.get_by_role("dialog").get_by_role("listitem")
     expect(items).to_have_count(2)
@@ -71,7 +71,7 @@ def test_reviewers_see_everybody_and_annotators_only_themselves(
     expect(items.nth(1)).to_contain_text("ann in the list · rank 1 · 2.5 s")
 
     page = log_in("otto", viewport=PHONE, has_touch=True, is_mobile=True)
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.keyboard.press("ArrowLeft")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("h")
@@ -87,7 +87,7 @@ def test_without_the_connection_it_says_so_and_tries_again(
 ) -> None:
     query = site.open_query("a striped animal in the rain")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.context.set_offline(True)
     page.keyboard.press("h")
     dialog = page.get_by_role("dialog")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PASSWORD, Site
-from tests.e2e.single_view import at_rank, open_label_page
+from tests.e2e.labelling import open_label_page, wait_painted
 
 
 def test_flags_and_view_of_an_open_page_are_not_stored_as_somebody_elses(
@@ -16,7 +16,7 @@ def test_flags_and_view_of_an_open_page_are_not_stored_as_somebody_elses(
     query = site.open_query("a fox whose page outlives its session")
     page = log_in("ann")
     open_label_page(page, site, query)
-    at_rank(page, 1)
+    wait_painted(page, 1)
     image = site.candidates("ada", query)["results"][0]["image"]
     before = site.api("otto", "GET", "/api/preferences/labelling/")["view"]
 

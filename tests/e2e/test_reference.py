@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.panels import fits, open_studio, press
+from tests.e2e.labelling import fits, open_label_page, press
 
 pytestmark = pytest.mark.e2e
 
@@ -47,7 +47,7 @@ def test_it_shows_guidelines_examples_and_species_and_is_read_once(
     page = log_in("ann")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
 
     section = open_reference(page)
     expect(section).to_contain_text("The whole animal.")
@@ -87,7 +87,7 @@ def test_it_shows_guidelines_examples_and_species_and_is_read_once(
 def test_a_query_without_any_reference_says_so(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a hopper anywhere")
     page = log_in("ann", viewport=PHONE, has_touch=True, is_mobile=True)
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     section = open_reference(page)
     expect(section).to_contain_text("no guidelines, pinned examples or species filter")
     expect(section.get_by_text("Pin the image on screen")).to_have_count(0)
@@ -99,7 +99,7 @@ def test_a_lost_connection_leaves_a_way_to_try_again(
     query = site.open_query("a hopper in the dark", guidelines="Only at night.")
     page = log_in("ann")
     page.route("**/reference/", lambda route: route.abort())
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     section = open_reference(page)
     expect(section).to_contain_text("The reference could not be loaded.")
     page.unroute("**/reference/")
@@ -113,7 +113,7 @@ def test_many_species_fold_and_are_found_by_any_name(
     names = [one["scientific_name"] for one in species_of(site)]
     query = site.open_query("an animal that rests", species=names[:20])
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     section = open_reference(page)
     species = section.locator("details[data-species]")
     expect(species).to_have_count(20)
@@ -137,7 +137,7 @@ def test_an_admin_pins_and_unpins_the_image_on_screen(
 ) -> None:
     query = site.open_query("a hopper on a stone")
     page = log_in("ada")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     press(page, "ArrowRight", 2)
     image = site.candidates("ada", query, start=3, limit=1)["results"][0]["image"]
     section = open_reference(page)
@@ -180,7 +180,7 @@ def test_where_names_are_hidden_none_is_shown(site: Site, log_in: Callable[..., 
     # As the API answers where HIDE_SPECIES_NAMES is set, which tests of the API hold.
     answer |= {"names_hidden": True, "species": [], "species_total": 0}
     page.route("**/reference/", lambda route: route.fulfill(json=answer))
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     section = open_reference(page)
     expect(section).to_contain_text("At dawn.")
     expect(section).to_contain_text("Species names are hidden while you label.")

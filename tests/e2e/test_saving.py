@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
+from tests.e2e.labelling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import events, images_of, log_in_again, new_tab, post
-from tests.e2e.single_view import at_rank, judge, open_label_page, shown
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -66,7 +66,7 @@ def test_a_crashed_labelling_page_opened_again_still_has_every_label(
         page.goto("chrome://crash")
     page = context.new_page()
     page.goto(f"{site.url}/queries/{query}/label/")
-    at_rank(page, 5)
+    wait_painted(page, 5)
     expect(shown(page, "judged")).to_have_text("4")
     expect(shown(page, "relevant")).to_have_text("2")
     judge(page, "n")
@@ -145,7 +145,7 @@ def test_a_label_that_would_overwrite_another_is_shown_until_it_is_decided(
     expect(notices).to_contain_text("2 judgments were not stored")
     expect(shown(page, "relevant")).to_have_text("0")
     page.reload()
-    at_rank(page, 3)
+    wait_painted(page, 3)
     expect(shown(page, "relevant")).to_have_text("0")
     expect(notices).to_contain_text("2 judgments were not stored")
     page.get_by_role("button", name="See them").click()
@@ -158,7 +158,7 @@ def test_a_label_that_would_overwrite_another_is_shown_until_it_is_decided(
     expect(notices).not_to_contain_text("not stored")
     saved(page, "All saved")
     page.reload()
-    at_rank(page, 3)
+    wait_painted(page, 3)
     expect(notices).not_to_contain_text("not stored")
     assert sorted(events(site, query)[:2]) == sorted(
         [("ann", first, "not_relevant"), ("ann", second, "not_relevant")]

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.panels import fits, focused, open_studio, own, press, wait_stored
+from tests.e2e.labelling import fits, focused, open_label_page, own, press, wait_stored
 
 pytestmark = pytest.mark.e2e
 
@@ -37,7 +37,7 @@ def test_the_nearest_images_stand_in_order_and_keys_label_those_in_focus(
     query = site.open_query("a turtle by a pond")
     images = ranked(site, query)
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     press(page, "n", 4)
     near = nearest(site, "ann", query, images[4])
     before = dict.fromkeys(images[:4], ("not_relevant", "list"))
@@ -91,7 +91,7 @@ def test_it_leads_on_from_one_image_to_the_next_and_back(
     query = site.open_query("a fox in the snow")
     images = ranked(site, query)
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     near = nearest(site, "ann", query, images[0])
     dialog = open_similar(page)
     tiles = dialog.locator(".similar-tile")
@@ -130,7 +130,7 @@ def test_undo_takes_a_mark_back_that_was_made_there(
 ) -> None:
     query = site.open_query("a fox on a path")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     near = nearest(site, "ann", query, ranked(site, query)[0])
     outside = next(index for index, one in enumerate(near) if one["rank"] is None)
     image = near[outside]["image"]
@@ -155,7 +155,7 @@ def test_on_a_phone_buttons_label_and_the_focus_returns(
 ) -> None:
     query = site.open_query("a fox under a tree")
     page = log_in("ann", viewport={"width": 360, "height": 740}, has_touch=True)
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.keyboard.press("g")
     tile = page.locator("[data-tiles] [data-rank='2']")
     page.keyboard.press("ArrowRight")
@@ -181,7 +181,7 @@ def test_offline_it_says_so_and_marks_that_were_made_wait(
 ) -> None:
     query = site.open_query("a fox at night")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     dialog = open_similar(page)
     first = dialog.locator(".similar-tile").first
     image = int(first.get_attribute("data-image") or 0)
@@ -197,4 +197,5 @@ def test_offline_it_says_so_and_marks_that_were_made_wait(
     expect(first).to_have_attribute("data-relevance", "relevant")
     wait_stored(site, "ann", query, {image: ("relevant", "similar")})
     page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
     assert focused(page) == "BODY"

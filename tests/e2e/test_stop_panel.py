@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.e2e import tiles
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.panels import fits, open_studio, press
+from tests.e2e.labelling import fits, open_label_page, press
 
 pytestmark = pytest.mark.e2e
 
@@ -72,7 +72,7 @@ def test_before_the_rule_is_met_the_panel_tells_how_far_it_is(
     tiles.label(site, "ann", query, labels)
     tiles.label(site, "ann", query, {60: "relevant"}, source="similar")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     panel = open_panel(page)
     expect(panel.get_by_role("heading")).to_have_text("Where you stand")
     expect(panel.locator("[data-stop-verdict]")).to_have_text(
@@ -107,7 +107,7 @@ def test_before_the_rule_is_met_the_panel_tells_how_far_it_is(
 def test_handing_in_early_needs_a_note(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a swan asleep, stopping")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     press(page, "r", 2)
     panel = open_panel(page)
     panel.get_by_role("button", name="Hand in").click()
@@ -126,7 +126,7 @@ def test_the_panel_opens_once_when_the_rule_is_met_and_again_after_it_was_unmet(
     query = site.open_query("a stoat in winter, stopping")
     tiles.label(site, "ann", query, all_not(1, 99))
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     panel = page.locator("[data-stop]")
     expect(panel).to_be_hidden()
     press(page, "n")
@@ -177,7 +177,7 @@ def test_handing_in_waits_until_every_label_is_saved(
     query = site.open_query("a newt in mud, stopping")
     tiles.label(site, "ann", query, all_not(1, 99))
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     page.context.set_offline(True)
     press(page, "n")
     panel = page.locator("[data-stop]")
@@ -232,7 +232,7 @@ def test_a_query_is_given_up_with_a_reason(
 ) -> None:
     query = site.open_query(f"a cricket chirping, given up as {code}")
     page = log_in("ann", viewport=PHONE, has_touch=True, is_mobile=True)
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     press(page, "r", 3)
     panel = open_panel(page)
     panel.get_by_text("Give this query up").tap()
@@ -257,7 +257,7 @@ def test_a_query_is_given_up_with_a_reason(
 def test_a_reviewer_completes_from_the_panel(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a mole on a lawn, stopping")
     page = log_in("rita")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     press(page, "r", 2)
     panel = open_panel(page)
     panel.get_by_role("button", name="Complete").click()
@@ -269,7 +269,7 @@ def test_a_reviewer_completes_from_the_panel(site: Site, log_in: Callable[..., P
 def test_an_annotator_is_not_offered_to_complete(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a hare at dusk, stopping")
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     panel = open_panel(page)
     page.wait_for_load_state("networkidle")
     assert panel.get_by_role("button").all_inner_texts() == ["✕", "Go on", "Hand in"]
@@ -281,7 +281,7 @@ def test_a_list_at_its_end_is_extended_from_the_panel(
     query = site.open_query("an eel in a stream, stopping")
     tiles.label(site, "ann", query, dict.fromkeys(range(1, 150), "relevant"))
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     panel = open_panel(page)
     expect(panel.get_by_role("button", name="Extend the list")).to_be_hidden()
     panel.get_by_role("button", name="Go on").click()
@@ -306,7 +306,7 @@ def test_a_minimum_of_labels_is_a_rule_of_its_own(site: Site, log_in: Callable[.
 
     page = log_in("ann")
     page.route("**/outline/", ask_for_120)
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     panel = open_panel(page)
     assert rules(panel) == {
         "Negatives in a row": ("118 of 100", True),
@@ -327,7 +327,7 @@ def test_an_exhausted_list_is_handed_in_without_a_note(
     query = site.open_query("a marsh hopper, stopping", species=[species["scientific_name"]])
     size = len(site.candidates("ann", query)["results"])
     page = log_in("ann")
-    open_studio(page, site, query)
+    open_label_page(page, site, query)
     press(page, "r", size - 1)
     page.keyboard.press("n")
     expect(page.locator("[data-message]")).to_contain_text("The list is exhausted")

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
+from tests.e2e.labelling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import Desk, events, images_of, log_in_again, new_tab, post
-from tests.e2e.single_view import at_rank, judge, open_label_page, shown
 
 pytestmark = pytest.mark.e2e
 
@@ -70,22 +70,22 @@ def test_two_tabs_label_the_same_list_without_undoing_each_other(
     page = log_in("ann")
     open_label_page(page, site, query)
     tab = new_tab(page, site, f"/queries/{query}/label/")
-    at_rank(tab, 1)
+    wait_painted(tab, 1)
     judge(page, "rn")
     expect(shown(tab, "judged")).to_have_text("2")
     expect(shown(tab, "relevant")).to_have_text("1")
     # The second tab goes on at what neither has labelled.
     tab.keyboard.press("End")
-    at_rank(tab, 3)
+    wait_painted(tab, 3)
     judge(tab, "uu")
     expect(shown(page, "judged")).to_have_text("4")
     page.bring_to_front()
     page.keyboard.press("End")
-    at_rank(page, 5)
+    wait_painted(page, 5)
     # Undo takes back one's own tab's step, though the other's came later.
     page.keyboard.press("z")
     expect(shown(page, "judged")).to_have_text("3")
-    at_rank(page, 2)
+    wait_painted(page, 2)
     expect(shown(tab, "judged")).to_have_text("3")
     for one in (page, tab):
         expect(one.locator("[data-saved]")).to_contain_text("All saved")

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
+from tests.e2e.labelling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import events, images_of, new_tab
-from tests.e2e.single_view import at_rank, judge, open_label_page, shown
 
 pytestmark = pytest.mark.e2e
 
@@ -141,7 +141,7 @@ def test_a_whole_session_is_undone_and_done_again_by_keys(
     judge(page, "rnun")
     expect(shown(page, "judged")).to_have_text("4")
     page.reload()
-    at_rank(page, 5)
+    wait_painted(page, 5)
     for left in (3, 2, 1, 0):
         page.keyboard.press("z")
         expect(shown(page, "judged")).to_have_text(str(left))
@@ -198,9 +198,9 @@ def test_a_label_changed_elsewhere_since_is_not_undone(
     judge(page, "r")
     expect(page.locator("[data-saved]")).to_contain_text("All saved")
     tab = new_tab(page, site, f"/queries/{query}/label/")
-    at_rank(tab, 2)
+    wait_painted(tab, 2)
     tab.keyboard.press("ArrowLeft")
-    at_rank(tab, 1)
+    wait_painted(tab, 1)
     tab.keyboard.press("u")
     expect(tab.locator("[data-saved]")).to_contain_text("All saved")
     expect(shown(page, "relevant")).to_have_text("0")

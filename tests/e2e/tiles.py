@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import Site
-from tests.processes import wait_for
+from tests.e2e.labelling import wait_same
 
 NOT = "not_relevant"
 SHOWN = '[data-tiles] [data-rank]:not([data-rank=""])'
@@ -77,13 +77,8 @@ def stored(site: Site, user: str, query: int) -> list[tuple[int, str]]:
 
 
 def wait_stored(site: Site, user: str, query: int, expected: list[tuple[int, str]]) -> None:
-    """Wait until one's labels in the database are exactly these."""
-    wait_for(
-        lambda: stored(site, user, query) == expected,
-        seconds=20,
-        what=f"{expected} in place of {stored(site, user, query)}",
-        pause=0.2,
-    )
+    """Wait until one's labels in the database are exactly these, as `stored` gives them."""
+    wait_same(lambda: stored(site, user, query), expected)
 
 
 def wait_saved(page: Page) -> None:

@@ -52,11 +52,22 @@ def test_headers_let_only_this_browser_keep_the_picture(client, annotator, image
     assert "train" not in headers["Content-Disposition"]
 
 
+BY_ADDRESS_BAR = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+BY_IMG = {"Accept": "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"}
+
+
 def test_anonymous_people_get_the_login_page_and_no_bytes(client, images):
     for address in (images[1].url, images[1].thumbnail_url, "/images/999/00000000.jpg"):
-        answer = client.get(address)
+        answer = client.get(address, headers=BY_ADDRESS_BAR)
         assert (answer.status_code, answer.content) == (302, b"")
         assert answer.headers["Location"].startswith("/login/?next=/images/")
+
+
+def test_a_page_whose_log_in_ended_gets_no_login_page_for_its_pictures(client, images):
+    for headers in (BY_IMG, {"Accept": "*/*"}, {}):
+        answer = client.get(images[1].url, headers=headers)
+        assert (answer.status_code, answer.content) == (401, b"Log in to see pictures.")
+        assert not answer.cookies
 
 
 def test_a_token_serves_scripts(client, annotator, images):
@@ -73,7 +84,7 @@ def test_a_disabled_account_sees_nothing(client, annotator, images):
     client.force_login(annotator)
     annotator.is_active = False
     annotator.save()
-    assert client.get(images[1].url).status_code == 302
+    assert client.get(images[1].url).status_code == 401
     token = {"Authorization": f"Token {annotator.auth_token.key}"}
     assert Client().get(images[1].url, headers=token).status_code == 401
 

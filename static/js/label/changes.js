@@ -1,5 +1,5 @@
 /** Asks the server now and then what has changed on the query elsewhere: on another device, or by others. */
-import { api, csrfToken } from "../api.js";
+import { api } from "../api.js";
 
 /** The most acts of judging that one answer tells of. */
 const MOST_ACTS = 1000;
@@ -26,8 +26,6 @@ export class Changes extends EventTarget {
     this.others = [];
     this.failing = false;
     this.stopped = true;
-    /** A log-in in this browser, perhaps somebody else's, makes a new one. */
-    this.token = csrfToken();
     this.#follow();
   }
 
@@ -86,7 +84,6 @@ export class Changes extends EventTarget {
     const { store, outbox } = this;
     const since = store.acts;
     const waitingBefore = await outbox.pending();
-    await this.#sameUser();
     const changes = await this.#fetch();
     const waiting = new Set([...waitingBefore, ...(await outbox.pending())].map(({ image }) => image));
     store.setQuery(changes.query);
@@ -119,15 +116,6 @@ export class Changes extends EventTarget {
       if (changes.cursor - cursor < MOST_ACTS) return { ...changes, own: [...own.values()] };
       cursor = changes.cursor;
     }
-  }
-
-  /** Rejects after somebody else has logged in: what the server tells then are their labels. */
-  async #sameUser() {
-    const token = csrfToken();
-    if (token === this.token) return;
-    const headers = { "X-Annotator": String(this.outbox.user) };
-    await api(`${this.store.api}judgments/`, { method: "POST", body: [], headers });
-    this.token = token;
   }
 
   #differs({ image, relevance, source }) {

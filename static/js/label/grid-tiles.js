@@ -96,8 +96,7 @@ export class TileBoard {
       this.#place(tile, ready);
       return;
     }
-    tile.failed = false;
-    delete tile.cell.dataset.failed;
+    this.#hope(tile);
     store.thumbnail(rank).then(
       (picture) => tile.rank === rank && this.#place(tile, picture),
       () => tile.rank === rank && this.#fail(tile),
@@ -187,6 +186,7 @@ export class TileBoard {
     picture.alt = "";
     picture.draggable = false;
     tile.picture.replaceChildren(picture);
+    this.#hope(tile);
     tile.loaded = true;
     this.observer.observe(tile.cell);
   }
@@ -195,8 +195,20 @@ export class TileBoard {
     tile.failed = true;
     tile.cell.dataset.failed = "";
     tile.picture.replaceChildren(make("span", { text: "↻ Not loaded" }));
-    this.look(Number(tile.cell.dataset.index), tile.entry, tile.mark, "draft" in tile.cell.dataset);
+    this.#lookAgain(tile);
     this.changed();
+  }
+
+  /** A tile that failed is tried again, or has its picture after all. */
+  #hope(tile) {
+    if (!tile.failed) return;
+    tile.failed = false;
+    delete tile.cell.dataset.failed;
+    this.#lookAgain(tile);
+  }
+
+  #lookAgain(tile) {
+    this.look(Number(tile.cell.dataset.index), tile.entry, tile.mark, "draft" in tile.cell.dataset);
   }
 
   #sighted(observer, sights) {
