@@ -6,18 +6,36 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import models
+from django.utils.text import slugify
 
 from retrieval.models import Job
 
 
 class Release(models.Model):
-    """A snapshot of the completed queries and their consensus, in files under
+    """A version of a benchmark: a snapshot of queries and consensus judgments, in files under
     VAR_DIR/releases/<id>/.
 
     Once `made_at` is set, a trigger of the database refuses every change of the row.
     """
 
-    name = models.CharField(max_length=100, unique=True)
+    class Origin(models.TextChoices):
+        MADE = "made", "Made here"
+        IMPORTED = "imported", "Imported"
+
+    name = models.CharField(max_length=100, help_text="the benchmark's name")
+    version = models.PositiveIntegerField(default=1, help_text="from 1, counted within the name")
+    origin = models.CharField(max_length=10, choices=Origin, default=Origin.MADE)
+    previous = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="the version before, which `difference` compares with",
+    )
+    options = models.JSONField(
+        default=dict, blank=True, help_text="what was asked for: rerank_model, include_images"
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,
@@ -40,14 +58,29 @@ class Release(models.Model):
     test_queries = models.PositiveIntegerField(default=0)
     positives = models.PositiveBigIntegerField(default=0, help_text="relevant pairs")
     judgments = models.PositiveBigIntegerField(default=0, help_text="single judgments")
+    header = models.JSONField(
+        default=dict, blank=True, help_text="the snapshot's header: see benchmark.snapshot"
+    )
+    difference = models.JSONField(
+        default=dict, blank=True, help_text="from the version before; empty for a first version"
+    )
     file_list = models.JSONField(
-        default=list, blank=True, help_text="name, size in bytes and SHA-256 of each file"
+        default=list,
+        blank=True,
+        help_text="name, size in bytes, SHA-256 and access (open, labels) of each file",
+    )
+    archive = models.JSONField(
+        default=dict, blank=True, help_text="name, size and SHA-256 of the archive of all files"
     )
 
     class Meta:
         ordering = ["-pk"]
         constraints = [
+            models.UniqueConstraint(fields=["name", "version"], name="release_version_once"),
             models.CheckConstraint(condition=~models.Q(name=""), name="release_name_not_blank"),
+            models.CheckConstraint(
+                condition=models.Q(version__gte=1), name="release_version_from_1"
+            ),
             models.CheckConstraint(
                 condition=models.Q(made_at__isnull=True) | ~models.Q(file_list=[]),
                 name="release_made_with_files",
@@ -55,7 +88,12 @@ class Release(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name} v{self.version}"
+
+    @property
+    def slug(self) -> str:
+        """What files and folders of this release are called, e.g. "inquire-v2"."""
+        return f"{slugify(self.name) or 'release'}-v{self.version}"
 
     @property
     def files_ready(self) -> bool:

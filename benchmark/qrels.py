@@ -1,0 +1,65 @@
+"""Relevance of judged images, as arrays that scoring works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Qrels:
+    """The judged images of each query; n pairs of q queries.
+
+    `image_ids` ascend within a query, the queries' parts stand one after the other.
+    """
+
+    query_ids: npt.NDArray[np.int64]
+    """(q,) ascending; queries without any judged image included."""
+    offsets: npt.NDArray[np.int64]
+    """(q + 1,): the images of query i are [offsets[i], offsets[i + 1])."""
+    image_ids: npt.NDArray[np.int64]
+    """(n,)"""
+    relevant: npt.NDArray[np.bool_]
+    """(n,)"""
+
+    @classmethod
+    def from_pairs(cls, query_ids: Iterable[int], pairs: Iterable[tuple[int, int, bool]]) -> Qrels:
+        """Of (query id, image id, relevant) in any order.
+
+        ValueError: a pair twice, or of a query that `query_ids` doesn't name.
+        """
+        queries = np.array(sorted(set(query_ids)), dtype=np.int64)
+        table = np.array(
+            list(pairs), dtype=[("query", np.int64), ("image", np.int64), ("relevant", np.bool_)]
+        )
+        table.sort(order=["query", "image"])
+        if not np.isin(table["query"], queries).all():
+            raise ValueError("A pair is of a query that isn't named.")
+        same = (table["query"][1:] == table["query"][:-1]) & (
+            table["image"][1:] == table["image"][:-1]
+        )
+        if same.any():
+            raise ValueError("A pair stands twice.")
+        edges = np.searchsorted(table["query"], queries, side="left")
+        return cls(
+            query_ids=queries,
+            offsets=np.append(edges, len(table)).astype(np.int64),
+            image_ids=np.ascontiguousarray(table["image"]),
+            relevant=np.ascontiguousarray(table["relevant"]),
+        )
+
+    def of(self, query_id: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """The judged image ids of a query and their relevance; KeyError for an unknown query."""
+        index = int(np.searchsorted(self.query_ids, query_id))
+        if index == len(self.query_ids) or self.query_ids[index] != query_id:
+            raise KeyError(query_id)
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        return self.image_ids[part], self.relevant[part]
+
+    def totals(self) -> npt.NDArray[np.int64]:
+        """(q,) R, the number of relevant images of each query."""
+        sums = np.concatenate(([0], np.cumsum(self.relevant, dtype=np.int64)))
+        return sums[self.offsets[1:]] - sums[self.offsets[:-1]]
