@@ -184,7 +184,7 @@ def test_its_picture_is_for_reviewers_only(
         assert clients["annotator"].get(address).status_code == 404
         assert clients["reviewer"].get(address).status_code == 200
         assert clients["admin"].get(address).status_code == 200
-        assert clients["anonymous"].get(address).status_code == 302
+        assert clients["anonymous"].get(address).status_code == 401
         token = {"Authorization": f"Token {annotator.auth_token.key}"}
         assert Client().get(address, headers=token).status_code == 404
     image_restore(image=image, by=reviewer)
