@@ -23,7 +23,12 @@ from retrieval.services.importing import ImportReport, import_images
 
 DATASET = "demo"
 POLL_SECONDS = 0.2
-CAST = {"admin": Role.ADMIN, "reviewer": Role.REVIEWER, "annotator": Role.ANNOTATOR}
+CAST = {
+    "admin": Role.ADMIN,
+    "reviewer": Role.REVIEWER,
+    "annotator": Role.ANNOTATOR,
+    "researcher": Role.RESEARCHER,
+}
 
 Progress = Callable[[int, int], None]
 
@@ -45,13 +50,20 @@ def demo_people() -> list[Person]:
     """The demo's users, made with generated passwords at the first call.
 
     The passwords are kept in a file that only its owner reads. A user who is missing from the
-    database is made again with the same password; one who exists is left alone.
+    database is made again with the same password; one who exists is left alone. Who is new in
+    CAST joins a demo that was made before.
     """
     file = Path(settings.VAR_DIR) / "demo_passwords.json"
-    if not file.exists():
-        cast = [Person(name, role.value, secrets.token_urlsafe(9)) for name, role in CAST.items()]
-        _write_private(file, json.dumps([asdict(person) for person in cast], indent=1))
-    people = [Person(**entry) for entry in json.loads(file.read_text())]
+    people = [Person(**one) for one in json.loads(file.read_text())] if file.exists() else []
+    known = {person.name for person in people}
+    joining = [
+        Person(name, role.value, secrets.token_urlsafe(9))
+        for name, role in CAST.items()
+        if name not in known
+    ]
+    if joining:
+        people += joining
+        _write_private(file, json.dumps([asdict(person) for person in people], indent=1))
     for person in people:
         if not User.objects.filter(username=person.name).exists():
             user_create(username=person.name, role=Role(person.role), password=person.password)

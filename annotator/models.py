@@ -8,7 +8,9 @@ from retrieval.access import Role
 
 
 class User(AbstractUser):
-    """A person with one role: annotators label, reviewers judge labels, admins do the rest."""
+    """A person with one role: researchers evaluate runs, annotators label, reviewers judge labels,
+    admins do the rest.
+    """
 
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
 

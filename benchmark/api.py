@@ -1,4 +1,4 @@
-"""Releases through the API: reviewers and admins read them, admins make them."""
+"""Releases through the API: researchers and reviewers read them, admins make them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.http import FileResponse, Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status, viewsets
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from benchmark import selectors, services
 from benchmark.models import Release
-from retrieval.access import Role, require_role
+from retrieval.access import Role, require_evaluator, require_role
 
 
 class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):
@@ -62,13 +62,18 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class ReleaseRole(IsAuthenticated):
-    """Reviewers and admins, and for a new release admins alone; 403 for others."""
+    """Researchers, reviewers and admins; for a file reviewers and admins, for a new release admins
+    alone. 403 for others.
+    """
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if not super().has_permission(request, view):
             return False
-        reading = request.method in ("GET", "HEAD", "OPTIONS")
-        require_role(request.user, Role.REVIEWER if reading else Role.ADMIN)
+        require_evaluator(request.user)
+        if request.method not in SAFE_METHODS:
+            require_role(request.user, Role.ADMIN)
+        elif view.action == "file":
+            require_role(request.user, Role.REVIEWER)
         return True
 
 

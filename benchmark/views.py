@@ -9,14 +9,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmark import selectors, services
-from retrieval.access import Role, require_role
+from retrieval.access import Role, require_evaluator, require_role
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def releases_page(request: HttpRequest) -> HttpResponse:
     """All releases with their files; admins make new ones here."""
-    require_role(request.user, Role.REVIEWER if request.method == "GET" else Role.ADMIN)
+    require_evaluator(request.user)
+    if request.method != "GET":
+        require_role(request.user, Role.ADMIN)
     form_error = ""
     name = request.POST.get("name", "").strip()
     if request.method == "POST":

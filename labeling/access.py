@@ -20,7 +20,7 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
         return queries
-    if role_of(user) is None:
+    if not at_least(user, Role.ANNOTATOR):
         return queries.none()
     # The events, and not what stands: who took all back has judged for it all the same.
     judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
@@ -30,7 +30,7 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
 
 def sees_query(user: Any, query: Query) -> bool:
     """Whether a query that was just read exists for the user; an open one takes no SQL."""
-    if query.state == Query.State.OPEN and role_of(user) is not None:
+    if query.state == Query.State.OPEN and at_least(user, Role.ANNOTATOR):
         return True
     return queries_visible_to(user).filter(pk=query.pk).exists()
 
@@ -56,9 +56,10 @@ def query_unknown() -> Http404:
 
 def judging_problem(user: Any, query: Query) -> str:
     """Why the user may not judge for the query now; an empty string if they may."""
-    role = role_of(user)
-    if role is None:
+    if role_of(user) is None:
         return "Log in to judge."
+    if not at_least(user, Role.ANNOTATOR):
+        return "Researchers don't judge: they evaluate runs on what others have judged."
     if query.state == Query.State.OPEN:
         return ""
     if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):

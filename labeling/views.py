@@ -55,7 +55,12 @@ def _columns(filters: dict[str, str]) -> list[dict[str, str]]:
 @login_required
 @require_safe
 def dashboard(request: HttpRequest) -> HttpResponse:
-    """Queries with their progress, who did what, and the jobs at work."""
+    """Queries with their progress, who did what, and the jobs at work.
+
+    It is also where a log-in leads, so researchers are shown on to the leaderboard.
+    """
+    if not at_least(request.user, Role.ANNOTATOR):
+        return redirect("leaderboard-latest")
     filters = {name: request.GET.get(name, "").strip() for name in (*FILTERS, "sort")}
     reviewer = at_least(request.user, Role.REVIEWER)
     states = Query.State.choices

@@ -14,14 +14,22 @@ from django.db import models
 
 
 class Role(models.TextChoices):
-    """What a user may do; each role may do all that the one before it may."""
+    """What a user may do.
 
+    From the annotator on, each role may do all that the one before it may. A researcher evaluates
+    runs on releases and takes no part in making the labels: no queries in labelling, no judgments,
+    no search of the corpus. So pages ask `at_least(user, Role.ANNOTATOR)` for what belongs to
+    labelling, which is also what the API asks where a view says nothing else, and `is_evaluator`
+    for releases.
+    """
+
+    RESEARCHER = "researcher", "Researcher"
     ANNOTATOR = "annotator", "Annotator"
     REVIEWER = "reviewer", "Reviewer"
     ADMIN = "admin", "Admin"
 
 
-_ORDER = [Role.ANNOTATOR, Role.REVIEWER, Role.ADMIN]
+_ORDER = [Role.RESEARCHER, Role.ANNOTATOR, Role.REVIEWER, Role.ADMIN]
 
 
 def role_of(user: Any) -> Role | None:
@@ -43,8 +51,19 @@ def require_role(user: Any, role: Role) -> None:
         raise PermissionDenied(f"This needs the role {role.label.lower()}.")
 
 
+def is_evaluator(user: Any) -> bool:
+    """Tell whether the user may see releases: whoever doesn't label blind, as annotators do."""
+    return role_of(user) in {Role.RESEARCHER, Role.REVIEWER, Role.ADMIN}
+
+
+def require_evaluator(user: Any) -> None:
+    """Raise PermissionDenied (HTTP 403) for annotators and for who isn't logged in."""
+    if not is_evaluator(user):
+        raise PermissionDenied("This needs the role researcher or reviewer.")
+
+
 def names_hidden_from(user: Any) -> bool:
     """Tell whether species names are kept from the user (HIDE_SPECIES_NAMES), so that they don't
     steer the judgment.
     """
-    return bool(settings.HIDE_SPECIES_NAMES) and not at_least(user, Role.REVIEWER)
+    return bool(settings.HIDE_SPECIES_NAMES) and not is_evaluator(user)

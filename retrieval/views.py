@@ -30,6 +30,7 @@ FLAGS_AT_ONCE = 24
 @require_safe
 def search(request: HttpRequest) -> HttpResponse:
     """Free-text search in exact order, optionally within species."""
+    require_role(request.user, Role.ANNOTATOR)
     text = request.GET.get("text", "").strip()[:500]
     picked = [int(value) for value in request.GET.getlist("species") if value.isdigit()]
     species = species_by_ids(picked)
@@ -53,6 +54,7 @@ def search(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def corpus(request: HttpRequest) -> HttpResponse:
     """What the corpus holds; admins start an embedding job here."""
+    require_role(request.user, Role.ANNOTATOR)
     form_error = ""
     if request.method == "POST":
         require_role(request.user, Role.ADMIN)

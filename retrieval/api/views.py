@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -91,6 +92,7 @@ class ImageViewSet(mixins.RetrieveModelMixin, viewsets.GenericViewSet[Image]):
 class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Job]):
     """Long work: admins see all of it, others what they started."""
 
+    permission_classes: ClassVar = [IsAuthenticated]
     queryset = Job.objects.none()
 
     def get_queryset(self) -> QuerySet[Job]:

@@ -11,7 +11,7 @@ from retrieval.access import Role
 
 
 class Command(BaseCommand):
-    """create_user NAME --role annotator|reviewer|admin --password P"""
+    """create_user NAME --role researcher|annotator|reviewer|admin --password P"""
 
     help = "Creates a user and prints the user's API token, alone on standard output."
 
