@@ -8,6 +8,7 @@ import urllib.request
 import psycopg2
 import pytest
 
+from annotator.demo import CAST
 from annotator.embedded_postgres import DATABASE
 from annotator.postgres_guardian import Layout
 from tests.processes import wait_for
@@ -68,7 +69,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     secrets = first.var_dir / "demo_passwords.json"
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
     people = json.loads(secrets.read_text())
-    assert [person["role"] for person in people] == ["admin", "reviewer", "annotator"]
+    assert [person["role"] for person in people] == list(CAST.values())
     assert (second.var_dir / "embedding_model").read_text() == "demo\n"
     for person in people:
         assert f"{person['name']:<10} password {person['password']}" in text
@@ -85,6 +86,8 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     assert second.processes() == []
 
     third = start(serve, var_dir=first.var_dir)
-    wait_for(lambda: third.output.read_text().count("password") == 6, what="the demo again")
+    wait_for(
+        lambda: third.output.read_text().count("password") == 2 * len(CAST), what="the demo again"
+    )
     assert rows(third, "SELECT id, checksum FROM labeling_candidatelist ORDER BY id") == lists
     assert rows(third, embedded) == [(IMAGES,)]
