@@ -132,6 +132,11 @@ class Run(models.Model):
         return self.ready_at is not None
 
     @property
+    def is_baseline(self) -> bool:
+        """Whether it is made here for every release rather than by a person."""
+        return self.kind in self.BASELINES
+
+    @property
     def published(self) -> bool:
         return self.published_at is not None
 

@@ -1,0 +1,66 @@
+"""Who may submit runs, see the leaderboard, and see labels and files of a release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmark.formats import Access
+from benchmark.models import Run
+from retrieval.access import Role, at_least, is_evaluator, role_of
+
+
+def can_submit(user: Any) -> bool:
+    """Whether the user may submit runs: whoever may see releases, so not annotators."""
+    return is_evaluator(user)
+
+
+def can_see_board(user: Any) -> bool:
+    """Whether the user may see the leaderboard's figures: everybody who is logged in."""
+    return role_of(user) is not None
+
+
+def labels_visible_to(user: Any, split: str) -> bool:
+    """Whether the user may see which images of a split's queries are relevant.
+
+    Reviewers and admins see all; researchers those of the validation split alone; annotators none,
+    since they label without knowing what others said.
+    """
+    if at_least(user, Role.REVIEWER):
+        return True
+    return split == "val" and is_evaluator(user)
+
+
+def file_visible_to(user: Any, access: Access | str) -> bool:
+    """Whether the user may have a file of a release with that access."""
+    return is_evaluator(user) if access == Access.OPEN else at_least(user, Role.REVIEWER)
+
+
+def can_edit(user: Any, run: Run) -> bool:
+    """Whether the user may change a run's method card: its owner, while they may submit, and
+    admins."""
+    return at_least(user, Role.ADMIN) or (can_submit(user) and run.owner_id == user.pk)
+
+
+def can_publish(user: Any, run: Run) -> bool:
+    """Whether the user may publish the run now: private, scored, and theirs to tell of."""
+    return run.ready and not run.published and not run.is_baseline and can_edit(user, run)
+
+
+def can_unpublish(user: Any, run: Run) -> bool:
+    """Whether the user may make the run private again: admins alone."""
+    return run.published and not run.is_baseline and at_least(user, Role.ADMIN)
+
+
+def can_delete(user: Any, run: Run) -> bool:
+    """Whether the user may delete the run: a private one that is theirs, or as admin any private
+    one.
+    """
+    return not run.published and not run.is_baseline and can_edit(user, run)
+
+
+def ranking_visible_to(user: Any, run: Run) -> bool:
+    """Whether the user may see all images of a run in their order.
+
+    A best possible re-rank has the relevant images first, so its order tells the labels.
+    """
+    return run.kind != Run.Kind.BEST or at_least(user, Role.REVIEWER)
