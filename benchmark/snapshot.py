@@ -105,6 +105,9 @@ class SnapshotQuery:
     index: int = -1
     """Its position among all queries sorted by id, as INQUIRE's unnamed column counts; -1: by
     its place here."""
+    row: int = -1
+    """Its place, from 0, in the file of its split that was imported; -1: by its id. INQUIRE's
+    validation file isn't sorted."""
 
 
 @dataclass(frozen=True, slots=True)
