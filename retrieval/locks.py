@@ -11,7 +11,14 @@ from contextlib import contextmanager
 
 from django.db import Error, connection
 
-_SUBJECTS = {"job": 1, "embedding_model": 2, "corpus": 3, "job_kind": 4, "withdrawals": 5}
+_SUBJECTS = {
+    "job": 1,
+    "embedding_model": 2,
+    "corpus": 3,
+    "job_kind": 4,
+    "withdrawals": 5,
+    "release": 6,
+}
 
 
 def lock_key(subject: str, number: int = 0) -> int:
@@ -30,6 +37,19 @@ def try_session_lock(key: int) -> Iterator[bool]:
     finally:
         if held:
             _session_unlock(key)
+
+
+@contextmanager
+def session_lock(key: int) -> Iterator[None]:
+    """Wait for `key` and hold it on this connection for the block, over any number of
+    transactions.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [key])
+    try:
+        yield
+    finally:
+        _session_unlock(key)
 
 
 def _session_unlock(key: int) -> None:

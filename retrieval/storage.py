@@ -59,6 +59,12 @@ def is_stored(sha256: str) -> bool:
     return _path(sha256, "source").exists()
 
 
+def source_path(sha256: str) -> Path | None:
+    """Return the path of the source file as it came, or None where it isn't stored."""
+    path = _path(sha256, "source")
+    return path if path.exists() else None
+
+
 def display_path(sha256: str) -> Path:
     """Return the path of a JPEG that shows the content upright."""
     copy = _path(sha256, "display.jpg")
