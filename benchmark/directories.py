@@ -7,7 +7,7 @@ import shutil
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -19,14 +19,14 @@ class TargetRefused(Exception):
 
 @contextmanager
 def atomic_directory(
-    target: Path, *, replace: bool = False, replaceable: Collection[str] = ()
+    target: Path, *, replace: bool = False, replaceable: Collection[str] | None = ()
 ) -> Iterator[Path]:
     """Give an empty directory beside `target` to be filled; on leaving, it becomes `target`.
 
     All files are on disk (fsync) before the name changes, so that a crash at any moment leaves the
     old state or the new one. An exception inside removes what was written. An existing `target` is
     refused, unless it is an empty directory or `replace` is set, and then too if it holds anything
-    but the files named in `replaceable`.
+    but the files named in `replaceable` (paths below it, with "/"); None: whatever it holds.
 
     TargetRefused: before anything is written.
     """
@@ -38,7 +38,7 @@ def atomic_directory(
     partial.mkdir()
     try:
         yield partial
-        for path in partial.iterdir():
+        for path in partial.rglob("*"):
             _sync(path)
         _sync(partial)
         # Again, because writing took its time.
@@ -53,20 +53,31 @@ def atomic_directory(
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _check(target: Path, *, replace: bool, replaceable: Collection[str]) -> None:
+def _check(target: Path, *, replace: bool, replaceable: Collection[str] | None) -> None:
     if not os.path.lexists(target):
         return
     if target.is_symlink() or not target.is_dir():
         raise TargetRefused(f"{target} exists and is not a directory; choose another name.")
-    names = sorted(path.name for path in target.iterdir())
-    if names and not replace:
+    if not replace and any(target.iterdir()):
         raise TargetRefused(f"{target} exists and is not empty; choose another directory.")
-    foreign = [name for name in names if name not in replaceable]
+    foreign = [] if replaceable is None else _foreign(target, replaceable)
     if foreign:
         raise TargetRefused(
             f"{target} holds {foreign[0]!r}, which is not part of a release, and is left alone; "
             "choose another directory."
         )
+
+
+def _foreign(target: Path, replaceable: Collection[str]) -> list[str]:
+    """What a directory holds besides the replaceable files and the folders that lead to them."""
+    folders = {parent.as_posix() for name in replaceable for parent in PurePosixPath(name).parents}
+    found = {
+        path.relative_to(target).as_posix(): path.is_dir() and not path.is_symlink()
+        for path in target.rglob("*")
+    }
+    return sorted(
+        name for name, folder in found.items() if name not in (folders if folder else replaceable)
+    )
 
 
 def _sync(path: Path) -> None:

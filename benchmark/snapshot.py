@@ -17,7 +17,7 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -264,14 +264,15 @@ class SnapshotWriter:
     def table(self, name: str, rows: Iterable[Any]) -> int:
         """Write a whole table from rows in its order, without holding them; how many."""
         count = 0
-        with self._parquet(name) as write:
+        with self.rows(name) as write:
             for row in rows:
                 write(row)
                 count += 1
         return count
 
     @contextmanager
-    def _parquet(self, name: str) -> Iterator[Any]:
+    def rows(self, name: str) -> Iterator[Callable[[Any], None]]:
+        """Give a function that writes one row of a table; the table is whole after the block."""
         row_type = TABLES[name]
         schema = schema_of(row_type)
         names = schema.names
