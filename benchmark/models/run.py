@@ -95,6 +95,8 @@ class Run(models.Model):
             models.CheckConstraint(
                 condition=models.Q(kind="best", first_stage__isnull=False)
                 | models.Q(kind__startswith="rerank_", first_stage__isnull=False)
+                # What is re-ranked there are the release's fixed lists.
+                | models.Q(kind__startswith="rerank_", task="rerank")
                 | models.Q(kind__in=["upload", "model", "random"], first_stage__isnull=True),
                 name="run_first_stage_where_needed",
             ),
