@@ -19,7 +19,8 @@ class ModelAnswer(models.Model):
     # No index of its own: the constraint serves the look-ups.
     image = models.ForeignKey(Image, on_delete=models.CASCADE, related_name="+", db_index=False)
     image_sha256 = models.CharField(
-        max_length=64, help_text="of the image's source file, and of the size if it was sent smaller"
+        max_length=64,
+        help_text="of the image's source file, and of the size if it was sent smaller",
     )
     yes = models.FloatField(null=True, help_text="log-probability of yes; empty if not told")
     no = models.FloatField(null=True, help_text="log-probability of no; empty if not told")
