@@ -65,19 +65,22 @@ def rank_images(
     limit: int | None,
     after: tuple[float, int] | None = None,
     created_before: datetime | None = None,
+    corpus_at: datetime | None = None,
 ) -> list[tuple[int, float]]:
     """Return (image id, cosine similarity) of the most similar images; ties by image id.
 
     An exact scan, the same bit for bit each time on one machine. Scores are float32 values.
     `species_ids` empty or None means the whole corpus; `limit` None means all. `after` = (score,
     image id) goes on behind that one. `created_before` leaves out embeddings stored later than that
-    moment. Images that are withdrawn at that moment, by default now, are left out.
+    moment. Images that are withdrawn at that moment, by default now, are left out. `corpus_at` asks
+    instead for the corpus of a moment, whenever it was embedded: images imported by then and not
+    withdrawn then.
     """
     # `-(vector <#> q)` rather than the bare operator: no approximate index can ever serve this
     # order.
     score = "-(e.vector <#> %s::halfvec)"
     query = "[" + ",".join(map(repr, map(float, text_vector))) + "]"
-    where, values = _filter(species_ids, created_before)
+    where, values = _filter(species_ids, created_before, corpus_at)
     if after is not None:
         where += f" AND ({score}, -e.image_id) < (%s::float8, %s)"
         values += [query, after[0], -after[1]]
@@ -91,18 +94,39 @@ def rank_images(
         return [(image_id, value + 0.0) for image_id, value in cursor.fetchall()]
 
 
+def image_scores(
+    *, model: EmbeddingModel, text_vector: Sequence[float], image_ids: Sequence[int]
+) -> dict[int, float]:
+    """Return the cosine similarity of these images as `rank_images` gives it, also of withdrawn
+    ones; images without an embedding under the model are left out.
+    """
+    query = "[" + ",".join(map(repr, map(float, text_vector))) + "]"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT e.image_id, -(e.vector <#> %s::halfvec) FROM retrieval_embedding e "
+            "WHERE e.model_id = %s AND e.image_id = ANY(%s)",
+            [query, model.pk, list(image_ids)],
+        )
+        return {image_id: value + 0.0 for image_id, value in cursor.fetchall()}
+
+
 def corpus_counts(
     *,
     model: EmbeddingModel,
     species_ids: Sequence[int] | None = None,
     created_before: datetime | None = None,
+    corpus_at: datetime | None = None,
 ) -> CorpusCounts:
     """Count the images of a filter with and without an embedding (stored by `created_before`).
 
-    Images that are withdrawn at that moment, by default now, are in neither count.
+    Images that are withdrawn at that moment, by default now, are in neither count; `corpus_at` as
+    in `rank_images`.
     """
-    where, values = _filter(species_ids, created_before)
-    images, image_values = _not_withdrawn("i.id", created_before)
+    where, values = _filter(species_ids, created_before, corpus_at)
+    images, image_values = _not_withdrawn("i.id", created_before or corpus_at)
+    if corpus_at is not None:
+        images += " AND i.created_at <= %s"
+        image_values.append(corpus_at)
     if species_ids:
         images += " AND i.species_id = ANY(%s)"
         image_values.append(list(species_ids))
@@ -117,9 +141,11 @@ def corpus_counts(
 
 
 def _filter(
-    species_ids: Sequence[int] | None, created_before: datetime | None
+    species_ids: Sequence[int] | None,
+    created_before: datetime | None,
+    corpus_at: datetime | None,
 ) -> tuple[str, list[Any]]:
-    condition, values = _not_withdrawn("e.image_id", created_before)
+    condition, values = _not_withdrawn("e.image_id", created_before or corpus_at)
     where = f" AND {condition}"
     if species_ids:
         where += (
@@ -129,6 +155,12 @@ def _filter(
     if created_before is not None:
         where += " AND e.created_at <= %s"
         values.append(created_before)
+    if corpus_at is not None:
+        # The few that came later make a small hash, as withdrawn ones do.
+        where += (
+            " AND e.image_id NOT IN (SELECT i.id FROM retrieval_image i WHERE i.created_at > %s)"
+        )
+        values.append(corpus_at)
     return where, values
 
 
