@@ -1,0 +1,227 @@
+"""What a picture's licence allows, from the words and the address that its source gives.
+
+Known are the Creative Commons licences (versions 1.0 to 4.0 and their ports), CC0, the public
+domain mark, and the statement that all rights are reserved, in the spellings that data sets use:
+"CC BY-NC 4.0", "cc-by-nc", "Attribution-NonCommercial License", "(c) Jo, some rights reserved
+(CC BY-NC)", "http://creativecommons.org/licenses/by-nc/4.0/legalcode". A text is only known if all
+of its words are: "CC BY, but ask me first" is not. What isn't known allows nothing.
+
+Source: creativecommons.org/share-your-work/cclicenses and the deeds of each licence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+ATTRIBUTION: Final = "name the rights holder and the licence"
+NON_COMMERCIAL: Final = "no commercial use"
+SHARE_ALIKE: Final = "pass on changed copies under the same licence"
+NO_DERIVATIVES: Final = "pass on unchanged copies only"
+
+_TERM_WORDS: Final = {
+    "by": "by",
+    "attribution": "by",
+    "nc": "nc",
+    "noncommercial": "nc",
+    "nd": "nd",
+    "noderivs": "nd",
+    "noderiv": "nd",
+    "noderivatives": "nd",
+    "noderivativeworks": "nd",
+    "sa": "sa",
+    "sharealike": "sa",
+}
+_OBLIGATIONS: Final = {
+    "by": ATTRIBUTION,
+    "nc": NON_COMMERCIAL,
+    "sa": SHARE_ALIKE,
+    "nd": NO_DERIVATIVES,
+}
+#: In the order in which a licence's name has them.
+_TERMS: Final = ("by", "nc", "nd", "sa")
+#: Every licence that there is: the terms after the "by".
+_LICENCES: Final = frozenset(
+    frozenset(terms)
+    for terms in (("by",), ("by", "sa"), ("by", "nd"), ("by", "nc"), ("by", "nc", "sa"),
+                  ("by", "nc", "nd"))
+)  # fmt: skip
+_NOISE: Final = frozenset(
+    {"cc", "creative", "commons", "license", "licence", "licensed", "licenced", "under", "the", "a",
+     "international", "unported", "generic", "deed", "legalcode", "public", "version", "v", "intl"}
+)  # fmt: skip
+_VERSION: Final = re.compile(r"v?([1-4])(?:\.([05]))?(?:\.0)?")
+_GLUED: Final = re.compile(r"cc(by)(nc)?(nd|sa)?")
+_SEPARATORS: Final = re.compile(r"[\s_,;:/+()-]+")
+_WHOSE: Final = r"(?:(?:©|\(c\)|copyright).*)?"
+_SOME_RESERVED: Final = re.compile(_WHOSE + r"\b(?:some|no) rights reserved[ ,:]*\(([^()]+)\)\.?")
+_ALL_RESERVED: Final = re.compile(_WHOSE + r"\ball rights reserved\.?|©|\(c\)|c|copyright(?:ed)?")
+_CREATIVE_COMMONS: Final = frozenset({"cc", "creative", "commons", "license", "licence", "the"})
+_PUBLIC_WORDS: Final = frozenset({"public", "domain", "publicdomain", "work", "pd", "pdm", "mark"})
+_ZERO_WORDS: Final = frozenset(
+    {"cc0", "cczero", "zero", "0", "universal", "public", "domain", "publicdomain", "dedication"}
+)
+_ADDRESS: Final = re.compile(
+    r"(?:https?:)?(?://)?(?:www\.)?creativecommons\.org/(?P<kind>licenses|publicdomain)/"
+    r"(?P<terms>[a-z-]+)(?:/(?P<version>[0-9.]+))?(?P<port>/[a-z]{2,3}(?:-[a-z]{2,3})?)?"
+    r"(?:/?(?:legalcode|deed|rdf)?(?:[.-][a-z_-]+)?)?/?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """What is known of a licence."""
+
+    name: str
+    """Its usual name, "CC BY-NC 4.0"; "unknown" and "not given" where there is none."""
+    url: str
+    """Creative Commons' address of it; empty where that isn't known."""
+    may_redistribute: bool
+    """Whether unchanged copies may be passed on, under its obligations, free of charge."""
+    obligations: tuple[str, ...] = ()
+    """What it asks of those who pass copies on, in words."""
+    refusal: str = ""
+    """Why copies may not be passed on; empty where they may."""
+
+    @property
+    def non_commercial(self) -> bool:
+        return NON_COMMERCIAL in self.obligations
+
+    @property
+    def share_alike(self) -> bool:
+        return SHARE_ALIKE in self.obligations
+
+    @property
+    def attribution(self) -> bool:
+        return ATTRIBUTION in self.obligations
+
+
+PUBLIC_DOMAIN: Final = Licence("Public domain", "", True)
+ALL_RIGHTS_RESERVED: Final = Licence(
+    "All rights reserved", "", False, refusal="all rights are reserved"
+)
+NOT_GIVEN: Final = Licence("not given", "", False, refusal="no licence is given")
+UNKNOWN: Final = Licence("unknown", "", False, refusal="the licence is not one that is known here")
+CONTRADICTION: Final = Licence(
+    "unknown", "", False, refusal="the licence's name and its address are of different licences"
+)
+
+
+def may_redistribute(license: str, url: str) -> bool:
+    """Whether unchanged copies of a picture may be passed on.
+
+    A licence without derivatives allows it, since copies here are the original bytes. A blank, an
+    unknown licence, and a name whose address is of another licence don't.
+    """
+    return licence_of(license, url).may_redistribute
+
+
+@lru_cache(maxsize=4096)
+def licence_of(license: str, url: str) -> Licence:
+    """The licence that a text and an address mean, of which either may be blank."""
+    name, address = _squeezed(license), _squeezed(url)
+    if not name and not address:
+        return NOT_GIVEN
+    # Some sources write the address where the name belongs.
+    by_name = (_of_address(name) or _of_name(name)) if name else None
+    by_address = _of_address(address) if address else None
+    # Where one of them isn't known, the other tells.
+    if by_name is None:
+        return by_address or UNKNOWN
+    if by_address is None:
+        return by_name
+    same_terms = (by_name.may_redistribute, frozenset(by_name.obligations)) == (
+        by_address.may_redistribute,
+        frozenset(by_address.obligations),
+    )
+    return by_address if same_terms else CONTRADICTION
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _creative_commons(terms: frozenset[str], version: str, port: str = "") -> Licence | None:
+    if terms not in _LICENCES:
+        return None
+    ordered = [term for term in _TERMS if term in terms]
+    short = "-".join(ordered)
+    return Licence(
+        name=f"CC {short.upper()} {version}".rstrip(),
+        url=f"https://creativecommons.org/licenses/{short}/{version}{port}/" if version else "",
+        may_redistribute=True,
+        obligations=tuple(_OBLIGATIONS[term] for term in ordered),
+    )
+
+
+def _zero(version: str) -> Licence:
+    url = "https://creativecommons.org/publicdomain/zero/1.0/"
+    return Licence(f"CC0 {version}".rstrip(), url, True)
+
+
+def _of_address(address: str) -> Licence | None:
+    found = _ADDRESS.fullmatch(address.partition("?")[0].partition("#")[0])
+    if found is None:
+        return None
+    version = found["version"] or ""
+    if version and re.fullmatch(r"[1-4]\.[05]", version) is None:
+        return None
+    if found["kind"] == "publicdomain":
+        if found["terms"] == "zero":
+            return _zero(version)
+        return PUBLIC_DOMAIN if found["terms"] == "mark" else None
+    terms = found["terms"].split("-")
+    if not all(term in _OBLIGATIONS for term in terms):
+        return None
+    return _creative_commons(frozenset(terms), version, found["port"] or "")
+
+
+def _of_name(name: str) -> Licence | None:
+    inner = _SOME_RESERVED.fullmatch(name)
+    if inner is not None:
+        return _of_name(inner[1].strip())
+    if _ALL_RESERVED.fullmatch(name):
+        return ALL_RIGHTS_RESERVED
+    words, version = _words(name)
+    telling = set(words) - _CREATIVE_COMMONS
+    said_whose = not {"cc", "creative", "attribution"}.isdisjoint(words)
+    if telling <= _ZERO_WORDS and (
+        telling & {"cc0", "cczero", "dedication"} or (said_whose and telling & {"0", "zero"})
+    ):
+        return _zero(version)
+    if telling <= _PUBLIC_WORDS and telling & {"publicdomain", "domain", "pd", "pdm"}:
+        return PUBLIC_DOMAIN
+    terms: set[str] = set()
+    for word in words:
+        if word in _TERM_WORDS:
+            terms.add(_TERM_WORDS[word])
+        elif glued := _GLUED.fullmatch(word):
+            terms |= {part for part in glued.groups() if part}
+            said_whose = True
+        elif word not in _NOISE:
+            return None
+    # A lone "by" says nothing.
+    return _creative_commons(frozenset(terms), version) if said_whose or len(terms) > 1 else None
+
+
+def _words(name: str) -> tuple[list[str], str]:
+    """The words of a name, and the version that stands among them or an empty text."""
+    for split, whole in (
+        ("non commercial", "noncommercial"),
+        ("no derivative works", "noderivatives"),
+        ("no derivatives", "noderivatives"),
+        ("no derivs", "noderivs"),
+        ("share alike", "sharealike"),
+    ):
+        name = re.sub(split.replace(" ", r"[\s_-]"), whole, name)
+    words = []
+    version = ""
+    for word in _SEPARATORS.split(name):
+        numbers = _VERSION.fullmatch(word)
+        if numbers is not None and not version:
+            version = f"{numbers[1]}.{numbers[2] or '0'}"
+        elif word:
+            words.append(word)
+    return words, version
