@@ -236,7 +236,7 @@ class Snapshot:
         """The consensus as arrays; all queries of the release."""
         table = pq.read_table(self.path("pairs"), columns=["query_id", "image_id", "relevant"])
         columns = [table[name].to_numpy() for name in table.column_names]
-        return Qrels.from_pairs(self.queries, zip(*(one.tolist() for one in columns), strict=True))
+        return Qrels.from_arrays(self.queries, *columns)
 
     def path(self, table: str) -> Path:
         """Where a table's file is."""
