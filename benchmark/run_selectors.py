@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from django.db.models import Q, QuerySet
 from django.http import Http404
 
-from benchmark.evaluation import restrict
-from benchmark.fixed_sets import fit_lists
+from benchmark.evaluation import fit_queries, restrict
 from benchmark.models import Release, Run, RunScores
 from benchmark.qrels import Qrels
 from benchmark.snapshot import Header, Snapshot, SnapshotQuery
@@ -145,7 +144,8 @@ def releases_to_score_on(run: Run) -> list[Release]:
 def _release_data(directory: str) -> ReleaseData:
     snapshot = Snapshot(Path(directory))
     qrels = snapshot.qrels()
-    fixed = fit_lists(_fixed(snapshot), qrels)
+    every = _fixed(snapshot)
+    fixed = {query_id: every[query_id] for query_id in fit_queries(every, qrels)}
     return ReleaseData(
         header=snapshot.header,
         queries=snapshot.queries,

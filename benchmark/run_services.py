@@ -11,8 +11,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 from django.db.models.functions import Now
 
-from benchmark.best_rerank import best_rerank
-from benchmark.evaluation import random_scores, score_run, scored_query_ids
+from benchmark.evaluation import best_rerank, random_scores, score_run, scored_query_ids
 from benchmark.measures import DEFAULT_MEASURES
 from benchmark.models import Release, Run, RunScores
 from benchmark.run_files import Ranking
@@ -82,12 +81,7 @@ def rankings_on(run: Run, release: Release) -> dict[int, Ranking]:
     """A run's rankings as they are scored on a release. NoSnapshot, RunDamaged: see `run_score`."""
     data = release_data(release)
     if run.kind == Run.Kind.BEST and run.first_stage is not None:
-        depth = run.rerank_depth or 0
-        return {
-            query_id: best_rerank(ranking, query_id=query_id, qrels=data.qrels, depth=depth)
-            for query_id, ranking in load_run(run.first_stage.path).items()
-            if query_id in data.queries
-        }
+        return best_rerank(load_run(run.first_stage.path), data.qrels, run.rerank_depth or 0)
     rankings = load_run(run.path)
     if run.task != Run.Task.RERANK:
         return rankings
@@ -269,4 +263,4 @@ def _random(run: Run, release: Release) -> dict[str, npt.NDArray[np.float64]]:
     if run.task == Run.Task.FULL:
         return random_scores(data.qrels, data.header.corpus_images, DEFAULT_MEASURES)
     qrels = data.fixed_qrels
-    return random_scores(qrels, np.diff(qrels.offsets), DEFAULT_MEASURES)
+    return random_scores(qrels, qrels.sizes(), DEFAULT_MEASURES)
