@@ -55,6 +55,19 @@ class Environment:
         words = [word.strip() for word in self.text(name).split(",")]
         return [word for word in words if word] or default
 
+    def addresses(self, name: str) -> dict[str, str]:
+        """Named base addresses, written "local=http://127.0.0.1:8001/v1,other=https://…"."""
+        found: dict[str, str] = {}
+        for word in self.words(name, []):
+            key, _, address = (part.strip() for part in word.partition("="))
+            if not key or key in found or not address.startswith(("http://", "https://")):
+                raise ImproperlyConfigured(
+                    f"{name}: {word!r} is not a name of its own with an address, such as "
+                    "local=http://127.0.0.1:8001/v1."
+                )
+            found[key] = address
+        return found
+
 
 def chosen_model(var_dir: Path) -> str:
     """The embedding model that `demo` chose for this state folder, or an empty string.

@@ -36,6 +36,15 @@ STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
 MINIMUM_LABELS = env.number("MINIMUM_LABELS", 0, minimum=0, maximum=1_000_000)
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
 
+# Re-ranking, also by multimodal models behind an address.
+RERANK_MAX_DEPTH = env.number("RERANK_MAX_DEPTH", 1000, minimum=1, maximum=100_000)
+MULTIMODAL_ENDPOINTS = env.addresses("MULTIMODAL_ENDPOINTS")
+MULTIMODAL_API_KEY = env.text("MULTIMODAL_API_KEY")
+MULTIMODAL_TIMEOUT = env.number("MULTIMODAL_TIMEOUT", 60, minimum=1, maximum=600)
+MULTIMODAL_CONCURRENCY = env.number("MULTIMODAL_CONCURRENCY", 4, minimum=1, maximum=64)
+MULTIMODAL_MAX_SIDE = env.number("MULTIMODAL_MAX_SIDE", 1024, minimum=32, maximum=2048)
+MULTIMODAL_MAX_FAILURES = env.number("MULTIMODAL_MAX_FAILURES", 2, minimum=0, maximum=100)
+
 INSTALLED_APPS = [
     "annotator.apps.AnnotatorConfig",
     "retrieval",
@@ -256,5 +265,11 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO").upper()},
-    "loggers": {"django": {"handlers": [], "propagate": True}},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},
+        # They tell each request, and of the whole picture in it at the level of debugging.
+        "openai": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        "httpcore2": {"level": "WARNING"},
+    },
 }

@@ -1,0 +1,1 @@
+"""Asking a multimodal model whether an image shows what a query says."""
