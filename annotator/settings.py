@@ -18,7 +18,7 @@ env = Environment()
 
 VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
 # Private, also where a server under another account must be let through VAR_DIR itself.
-for _folder in (VAR_DIR, *(VAR_DIR / name for name in ("images", "log", "releases", "static"))):
+for _folder in (VAR_DIR, *(VAR_DIR / name for name in ("images", "log", "releases", "runs", "static"))):
     _folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
@@ -35,6 +35,11 @@ CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_0
 STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
 MINIMUM_LABELS = env.number("MINIMUM_LABELS", 0, minimum=0, maximum=1_000_000)
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
+
+# What is submitted to leaderboards.
+RUN_MAX_BYTES = env.number("RUN_MAX_BYTES", 200 * 1024 * 1024, minimum=1)
+RUN_MAX_TEXT_BYTES = env.number("RUN_MAX_TEXT_BYTES", 2**30, minimum=1)
+TEST_SUBMISSIONS_PER_DAY = env.number("TEST_SUBMISSIONS_PER_DAY", 5, minimum=0)
 
 # Re-ranking, also by multimodal models behind an address.
 RERANK_MAX_DEPTH = env.number("RERANK_MAX_DEPTH", 1000, minimum=1, maximum=100_000)

@@ -18,3 +18,24 @@ def export_release(job: Job, deadline: float) -> bool:
 
     release_make(release=Release.objects.get(pk=job.params["release"]), job=job)
     return True
+
+
+@job_handler("score_run")
+def score_run(job: Job, deadline: float) -> bool:
+    """Score a run and make its best possible re-ranks: well under a slice of work."""
+    from benchmark.models import Run
+    from benchmark.run_services import run_finish
+
+    run = Run.objects.filter(pk=job.params["run"]).first()
+    # Deleted meanwhile.
+    if run is not None:
+        run_finish(run=run, job=job)
+    return True
+
+
+@job_handler("make_baselines")
+def make_baselines(job: Job, deadline: float) -> bool:
+    """Make a release's baselines, query by query."""
+    from benchmark.baselines import baselines_step
+
+    return baselines_step(job, deadline)
