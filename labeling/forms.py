@@ -57,6 +57,13 @@ class QueryForm(forms.ModelForm):
         self.kept = (self.instance.text, self.instance.query_id)
         self.fields["query_id"].required = False
         groups = [(name, name) for name in ICONIC_GROUPS if name]
+        self.fields["split"] = forms.ChoiceField(
+            choices=[("", "To be drawn"), *Query.Split.choices],
+            required=False,
+            help_text="An admin draws the splits together; until then it counts as test.",
+        )
+        if self.instance.pk and not self.instance.split_settled:
+            self.initial["split"] = ""
         self.fields["iconic_group"] = forms.ChoiceField(
             choices=[("", "None in particular"), *groups], required=False, label="Iconic group"
         )

@@ -78,6 +78,10 @@ class QuerySerializer(serializers.Serializer):
     supercategory = serializers.CharField(source="query.supercategory")
     iconic_group = serializers.CharField(source="query.iconic_group")
     split = serializers.ChoiceField(choices=Query.Split.choices, source="query.split")
+    split_settled = serializers.BooleanField(
+        source="query.split_settled",
+        help_text="drawn, or named by a person or a file; kept when other splits are drawn",
+    )
     scientific_terms = serializers.BooleanField(source="query.scientific_terms")
     guidelines = serializers.CharField(source="query.guidelines")
     species = serializers.SerializerMethodField(
@@ -132,7 +136,12 @@ class QueryWriteSerializer(serializers.Serializer):
 
     text = serializers.CharField(max_length=500, trim_whitespace=False)
     category = serializers.ChoiceField(choices=list(CATEGORIES))
-    split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
+    split = serializers.ChoiceField(
+        choices=Query.Split.choices,
+        required=False,
+        allow_blank=True,
+        help_text="blank or left out of a new query: to be drawn",
+    )
     query_id = serializers.IntegerField(
         min_value=0, required=False, help_text="the next free number if it is left out"
     )

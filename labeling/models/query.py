@@ -34,6 +34,10 @@ class Query(models.Model):
     category = models.CharField(max_length=60, choices=[(c, c) for c in CATEGORIES])
     iconic_group = models.CharField(max_length=40, blank=True)
     split = models.CharField(max_length=4, choices=Split)
+    split_settled = models.BooleanField(
+        default=False,
+        help_text="drawn, or named by a person or a file; kept when the split of others is drawn",
+    )
     scientific_terms = models.BooleanField(
         default=False, help_text="the text uses terms that only an expert knows"
     )

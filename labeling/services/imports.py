@@ -167,7 +167,7 @@ def _import_row(
         "text": row.query_text,
         "category": row.category,
         "iconic_group": row.iconic_group,
-        "split": row.split,
+        "split": row.split if "split" in file.given else "",
         "guidelines": row.guidelines,
         "scientific_terms": row.scientific_terms,
         "species": list({s.pk: s for name in row.species for s in species(name)}.values()),
@@ -201,7 +201,7 @@ def _changes(query: Query, fields: QueryFields, given: frozenset[str]) -> QueryF
             wanted = {one.pk for one in fields["species"]}
             if wanted != set(query.species.values_list("pk", flat=True)):
                 changes[name] = value
-        elif getattr(query, name) != value:
+        elif getattr(query, name) != value or (name == "split" and not query.split_settled):
             changes[name] = value
     return QueryFields(**changes)  # type: ignore[typeddict-item]
 

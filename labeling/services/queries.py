@@ -39,6 +39,8 @@ class QueryFields(TypedDict, total=False):
     category: str
     iconic_group: str
     split: str
+    """Empty: to be drawn; until then a new query is of the test split, and others stay as they
+    are."""
     scientific_terms: bool
     guidelines: str
     species: Iterable[Species]
@@ -50,7 +52,7 @@ def query_create(
     text: str,
     category: str,
     created_by: Any,
-    split: str = Query.Split.TEST,
+    split: str = "",
     iconic_group: str = "",
     query_id: int | None = None,
     scientific_terms: bool = False,
@@ -59,14 +61,16 @@ def query_create(
 ) -> Query:
     """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
 
-    `text` is kept verbatim. Raises ValidationError with the fields named.
+    `text` is kept verbatim. Without `split` it is of the test split until splits are drawn
+    (`services.splits`). Raises ValidationError with the fields named.
     """
     query_ids_lock()
     query = Query(
         query_id=_next_query_id() if query_id is None else query_id,
         text=text,
         category=category,
-        split=split,
+        split=split or Query.Split.TEST,
+        split_settled=bool(split),
         iconic_group=iconic_group,
         scientific_terms=scientific_terms,
         guidelines=guidelines,
@@ -106,6 +110,9 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
         )
     species = changes.pop("species", None)
     before = (query.text, wanted_species_ids(query))
+    if "split" in changes:
+        query.split_settled = bool(changes["split"])
+        changes["split"] = changes["split"] or query.split
     for name, value in changes.items():
         setattr(query, name, value)
     _check(query)
@@ -234,7 +241,7 @@ def query_from_search(
     created_by: Any,
     species: Iterable[Species] = (),
     category: str = CATEGORY_OF_SEARCHES,
-    split: str = Query.Split.TEST,
+    split: str = "",
 ) -> Query:
     """Turn a search into a draft; the same search again gives the draft that it made.
 

@@ -105,7 +105,7 @@ def test_an_admin_writes_a_query_with_a_filter_of_names(clients: dict[str, Clien
     [
         ({"text": "  "}, "text", "cannot be blank"),
         ({"category": "Nonsense"}, "category", "valid choice"),
-        ({"split": ""}, "split", "required"),
+        ({"split": "train"}, "split", "valid choice"),
         ({"species_names": "Nemo nemo"}, "species_names", "Not in the corpus: Nemo nemo."),
         ({"query_id": "-1"}, "query_id", "greater than or equal to 0"),
     ],
