@@ -1,4 +1,4 @@
-"""Queries and runs of a made-up leaderboard."""
+"""Runs of a made-up leaderboard."""
 
 from __future__ import annotations
 
@@ -10,27 +10,12 @@ import numpy as np
 from benchmark.leaderboard import RunValues
 from benchmark.snapshot import SnapshotQuery
 from labeling.categories import supercategory_of
+from tests.benchmark.snapshots import query
 
 
-def snapshot_query(query_id: int, category: str = "Human Impact", **values: Any) -> SnapshotQuery:
-    """A query of a snapshot; of the test split unless told."""
-    defaults: dict[str, Any] = {
-        "text": f"query {query_id}",
-        "supercategory": supercategory_of(category),
-        "iconic_group": "Birds",
-        "split": "test",
-        "species": [],
-        "guidelines": "",
-        "scientific_terms": False,
-        "model": "",
-        "list_depth": 0,
-        "list_size": 0,
-        "list_total": 0,
-        "list_checksum": "",
-        "annotators": 1,
-        "seconds": 0.0,
-    }
-    return SnapshotQuery(query_id=query_id, category=category, **{**defaults, **values})
+def query_of(query_id: int, category: str = "Human Impact", **values: Any) -> SnapshotQuery:
+    """A query of a category, with the supercategory that this belongs to."""
+    return query(query_id, category=category, supercategory=supercategory_of(category), **values)
 
 
 def run_values(

@@ -5,14 +5,14 @@ import pytest
 
 from benchmark import leaderboard
 from benchmark.leaderboard import board, measure_columns, subset_columns, subsets, table
-from tests.benchmark.board import run_values, snapshot_query
+from tests.benchmark.board import run_values, query_of
 
 QUERIES = {
-    1: snapshot_query(1, "Human Impact", iconic_group="Birds"),
-    2: snapshot_query(2, "Human Impact", iconic_group="", scientific_terms=True),
-    3: snapshot_query(3, "Species ID", iconic_group="Mammals"),
-    4: snapshot_query(4, "Life Cycle and Development", iconic_group="Birds", split="val"),
-    5: snapshot_query(5, "Species ID", iconic_group="Birds"),
+    1: query_of(1, "Human Impact", iconic_group="Birds"),
+    2: query_of(2, "Human Impact", iconic_group="", scientific_terms=True),
+    3: query_of(3, "Species ID", iconic_group="Mammals"),
+    4: query_of(4, "Life Cycle and Development", iconic_group="Birds", split="val"),
+    5: query_of(5, "Species ID", iconic_group="Birds"),
 }
 # Query 5 has no relevant image, so that nothing is scored on it.
 SCORED = [1, 2, 3, 4]
