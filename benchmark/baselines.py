@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmark.models import Release, Run
+from benchmark.run_corpus import corpus_moment
 from benchmark.run_files import Ranking
 from benchmark.run_selectors import NoSnapshot, ReleaseData, release_data
 from benchmark.run_services import run_finish, run_store
@@ -95,12 +95,6 @@ def baselines_begin(*, release: Release, created_by: Any = None) -> Job:
 def baselines_job(release: Release) -> Job | None:
     """The release's last job of this kind."""
     return Job.objects.filter(kind=BASELINES_JOB, params__release=release.pk).first()
-
-
-def corpus_moment(release: Release) -> datetime | None:
-    """Which state of the corpus a release ranks: that of its making, so that images withdrawn since
-    still count and later ones don't. For an imported release None, the corpus as it is."""
-    return None if release.origin == Release.Origin.IMPORTED else release.made_at
 
 
 def baselines_step(job: Job, deadline: float) -> bool:

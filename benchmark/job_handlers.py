@@ -22,14 +22,17 @@ def export_release(job: Job, deadline: float) -> bool:
 
 @job_handler("score_run")
 def score_run(job: Job, deadline: float) -> bool:
-    """Score a run and make its best possible re-ranks: well under a slice of work."""
+    """Score a run, make its best possible re-ranks and publish it if that was asked for: well under
+    a slice of work."""
     from benchmark.models import Run
-    from benchmark.run_services import run_finish
+    from benchmark.run_services import run_finish, run_publish
 
     run = Run.objects.filter(pk=job.params["run"]).first()
     # Deleted meanwhile.
     if run is not None:
         run_finish(run=run, job=job)
+        if job.params.get("publish"):
+            run_publish(run=run)
     return True
 
 

@@ -92,13 +92,14 @@ def rankings_on(run: Run, release: Release) -> dict[int, Ranking]:
     }
 
 
-def run_score_begin(*, run: Run, created_by: Any = None) -> Job:
-    """Have a run scored by a job; one whose job failed is taken up again."""
+def run_score_begin(*, run: Run, created_by: Any = None, publish: bool = False) -> Job:
+    """Have a run scored by a job, and published then if `publish` is set; one whose job failed is
+    taken up again."""
     if run.job is not None and (run.job.state in Job.UNFINISHED or job_retry(job=run.job)):
         return run.job
     run.job = job_create(
         kind=SCORE_JOB,
-        params={"run": run.pk},
+        params={"run": run.pk, "publish": publish},
         created_by=created_by,
         title=f"Score {run.name[:200]} on {run.release}",
     )
