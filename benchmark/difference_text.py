@@ -1,0 +1,139 @@
+"""A difference between two versions in words: sentences for a page, and a Markdown file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from benchmark.difference import JUDGMENT_CHANGES
+
+FIRST_VERSION: Final = "This is the first version."
+NO_SNAPSHOT: Final = (
+    "The version before was made without a snapshot, so what changed since can't be told."
+)
+NOTHING: Final = "Nothing changed."
+
+
+def sentences(difference: dict[str, Any]) -> list[str]:
+    """What changed, one sentence each, from `difference.as_json`; [NOTHING] where nothing did."""
+    told = [
+        f"{_counted(len(difference[key]), 'query', 'queries')} {words}."
+        for key, words in (
+            ("added", "added"),
+            ("dropped", "dropped"),
+            ("reworded", "reworded"),
+            ("moved", "moved between the splits"),
+            ("category", "put into another category"),
+            ("species", "given another species filter"),
+            ("lists", "given a candidate list of another model or depth"),
+        )
+        if difference[key]
+    ]
+    counts = difference["judgments"]
+    changed = [
+        f"{counts[name]:,} {words}" for name, words in JUDGMENT_CHANGES.items() if counts[name]
+    ]
+    if changed:
+        queries = _counted(len(difference["judgments_by_query"]), "query", "queries")
+        told.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
+    if difference["corpus"]["changed"]:
+        was, now = difference["corpus"]["images"]
+        told.append(f"The corpus changed: from {was:,} to {now:,} images.")
+    was, now = difference["rerank_model"]
+    if was != now:
+        told.append(
+            f"The fixed lists for re-ranking are of {now or 'no model'}; "
+            f"they were of {was or 'no model'}."
+        )
+    return told or [NOTHING]
+
+
+def markdown(difference: dict[str, Any], *, title: str, previous: str) -> str:
+    """The difference as a Markdown document; `previous` names the version before, empty where
+    there is none. An empty difference is one that can't be told.
+    """
+    lines = [f"# {title}: what changed", ""]
+    if not previous:
+        lines += [FIRST_VERSION]
+    elif not difference:
+        lines += [f"Compared with {previous}.", "", NO_SNAPSHOT]
+    else:
+        lines += [f"Compared with {previous}, made {difference['previous']['made_at']}.", ""]
+        lines += [f"- {sentence}" for sentence in sentences(difference)]
+        lines += _details(difference)
+    return "\n".join(lines) + "\n"
+
+
+def _details(difference: dict[str, Any]) -> list[str]:
+    query_rows = {
+        key: [
+            (
+                one["query_id"],
+                one["text"],
+                one["split"],
+                one["category"],
+                one["judged"],
+                one["relevant"],
+            )
+            for one in difference[key]
+        ]
+        for key in ("added", "dropped")
+    }
+    headings = ("Query", "Text", "Split", "Category", "Judged", "Relevant")
+    lines = _table("Queries added", headings, query_rows["added"])
+    lines += _table("Queries dropped", headings, query_rows["dropped"])
+    for key, title in (
+        ("reworded", "Queries reworded"),
+        ("moved", "Queries moved between the splits"),
+        ("category", "Queries in another category"),
+        ("species", "Species filters"),
+        ("lists", "Candidate lists"),
+    ):
+        lines += _table(
+            title,
+            ("Query", "Was", "Now"),
+            [
+                (one["query_id"], value_text(one["was"]), value_text(one["now"]))
+                for one in difference[key]
+            ],
+        )
+    lines += _table(
+        "Judged pairs",
+        ("Query", "Text", *(words.capitalize() for words in JUDGMENT_CHANGES.values())),
+        [
+            (one["query_id"], one["text"], *(one[name] for name in JUDGMENT_CHANGES))
+            for one in difference["judgments_by_query"]
+        ],
+    )
+    corpus = difference["corpus"]
+    if corpus["changed"]:
+        rows = [
+            (name, *map(value_text, corpus[name])) for name in ("images", "species", "fingerprint")
+        ]
+        lines += _table("Corpus", ("", "Was", "Now"), rows)
+    return lines
+
+
+def value_text(value: Any) -> str:
+    """What something was or is, for people."""
+    if isinstance(value, dict):
+        return f"{value['model']}, {value['depth']:,} deep" if value["model"] else "no list"
+    if isinstance(value, list):
+        return ", ".join(value) or "whole corpus"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    body = [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
+    if not body:
+        return []
+    head = f"| {' | '.join(headings)} |"
+    return ["", f"## {title}", "", head, f"|{'---|' * len(headings)}", *body]
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

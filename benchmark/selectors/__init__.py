@@ -1,0 +1,57 @@
+"""What goes into a release, streamed from the database, and the releases that there are."""
+
+from benchmark.selectors.fixed_lists import (
+    FIXED_DEPTH,
+    model_has_embeddings,
+    released_fixed_lists,
+    rerank_models,
+)
+from benchmark.selectors.images import Corpus, corpus, released_images
+from benchmark.selectors.labels import (
+    Effort,
+    complete_query_count,
+    released_judgment_count,
+    released_judgments,
+    released_queries,
+)
+from benchmark.selectors.moments import snapshot
+from benchmark.selectors.releases import (
+    FileGroup,
+    access_of,
+    archive_for,
+    file_groups_for,
+    files_for,
+    release_file_entry,
+    release_file_path,
+    release_find,
+    release_names,
+    release_versions,
+    releases,
+)
+
+__all__ = [
+    "FIXED_DEPTH",
+    "Corpus",
+    "Effort",
+    "FileGroup",
+    "access_of",
+    "archive_for",
+    "complete_query_count",
+    "corpus",
+    "file_groups_for",
+    "files_for",
+    "model_has_embeddings",
+    "release_file_entry",
+    "release_file_path",
+    "release_find",
+    "release_names",
+    "release_versions",
+    "released_fixed_lists",
+    "released_images",
+    "released_judgment_count",
+    "released_judgments",
+    "released_queries",
+    "releases",
+    "rerank_models",
+    "snapshot",
+]

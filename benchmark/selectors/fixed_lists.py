@@ -1,0 +1,92 @@
+"""The fixed lists for re-ranking: the best images of the whole corpus for each query.
+
+Source: Vendrow et al. 2024, section 3, INQUIRE-Rerank: the top 100 of one model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Max
+
+from benchmark.snapshot import FixedImage
+from labeling.models import Candidate, CandidateList, Query
+from retrieval.models import Embedding, EmbeddingModel, ImageWithdrawal
+from retrieval.selectors.flags import is_withdrawn
+from retrieval.selectors.ranking import rank_images, text_vector
+
+FIXED_DEPTH: Final = 100
+
+
+def rerank_models() -> list[EmbeddingModel]:
+    """The models whose order can make fixed lists, those that embedded an image; by name."""
+    models = EmbeddingModel.objects.order_by("name")
+    return [model for model in models if model_has_embeddings(model)]
+
+
+def model_has_embeddings(model: EmbeddingModel) -> bool:
+    """Whether any image is embedded under the model."""
+    return Embedding.objects.filter(model=model).exists()
+
+
+def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
+    """The fixed list of each completed query, by query id; each best first.
+
+    Of all images that are embedded under the model and aren't withdrawn now. A query's candidate
+    list that is of the same text, model and images gives its own first ranks; the others are ranked
+    by an exact scan. Raises what `retrieval.encoders.load_encoder` raises for a model that cannot
+    be loaded, where a text has to be embedded.
+    """
+    queries = (
+        Query.objects.filter(state=Query.State.COMPLETE)
+        .select_related("current_list")
+        .order_by("query_id")
+    )
+    newest: datetime | None = None
+    for query in list(queries):
+        frozen = query.current_list
+        same = frozen is not None and frozen.ready and _same_order(frozen, query, model)
+        rows: list[tuple[int, float]] = []
+        if same and _could_hold(frozen):
+            newest = newest or _newest_embedding(model)
+            if _same_images(frozen, newest):
+                rows = _first_candidates(frozen)
+        if len(rows) < FIXED_DEPTH:
+            vector = frozen.text_vector if same else text_vector(model, query.text)
+            rows = rank_images(model=model, text_vector=vector, limit=FIXED_DEPTH)
+        yield [
+            FixedImage(query_id=query.query_id, rank=rank, image_id=image_id, score=score)
+            for rank, (image_id, score) in enumerate(rows, start=1)
+        ]
+
+
+def _same_order(frozen: CandidateList, query: Query, model: EmbeddingModel) -> bool:
+    """Whether a list is ordered by this text under this model."""
+    return frozen.embedding_model_id == model.pk and frozen.text == query.text
+
+
+def _could_hold(frozen: CandidateList) -> bool:
+    return not frozen.species_ids and frozen.size >= FIXED_DEPTH
+
+
+def _same_images(frozen: CandidateList, newest: datetime) -> bool:
+    """Whether no image came into the corpus since the list was frozen, nor came back to it."""
+    return newest <= frozen.frozen_at and not (
+        ImageWithdrawal.objects.filter(
+            withdrawn_at__lte=frozen.frozen_at, restored_at__gt=frozen.frozen_at
+        ).exists()
+    )
+
+
+def _newest_embedding(model: EmbeddingModel) -> datetime:
+    """When the last embedding under the model was stored; one scan."""
+    found: datetime = Embedding.objects.filter(model=model).aggregate(at=Max("created_at"))["at"]
+    return found
+
+
+def _first_candidates(frozen: CandidateList) -> list[tuple[int, float]]:
+    """(image id, score) of a list's first candidates that aren't withdrawn."""
+    candidates = Candidate.objects.filter(~is_withdrawn("image"), list=frozen).order_by("rank")
+    return list(candidates.values_list("image_id", "score")[:FIXED_DEPTH])

@@ -1,0 +1,129 @@
+"""The images that a release tells of, and the corpus that they are from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+
+from benchmark.snapshot import SnapshotImage
+from retrieval.models import Image, SpeciesName
+
+IMAGES_AT_A_TIME = 5000
+
+_NOT_WITHDRAWN = (
+    "i.id NOT IN (SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE w.restored_at IS NULL)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What the corpus holds, without withdrawn images."""
+
+    images: int
+    species: int
+    fingerprint: str
+    """SHA-256 over "<image id> <SHA-256 of its file>\\n" of the images by id; empty if none."""
+
+
+def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
+    """The images with these ids, which ascend; ids of no image are left out."""
+    for start in range(0, len(image_ids), IMAGES_AT_A_TIME):
+        yield from _images(list(image_ids[start : start + IMAGES_AT_A_TIME]))
+
+
+def corpus() -> Corpus:
+    """Count the corpus and take its fingerprint; streams, however many images there are."""
+    hashed = _Hashing()
+    with connection.cursor() as cursor:
+        # Rows of COPY are exactly the lines that are hashed, and PostgreSQL writes them faster than
+        # any cursor gives rows.
+        cursor.copy_expert(
+            f"COPY (SELECT i.id, i.sha256 FROM retrieval_image i WHERE {_NOT_WITHDRAWN} "
+            "ORDER BY i.id) TO STDOUT WITH (DELIMITER ' ')",
+            hashed,
+        )
+        cursor.execute(
+            "SELECT count(*) FROM retrieval_species s WHERE EXISTS (SELECT FROM retrieval_image i "
+            f"WHERE i.species_id = s.id AND {_NOT_WITHDRAWN})"
+        )
+        species = cursor.fetchone()[0]
+    fingerprint = hashed.digest.hexdigest() if hashed.lines else ""
+    return Corpus(images=hashed.lines, species=species, fingerprint=fingerprint)
+
+
+class _Hashing:
+    """A file object that keeps nothing of what is written but its hash and its lines' number."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self.lines = 0
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        self.lines += data.count(b"\n")
+        return len(data)
+
+
+def _images(image_ids: list[int]) -> Iterator[SnapshotImage]:
+    rows = list(
+        Image.objects.filter(pk__in=image_ids)
+        .order_by("pk")
+        .values_list(
+            "id", "dataset", "source_id", "file_name", "sha256", "width", "height", "species_id",
+            "species__scientific_name", "species__kingdom", "species__phylum",
+            "species__class_name", "species__order", "species__family", "species__genus",
+            "species__iconic_group", "license", "license_url", "rights_holder", "observed_at",
+            "latitude", "longitude", "location_uncertainty",
+        )
+    )  # fmt: skip
+    names = _vernacular_names({row[7] for row in rows if row[7] is not None})
+    for (
+        image_id, dataset, source_id, file_name, sha256, width, height, species_id,
+        scientific_name, kingdom, phylum, class_name, order, family, genus, iconic_group,
+        license_code, license_url, rights_holder, observed_at, latitude, longitude, uncertainty,
+    ) in rows:  # fmt: skip
+        yield SnapshotImage(
+            image_id=image_id,
+            dataset=dataset,
+            source_id=source_id,
+            file_name=file_name,
+            sha256=sha256,
+            width=width,
+            height=height,
+            scientific_name=scientific_name or "",
+            vernacular_name=names.get(species_id, ""),
+            kingdom=kingdom or "",
+            phylum=phylum or "",
+            class_name=class_name or "",
+            order=order or "",
+            family=family or "",
+            genus=genus or "",
+            iconic_group=iconic_group or "",
+            license=license_code,
+            license_url=license_url,
+            rights_holder=rights_holder,
+            observed_at=observed_at.isoformat() if observed_at else "",
+            latitude=latitude,
+            longitude=longitude,
+            location_uncertainty=uncertainty,
+        )
+
+
+def _vernacular_names(species_ids: set[int]) -> dict[int, str]:
+    """A vernacular name of each species that has one: English before others, as
+    `Species.common_name`."""
+    names = (
+        SpeciesName.objects.filter(species_id__in=species_ids)
+        .exclude(language="")
+        .order_by("species_id", "language", "pk")
+        .values_list("species_id", "language", "name")
+    )
+    found: dict[int, tuple[bool, str]] = {}
+    for species_id, language, name in names:
+        other = language != "en"
+        if species_id not in found or other < found[species_id][0]:
+            found[species_id] = other, name
+    return {species_id: name for species_id, (_, name) in found.items()}

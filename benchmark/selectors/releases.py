@@ -1,0 +1,123 @@
+"""The releases that there are, and the files of them that a person may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db.models import QuerySet
+
+from benchmark.formats import Access
+from benchmark.formats.registry import FORMATS
+from benchmark.models import Release
+from benchmark.run_access import file_visible_to
+
+#: The formats' keys of files that no format wrote.
+SNAPSHOT_KEY = "snapshot"
+RELEASE_KEY = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """The files of a release that one format wrote."""
+
+    title: str
+    about: str
+    files: list[dict[str, Any]]
+    """Entries of the release's `file_list` that the person may have."""
+    withheld: int
+    """How many more there are."""
+
+
+def releases() -> QuerySet[Release]:
+    """All releases, the newest first, with who made them and their jobs."""
+    return Release.objects.select_related("created_by", "job", "previous")
+
+
+def release_versions(release: Release) -> list[Release]:
+    """All versions of a release's benchmark, the newest first."""
+    return list(releases().filter(name=release.name).order_by("-version"))
+
+
+def release_names() -> list[str]:
+    """The benchmarks that a next version can be made of: what was made here, by name."""
+    made = Release.objects.filter(origin=Release.Origin.MADE)
+    return sorted(set(made.values_list("name", flat=True)))
+
+
+def release_find(*, name: str, version: int | None = None) -> Release | None:
+    """The made release of that name: its latest version, or the one that is asked for."""
+    made = Release.objects.filter(name=name.strip(), made_at__isnull=False)
+    if version is not None:
+        made = made.filter(version=version)
+    return made.order_by("-version").first()
+
+
+def files_for(user: Any, release: Release) -> list[dict[str, Any]]:
+    """The entries of the files that the user may have."""
+    return [entry for entry in release.file_list if file_visible_to(user, access_of(entry))]
+
+
+def access_of(entry: dict[str, Any]) -> Access:
+    """Who may have a listed file. A file without a label, of an older version, tells all labels."""
+    return Access(entry.get("access", Access.LABELS))
+
+
+def release_file_path(*, release: Release, name: str) -> Path | None:
+    """Where a file of a release is; None if the release isn't made, has no such file or lost it.
+
+    Only names that the release lists are looked for, so a name from outside leads nowhere else.
+    """
+    if release_file_entry(release=release, name=name) is None:
+        return None
+    path = release.directory / name
+    return path if path.is_file() else None
+
+
+def release_file_entry(*, release: Release, name: str) -> dict[str, Any] | None:
+    """What a made release lists of a file; None for other names."""
+    entries: list[dict[str, Any]] = release.file_list if release.files_ready else []
+    return next((entry for entry in entries if entry["name"] == name), None)
+
+
+def archive_for(user: Any, release: Release) -> dict[str, Any] | None:
+    """Name, size and SHA-256 of the archive that the user may have: of all files, or of the open
+    ones; None where there is none.
+    """
+    if not release.files_ready or not release.archive:
+        return None
+    if file_visible_to(user, Access.LABELS):
+        return {key: release.archive[key] for key in ("name", "size", "sha256")}
+    found: dict[str, Any] | None = release.archive.get("open")
+    return found if file_visible_to(user, Access.OPEN) else None
+
+
+def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
+    """A release's files by the format that wrote them, in the formats' order; those that the user
+    may not have are counted.
+    """
+    known = [(one.key, one.title, one.about) for one in FORMATS]
+    known += [
+        (RELEASE_KEY, "About this release", "The list of all files, and what changed."),
+        (SNAPSHOT_KEY, "Snapshot", "What every other file was written from, in Parquet."),
+    ]
+    keys = {key for key, _, _ in known}
+    if any(_format_of(entry) not in keys for entry in release.file_list):
+        known.append(("", "Files", ""))
+        keys.add("")
+    groups = []
+    for key, title, about in known:
+        entries = [
+            entry
+            for entry in release.file_list
+            if (_format_of(entry) if _format_of(entry) in keys else "") == key
+        ]
+        seen = [entry for entry in entries if file_visible_to(user, access_of(entry))]
+        if entries:
+            groups.append(FileGroup(title, about, seen, len(entries) - len(seen)))
+    return groups
+
+
+def _format_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("format", ""))

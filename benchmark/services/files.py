@@ -1,0 +1,135 @@
+"""Writing a release's files from its snapshot: every format, the difference, the manifest, the
+archives. The same code makes them and checks later that they come out the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmark.archive import file_sha256, write_archive
+from benchmark.difference import as_json, compare
+from benchmark.difference_text import markdown
+from benchmark.formats import Access, WrittenFile
+from benchmark.formats.registry import FORMATS
+from benchmark.manifest import MANIFEST_FILE, Counts, counts_of, write_manifest
+from benchmark.models import Release
+from benchmark.selectors.releases import RELEASE_KEY, SNAPSHOT_KEY
+from benchmark.services.progress import Progress
+from benchmark.snapshot import Snapshot
+from retrieval.storage import source_path
+
+DIFFERENCE_FILE: Final = "difference.md"
+SNAPSHOT_FOLDER: Final = "snapshot"
+
+DIFFERENCE_STEP: Final = "What changed"
+CHECKSUMS_STEP: Final = "Checksums"
+ARCHIVE_STEP: Final = "Archives"
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the row of a made release records."""
+
+    file_list: list[Entry]
+    archive: Entry
+    difference: dict[str, Any]
+    header: dict[str, Any]
+    counts: Counts
+
+
+def file_steps() -> tuple[str, ...]:
+    """The titles of the steps of `files_write`, in order."""
+    return (
+        *(f"Format: {one.title}" for one in FORMATS), DIFFERENCE_STEP, CHECKSUMS_STEP, ARCHIVE_STEP,
+    )  # fmt: skip
+
+
+def files_write(*, release: Release, directory: Path, progress: Progress) -> Written:
+    """Write everything of a release besides its snapshot, which lies in `directory` already.
+
+    Equal snapshots give equal bytes.
+    """
+    snapshot = Snapshot(directory / SNAPSHOT_FOLDER)
+    written: list[tuple[str, WrittenFile]] = []
+    for one in FORMATS:
+        with progress.step(f"Format: {one.title}"):
+            made = one.write(snapshot, directory, source_path)
+            written += [(one.key, file) for file in made]
+    with progress.step(DIFFERENCE_STEP):
+        difference = _difference(release, snapshot)
+        previous = str(release.previous) if release.previous else ""
+        text = markdown(difference, title=str(release), previous=previous)
+        (directory / DIFFERENCE_FILE).write_text(text, encoding="utf-8")
+    written.append((RELEASE_KEY, WrittenFile(DIFFERENCE_FILE, Access.OPEN)))
+    written += [
+        (SNAPSHOT_KEY, WrittenFile(f"{SNAPSHOT_FOLDER}/{path.name}", Access.LABELS))
+        for path in sorted(snapshot.directory.iterdir())
+    ]
+    counts = counts_of(snapshot)
+    with progress.step(CHECKSUMS_STEP, len(written) + 1) as count:
+        entries = [_entry(directory, key, file, count) for key, file in written]
+        write_manifest(
+            directory,
+            header=snapshot.header,
+            counts=counts,
+            options=release.options,
+            files=entries,
+        )
+        manifest = WrittenFile(MANIFEST_FILE, Access.OPEN)
+        entries.append(_entry(directory, RELEASE_KEY, manifest, count))
+    with progress.step(ARCHIVE_STEP, len(entries) + len(_open(entries))) as count:
+        archive = _archives(release, directory, entries, lambda: count(1))
+    return Written(
+        file_list=entries,
+        archive=archive,
+        difference=difference,
+        header=asdict(snapshot.header),
+        counts=counts,
+    )
+
+
+def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
+    """What changed since the version before; empty for a first version, and where that one has no
+    snapshot."""
+    if release.previous is None:
+        return {}
+    before = Snapshot(release.previous.directory / SNAPSHOT_FOLDER)
+    if not before.directory.is_dir():
+        return {}
+    return as_json(compare(before, snapshot))
+
+
+def _entry(directory: Path, key: str, file: WrittenFile, count: Callable[[int], None]) -> Entry:
+    path = directory / file.name
+    count(1)
+    return {
+        "name": file.name,
+        "size": path.stat().st_size,
+        "sha256": file_sha256(path),
+        "access": str(file.access),
+        "format": key,
+    }
+
+
+def _archives(
+    release: Release, directory: Path, entries: list[Entry], written: Callable[[], None]
+) -> Entry:
+    """An archive of all files, and under "open" one of those that hold no label of the test
+    split."""
+    root = release.slug
+    all_names = [entry["name"] for entry in entries]
+    archive = write_archive(
+        directory / f"{root}.zip", directory, all_names, root=root, written=written
+    )
+    open_archive = write_archive(
+        directory / f"{root}-open.zip", directory, _open(entries), root=root, written=written
+    )
+    return {**archive, "open": open_archive}
+
+
+def _open(entries: list[Entry]) -> list[str]:
+    return [entry["name"] for entry in entries if entry["access"] == Access.OPEN]

@@ -1,0 +1,78 @@
+"""Giving a release's files out to a directory, as they were made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from benchmark import selectors
+from benchmark.archive import file_sha256
+from benchmark.directories import atomic_directory
+from benchmark.manifest import listed_names
+from benchmark.models import Release
+from benchmark.release_files import RELEASE_FILES
+from benchmark.services.making import release_make
+from benchmark.services.progress import Report
+from benchmark.services.requests import release_claim
+
+
+class ReleaseUnusable(Exception):
+    """A release's files can't be given out; the text says why and what to do."""
+
+
+def release_export(
+    *,
+    name: str,
+    directory: Path,
+    replace: bool = False,
+    version: int | None = None,
+    new: bool = False,
+    options: Mapping[str, Any] | None = None,
+    report: Report | None = None,
+) -> tuple[Release, bool]:
+    """Write a release's files to `directory`; the release, and whether it was made for that.
+
+    A new name makes version 1 of this moment, and `new` the next version, with the options of
+    `services.release_create`; else the files of the latest version, or of `version`, are copied as
+    they were made, since a release never changes. `replace` replaces a directory that holds a
+    release and nothing else. Raises ValidationError for an impossible name, version or option,
+    `directories.TargetRefused` for an impossible directory, ReleaseUnusable for lost or damaged
+    files, and JobFailed where the fixed lists can't be made.
+    """
+    replaceable = listed_names(directory) | set(RELEASE_FILES)
+    with atomic_directory(directory, replace=replace, replaceable=replaceable) as partial:
+        release = None if new else selectors.release_find(name=name, version=version)
+        made = release is None
+        if release is None:
+            if version is not None:
+                raise ValidationError({"version": f"There is no version {version} of {name!r}."})
+            claimed = release_claim(name=name, created_by=None, options=options)
+            release = release_make(release=claimed, report=report)
+        elif options:
+            raise ValidationError(
+                f"{release} is made and never changes; options are for a new version."
+            )
+        release_copy(release=release, directory=partial)
+    return release, made
+
+
+def release_copy(*, release: Release, directory: Path) -> None:
+    """Copy a release's files, refusing any that is not what was made (ReleaseUnusable)."""
+    for entry in release.file_list:
+        source, target = release.directory / entry["name"], directory / entry["name"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(source, target)
+        except FileNotFoundError:
+            raise ReleaseUnusable(
+                f"{source} is gone: restore it from a backup, or make a new version."
+            ) from None
+        if file_sha256(target) != entry["sha256"]:
+            raise ReleaseUnusable(
+                f"{source} is not as it was made (its SHA-256 differs): restore it from a backup, "
+                "or make a new version."
+            )
