@@ -7,7 +7,8 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.metrics import average_precision_at_k, random_average_precision_at_k
+from benchmark.expectations import random_average_precision_at_k
+from benchmark.metrics import average_precision_at_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ def demo_score(
     return DemoScore(
         positives=total,
         candidates=len(image_ids),
-        model=average_precision_at_k(hits[order], k, total),
-        random=random_average_precision_at_k(k, total, len(image_ids)),
-        exact=average_precision_at_k(np.sort(hits)[::-1], k, total),
+        model=float(average_precision_at_k(hits[order], total, k)),
+        random=float(random_average_precision_at_k(total, len(image_ids), k)),
+        exact=float(average_precision_at_k(np.sort(hits)[::-1], total, k)),
     )
 
 

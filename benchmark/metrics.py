@@ -1,104 +1,205 @@
-"""Retrieval measures at a cut-off k, for binary relevance.
+"""Retrieval measures for binary relevance, of any number of rankings and cut-offs at once.
 
-Each function takes `relevant_in_order`, the relevance of one query's retrieved images, best first
-(any sequence of truth values; what stands beyond k is not looked at), and gives a number from 0 to
-1. The declared k counts, also for a run that retrieves fewer images: those it lacks are not
-relevant.
+`hits` tells the relevance of retrieved images, best first: truth values of shape (..., n), one
+ranking in each row of n, or `HitRanks` made of them once for several measures. `totals` (...) holds
+R, how many images are relevant in all, from 1. `k` is a cut-off or several, of shape (); or (c,).
+Each function gives float64 of shape (...), or (..., c) for several cut-offs, from 0 to 1.
 
-Source: Vendrow et al. 2024, section 5 and appendix G, and the metrics of its evaluation code.
+The declared k counts, also for a run that retrieves fewer images: those it lacks are not relevant.
+ValueError: k < 1, R < 1, or more hits than R.
+
+Sources: Vendrow et al. 2024 (INQUIRE), section 5 and appendix G; Chun et al. 2022 (ECCV Caption)
+and Musgrave et al. 2020, "A Metric Learning Reality Check", for mAP@R; Järvelin and Kekäläinen
+2002, "Cumulated gain-based evaluation of IR techniques", for nDCG.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-Relevances = Sequence[bool] | Sequence[int] | npt.NDArray[np.generic]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Cutoffs = int | npt.ArrayLike
+Number = TypeVar("Number", bound=np.number)
 
 
-def precision_at_k(relevant_in_order: Relevances, k: int) -> float:
-    """Relevant images among the first k, over k. ValueError: k < 1."""
-    return float(_hits(relevant_in_order, k).sum()) / k
+@dataclass(frozen=True, slots=True)
+class HitRanks:
+    """Where hits stand in rankings; h hits in all, those of one ranking side by side."""
+
+    shape: tuple[int, ...]
+    """Of the rankings."""
+    rows: Integers
+    """(h,) which ranking, counted through `shape` in C order."""
+    ranks: Integers
+    """(h,) from 1, ascending within a ranking."""
+    numbers: Integers
+    """(h,) the how-manieth hit of its ranking it is, from 1."""
+
+    @classmethod
+    def of(cls, hits: npt.ArrayLike) -> HitRanks:
+        """Of truth values (..., n), best first."""
+        table = np.asarray(hits).astype(bool, copy=False)
+        if table.ndim == 0:
+            raise ValueError("A ranking is a list of truth values.")
+        flat = table.reshape(-1, table.shape[-1]) if table.size else np.zeros((0, 1), bool)
+        rows, columns = np.nonzero(flat)
+        return cls.at(table.shape[:-1], rows, columns + 1)
+
+    @classmethod
+    def at(cls, shape: tuple[int, ...], rows: Integers, ranks: Integers) -> HitRanks:
+        """Of rows and ranks that are in order."""
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        lengths = np.diff(firsts, append=len(rows))
+        numbers = np.arange(1, len(rows) + 1) - np.repeat(firsts, lengths)
+        return cls(shape, rows, ranks, numbers)
+
+    def sums(self, limits: Integers, weights: Floats | None = None) -> Floats:
+        """The sum of the weights (h,), or of ones, of each ranking's hits down to a rank.
+
+        `limits` of shape () or `self.shape`; the result has `self.shape`. Adds from the first hit
+        on, so that a sum doesn't depend on what else is computed.
+        """
+        inside = self.ranks <= (limits if limits.ndim == 0 else limits.reshape(-1)[self.rows])
+        size = int(np.prod(self.shape, dtype=np.int64))
+        chosen = None if weights is None else weights[inside]
+        sums = np.bincount(self.rows[inside], chosen, minlength=size)
+        return sums.astype(np.float64).reshape(self.shape)
 
 
-def recall_at_k(relevant_in_order: Relevances, k: int, total_relevant: int) -> float:
-    """Relevant images among the first k, over all R relevant ones.
-
-    ValueError: k < 1, R < 1, or more hits than R.
-    """
-    hits = _hits(relevant_in_order, k)
-    _check_total(hits, total_relevant)
-    return float(hits.sum()) / total_relevant
+Hits = HitRanks | npt.ArrayLike
 
 
-def average_precision_at_k(relevant_in_order: Relevances, k: int, total_relevant: int) -> float:
+def precision_at_k(hits: Hits, k: Cutoffs) -> Floats:
+    """Relevant images among the first k, over k."""
+    cuts = cutoffs(k)
+    return _sums_at(_ranks(hits), cuts) / cuts
+
+
+def recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """Relevant images among the first k, over all R relevant ones."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    return _sums_at(found, cuts) / beside(relevant, cuts)
+
+
+def capped_recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """Relevant images among the first k, over min(k, R): what could be there."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    return _sums_at(found, cuts) / np.minimum(beside(relevant, cuts), cuts)
+
+
+def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """AP@k: the sum over i <= k of precision@i x rel(i), over min(k, R).
 
     With that normalisation (INQUIRE's appendix G) one more relevant image among the first k always
-    raises the score, and 1 can be reached. ValueError: k < 1, R < 1, or more hits than R.
+    raises the score, and 1 can be reached.
     """
-    hits = _hits(relevant_in_order, k)
-    _check_total(hits, total_relevant)
-    ranks = np.flatnonzero(hits) + 1
-    precisions = np.arange(1, ranks.size + 1) / ranks
-    return float(precisions.sum()) / min(k, total_relevant)
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    sums = _sums_at(found, cuts, found.numbers / found.ranks)
+    return sums / np.minimum(beside(relevant, cuts), cuts)
 
 
-def ndcg_at_k(relevant_in_order: Relevances, k: int, total_relevant: int) -> float:
-    """nDCG@k with gain 1 and discount 1 / log2(rank + 1), over that of an ideal order of all R.
-
-    Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002, in
-    the form with log2(rank + 1). ValueError: k < 1, R < 1, or more hits than R.
-    """
-    hits = _hits(relevant_in_order, k)
-    _check_total(hits, total_relevant)
-    ideal = _discounts(np.arange(1, min(k, total_relevant) + 1)).sum()
-    return float(_discounts(np.flatnonzero(hits) + 1).sum() / ideal)
+def ndcg_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """nDCG@k with gain 1 and discount 1 / log2(rank + 1), over that of an ideal order of all R."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    sums = _sums_at(found, cuts, discounts(found.ranks))
+    return sums / ideal_gain(relevant, cuts)
 
 
-def reciprocal_rank_at_k(relevant_in_order: Relevances, k: int) -> float:
+def reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
     """1 / rank of the first relevant image among the first k, or 0 if none is there.
 
-    Cut at k, as INQUIRE's MRR is: a first hit beyond k counts nothing. ValueError: k < 1.
+    Cut at k, as INQUIRE's MRR is: a first hit beyond k counts nothing. The mean is MRR@k.
     """
-    ranks = np.flatnonzero(_hits(relevant_in_order, k))
-    return 1.0 / float(ranks[0] + 1) if ranks.size else 0.0
+    found = _ranks(hits)
+    return _sums_at(found, cutoffs(k), np.where(found.numbers == 1, 1 / found.ranks, 0.0))
 
 
-def random_average_precision_at_k(k: int, total_relevant: int, corpus_size: int) -> float:
-    """The expected AP@k of a uniformly random order of the whole corpus, exactly.
+def r_precision(hits: Hits, totals: npt.ArrayLike) -> Floats:
+    """Relevant images among the first R, over R."""
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums(relevant) / relevant
 
-    Of N images R are relevant. Rank i is relevant with probability R/N, and each of the i - 1
-    before it then with (R-1)/(N-1), so the expectation of precision@i x rel(i) is R/N x (1 +
-    (i-1)(R-1)/(N-1)) / i; summed over i <= min(k, N) and divided by min(k, R). ValueError: k < 1, R
-    < 1 or R > N.
+
+def average_precision_at_r(hits: Hits, totals: npt.ArrayLike) -> Floats:
+    """The sum over i <= R of precision@i x rel(i), over R; its mean is mAP@R.
+
+    Equal to AP@k at k = R.
     """
-    if k < 1:
-        raise ValueError(f"k must be at least 1: {k}")
-    if not 1 <= total_relevant <= corpus_size:
-        raise ValueError(f"{total_relevant} relevant images in a corpus of {corpus_size}")
-    ranks = np.arange(1, min(k, corpus_size) + 1)
-    also_before = (total_relevant - 1) / (corpus_size - 1) if corpus_size > 1 else 0.0
-    terms = (1 + (ranks - 1) * also_before) / ranks
-    return total_relevant / corpus_size * float(terms.sum()) / min(k, total_relevant)
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums(relevant, found.numbers / found.ranks) / relevant
 
 
-def _hits(relevant_in_order: Relevances, k: int) -> npt.NDArray[np.bool_]:
-    """The relevance of the first k retrieved images."""
-    if k < 1:
-        raise ValueError(f"k must be at least 1: {k}")
-    hits = np.asarray(relevant_in_order[:k])
-    if hits.ndim != 1:
-        raise ValueError(f"relevances must be one list, not of shape {hits.shape}")
-    return hits.astype(bool)
+def judged_at_k(judged: Hits, k: Cutoffs) -> Floats:
+    """Judged images among the first k, over k; `judged` (..., n) as `hits`.
+
+    Where it is low, a measure says little: unjudged images count as not relevant.
+    """
+    return precision_at_k(judged, k)
 
 
-def _check_total(hits: npt.NDArray[np.bool_], total_relevant: int) -> None:
-    if total_relevant < 1:
+def cutoffs(k: Cutoffs) -> Integers:
+    """Cut-offs as an array of shape () or (c,); ValueError for one below 1 or no whole number."""
+    cuts = np.asarray(k)
+    if cuts.ndim > 1 or not np.issubdtype(cuts.dtype, np.integer):
+        raise ValueError(f"k must be a whole number or a list of them: {cuts}")
+    if (cuts < 1).any():
+        raise ValueError(f"k must be at least 1: {cuts}")
+    return cuts.astype(np.int64)
+
+
+def checked_totals(totals: npt.ArrayLike) -> Integers:
+    """R of each ranking; ValueError for one below 1."""
+    relevant = np.asarray(totals, dtype=np.int64)
+    if (relevant < 1).any():
         raise ValueError("a query without relevant images has no score")
-    if int(hits.sum()) > total_relevant:
-        raise ValueError(f"{int(hits.sum())} hits, but only {total_relevant} relevant images")
+    return relevant
 
 
-def _discounts(ranks: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
-    return 1.0 / np.log2(ranks + 1.0)
+def discounts(ranks: Integers) -> Floats:
+    """What a hit at each rank is worth to nDCG."""
+    worth: Floats = 1.0 / np.log2(ranks + 1.0)
+    return worth
+
+
+def ideal_gain(totals: Integers, cuts: Integers) -> Floats:
+    """(..., c): the discounted gain at each cut-off when all R stand first."""
+    depths = np.minimum(beside(totals, cuts), cuts)
+    ideal = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
+    gains: Floats = ideal[depths - 1]
+    return gains
+
+
+def beside(values: npt.NDArray[Number], cuts: Integers) -> npt.NDArray[Number]:
+    """Values of each ranking with an axis for cut-offs, where there are several."""
+    return values[..., np.newaxis] if cuts.ndim else values
+
+
+def _ranks(hits: Hits) -> HitRanks:
+    return hits if isinstance(hits, HitRanks) else HitRanks.of(hits)
+
+
+def _ranks_and_totals(hits: Hits, totals: npt.ArrayLike) -> tuple[HitRanks, Integers]:
+    found = _ranks(hits)
+    relevant = np.broadcast_to(checked_totals(totals), found.shape)
+    excess = found.numbers > relevant.reshape(-1)[found.rows]
+    if excess.any():
+        row = found.rows[excess][0]
+        message = f"{found.numbers[excess][0]} hits, but only {relevant.reshape(-1)[row]} relevant"
+        raise ValueError(f"{message} images")
+    return found, relevant
+
+
+def _sums_at(found: HitRanks, cuts: Integers, weights: Floats | None = None) -> Floats:
+    """Sums down to each cut-off, of shape (...) or (..., c)."""
+    if cuts.ndim == 0:
+        return found.sums(cuts, weights)
+    return np.stack([found.sums(cut, weights) for cut in cuts], axis=-1)

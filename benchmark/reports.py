@@ -1,34 +1,34 @@
 """An evaluation as a table for people and as data for programs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any, Final
+from typing import Any
 
-from benchmark.evaluation import Evaluation, Scores
+from benchmark.evaluation import Evaluation
+from benchmark.measures import mean_name
 from labeling.query_csv import QueryRow
-
-#: How each measure is called, with its cut-off; a mean of reciprocal ranks is called MRR.
-_NAMES: Final = {"precision": "P", "recall": "R", "ap": "AP", "ndcg": "nDCG", "rr": "RR"}
-_MEAN_NAMES: Final = {"precision": "P", "recall": "R", "ap": "mAP", "ndcg": "nDCG", "rr": "MRR"}
 
 
 def evaluation_data(evaluation: Evaluation, queries: Mapping[int, QueryRow]) -> dict[str, Any]:
     """Everything that an evaluation says, for JSON; `mean` is None where no query is scored."""
-    mean = evaluation.mean
+    measures = evaluation.measures
     return {
-        "k": evaluation.k,
-        "mean": None if mean is None else _measures(mean, mean_names=True),
-        "scored": len(evaluation.queries),
+        "measures": [measure.key for measure in measures],
+        "mean": (
+            {measure.key: evaluation.mean(measure) for measure in measures}
+            if evaluation.query_ids
+            else None
+        ),
+        "scored": len(evaluation.query_ids),
         "queries": [
             {
-                "query_id": query.query_id,
-                "query_text": queries[query.query_id].query_text,
-                "split": queries[query.query_id].split,
-                "positives": query.positives,
-                "retrieved": query.retrieved,
-                **_measures(query.scores, mean_names=False),
+                "query_id": query_id,
+                "query_text": queries[query_id].query_text,
+                "split": queries[query_id].split,
+                "positives": evaluation.positives[place],
+                "retrieved": evaluation.retrieved[place],
+                "scores": {key: float(values[place]) for key, values in evaluation.scores.items()},
             }
-            for query in evaluation.queries
+            for place, query_id in enumerate(evaluation.query_ids)
         ],
         "missed": evaluation.missed,
         "without_positives": evaluation.without_positives,
@@ -39,19 +39,22 @@ def evaluation_data(evaluation: Evaluation, queries: Mapping[int, QueryRow]) -> 
 def evaluation_lines(evaluation: Evaluation, queries: Mapping[int, QueryRow]) -> Iterator[str]:
     """The lines of a report: a table with a row for each query, the means, and what was left
     out."""
-    k = evaluation.k
-    names = [f"{name}@{k}" for name in _NAMES.values()]
-    yield " ".join(["   query", "     R", *(f"{name:>9}" for name in names), " text"])
-    for query in evaluation.queries:
-        text = " ".join(queries[query.query_id].query_text.split())
-        yield f"{query.query_id:>8} {query.positives:>6} {_row(query.scores)}  {text[:60]}"
-    if evaluation.mean is None:
+    widths = {measure.key: max(9, len(measure.key)) for measure in evaluation.measures}
+    names = [f"{key:>{width}}" for key, width in widths.items()]
+    yield " ".join(["   query", "     R", *names, " text"])
+    for place, query_id in enumerate(evaluation.query_ids):
+        text = " ".join(queries[query_id].query_text.split())
+        row = " ".join(
+            f"{evaluation.scores[key][place]:>{width}.4f}" for key, width in widths.items()
+        )
+        yield f"{query_id:>8} {evaluation.positives[place]:>6} {row}  {text[:60]}"
+    if not evaluation.query_ids:
         yield "No query has a relevant image in this release, so there is nothing to average."
     else:
         yield ""
-        yield f"Means over {len(evaluation.queries)} queries with relevant images:"
-        for measure, name in _MEAN_NAMES.items():
-            yield f"  {f'{name}@{k}':<10} {getattr(evaluation.mean, measure):.4f}"
+        yield f"Means over {len(evaluation.query_ids)} queries with relevant images:"
+        for measure in evaluation.measures:
+            yield f"  {mean_name(measure):<12} {evaluation.mean(measure):.4f}"
     notes = (
         ("Missing in the run, scored 0", evaluation.missed),
         ("Without relevant images, left out", evaluation.without_positives),
@@ -60,15 +63,3 @@ def evaluation_lines(evaluation: Evaluation, queries: Mapping[int, QueryRow]) ->
     for note, query_ids in notes:
         if query_ids:
             yield f"{note}: {len(query_ids)} ({', '.join(map(str, query_ids))})"
-
-
-def _row(scores: Scores) -> str:
-    return " ".join(f"{getattr(scores, measure):>9.4f}" for measure in _NAMES)
-
-
-def _measures(scores: Scores, *, mean_names: bool) -> dict[str, float]:
-    renamed = {"ap": "map", "rr": "mrr"} if mean_names else {}
-    return {
-        renamed.get(measure.name, measure.name): getattr(scores, measure.name)
-        for measure in fields(Scores)
-    }

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmark.demo_scores import demo_score, mean_score
-from benchmark.metrics import random_average_precision_at_k
+from benchmark.expectations import random_average_precision_at_k
 from retrieval.demo.corpus import write_corpus
 from retrieval.demo.queries import QUERIES, read_scenes
 
@@ -68,7 +68,7 @@ def test_the_command_prints_the_model_chance_and_the_exact_answer(tiny_model, tm
     )
     assert lines[-1].split() == ["exact", "answer", "1.0000", "1.0000"]
     sizes = {query: sum(query.matches(scene) for scene in scenes.values()) for query in answered}
-    chance = sum(random_average_precision_at_k(50, size, 300) for size in sizes.values())
+    chance = sum(float(random_average_precision_at_k(size, 300, 50)) for size in sizes.values())
     assert lines[-2].split()[:3] == ["random", "order", f"{chance / len(answered):.4f}"]
     for query, size in sizes.items():
         assert any(line.split()[2:] == [str(size), *query.text.split()] for line in lines)

@@ -84,7 +84,7 @@ def test_the_run_can_be_scored_against_its_release(vectors, export_run, release,
     with out.open("rb") as file:
         run, _ = read_run(file, name="run.txt")
     rank = run[30].image_ids.tolist().index(3) + 1
-    assert data["mean"]["map"] == data["mean"]["mrr"] == 1 / rank
+    assert data["mean"]["AP@50"] == data["mean"]["RR@50"] == 1 / rank
     assert (data["without_positives"], data["unknown"]) == ([31], [])
 
 

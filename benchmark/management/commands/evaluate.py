@@ -1,26 +1,32 @@
 """`manage.py evaluate RUN --release DIR`."""
 
+import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.evaluation import evaluate
 from benchmark.management.arguments import open_release, positive, refuse
+from benchmark.measures import Measure, parse_measures
+from benchmark.qrels import Qrels
 from benchmark.reports import evaluation_data, evaluation_lines
 from benchmark.run_files import read_run
 from labeling.categories import SPLITS
+
+USUAL_KINDS: Final = ("P", "R", "AP", "nDCG", "RR")
+USUAL_K: Final = 50
 
 
 class Command(BaseCommand):
     """Score a run against a release."""
 
     help = (
-        "Score RUN, a TREC run file or a CSV with the columns query_id, image_id and score, "
-        "against the release in DIR: precision, recall, AP with INQUIRE's normalisation "
-        "min(k, R), nDCG and MRR, all cut at k. A query that the run misses scores 0; one "
-        "without relevant images is left out."
+        "Score RUN (TREC, CSV with the columns query_id, image_id and score, or JSON lines with "
+        "these keys; gzip too) against the release in DIR. Without --measures: precision, recall, "
+        "AP with INQUIRE's normalisation min(k, R), nDCG and reciprocal rank, cut at k. A query "
+        "that the run misses scores 0; one without relevant images is left out."
     )
     # Needs files alone, so that a run can be scored where the database isn't.
     requires_system_checks: list[str] = []
@@ -30,7 +36,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--release", type=Path, required=True, metavar="DIR", help="the release's directory"
         )
-        parser.add_argument("--k", type=positive, default=50, help="the cut-off (default: 50)")
+        chosen = parser.add_mutually_exclusive_group()
+        chosen.add_argument(
+            "--k", type=positive, default=USUAL_K, help="the cut-off (default: %(default)s)"
+        )
+        chosen.add_argument(
+            "--measures",
+            type=_measures,
+            metavar="AP@50,nDCG@50,…",
+            help="separated by commas: AP@k, nDCG@k, RR@k, P@k, R@k, CappedR@k, Rprec, AP@R",
+        )
         parser.add_argument("--split", choices=SPLITS, help="score the queries of one split alone")
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
@@ -43,16 +58,15 @@ class Command(BaseCommand):
             raise CommandError(f"Can't read the run: {error}") from error
         refuse(errors)
         split = options["split"]
-        scored = {
-            query_id: release.relevant[query_id]
+        scored = [
+            query_id
             for query_id, query in release.queries.items()
             if split is None or query.split == split
-        }
+        ]
+        pairs = ((one, image, True) for one in scored for image in release.relevant[one])
+        measures = options["measures"] or [Measure(kind, options["k"]) for kind in USUAL_KINDS]
         evaluation = evaluate(
-            {query_id: ranking.image_ids for query_id, ranking in run.items()},
-            scored,
-            k=options["k"],
-            known=release.queries.keys(),
+            run, Qrels.from_pairs(scored, pairs), measures, known=release.queries.keys()
         )
         if options["json"]:
             data = {
@@ -65,3 +79,15 @@ class Command(BaseCommand):
         else:
             for line in evaluation_lines(evaluation, release.queries):
                 self.stdout.write(line)
+
+
+def _measures(text: str) -> tuple[Measure, ...]:
+    try:
+        measures = parse_measures(text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if any(measure.kind == "Judged" for measure in measures):
+        raise argparse.ArgumentTypeError(
+            "INQUIRE's files name relevant images alone, so Judged@k can't be told from them."
+        )
+    return measures

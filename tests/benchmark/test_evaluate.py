@@ -1,0 +1,144 @@
+"""The command evaluate as a person at a terminal meets it."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+RUN = "30 Q0 2 1 0.9 toy\n30 Q0 5 2 0.8 toy\n30 Q0 1 3 0.7 toy\n99 Q0 1 1 0.5 toy\n"
+
+
+def run_command(*arguments: object) -> str:
+    output = io.StringIO()
+    call_command(*map(str, arguments), stdout=output, stderr=output)
+    return output.getvalue()
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """Three queries: one with two relevant images, one with one, and one without any."""
+    folder = tmp_path / "release"
+    folder.mkdir()
+    header = ",query_id,query_text,supercategory,category,iconic_group\n"
+    (folder / "inquire_queries_val.csv").write_text(header + "1,31,a fox,Species,Species ID,\n")
+    (folder / "inquire_queries_test.csv").write_text(
+        header + "0,30,two storks,Species,Species ID,Birds\n2,32,a newt,Species,Species ID,\n"
+    )
+    (folder / "inquire_annotations.csv").write_text(
+        "query_id,image_id,image_path\n30,1,a/1.jpg\n30,2,a/2.jpg\n31,4,a/4.jpg\n"
+    )
+    return folder
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.txt"
+    path.write_text(RUN)
+    return path
+
+
+def test_evaluation_as_a_table(release, run_file):
+    lines = run_command("evaluate", run_file, "--release", release, "--k", "5").splitlines()
+    assert lines[0].split() == ["query", "R", "P@5", "R@5", "AP@5", "nDCG@5", "RR@5", "text"]
+    # AP@5 is (1/1 + 2/3) over min(5, 2).
+    assert lines[1].split()[:7] == ["30", "2", "0.4000", "1.0000", "0.8333", "0.9197", "1.0000"]
+    assert lines[2].split()[:7] == ["31", "1", "0.0000", "0.0000", "0.0000", "0.0000", "0.0000"]
+    assert "Means over 2 queries with relevant images:" in lines
+    assert "  mAP@5        0.4167" in lines
+    assert "  MRR@5        0.5000" in lines
+    assert lines[-3:] == [
+        "Missing in the run, scored 0: 1 (31)",
+        "Without relevant images, left out: 1 (32)",
+        "Unknown to the release, not scored: 1 (99)",
+    ]
+
+
+def test_evaluation_as_json(release, run_file):
+    data = json.loads(run_command("evaluate", run_file, "--release", release, "--json"))
+    assert (data["scored"], data["split"]) == (2, None)
+    assert data["measures"] == list(data["mean"]) == ["P@50", "R@50", "AP@50", "nDCG@50", "RR@50"]
+    assert data["mean"]["AP@50"] == pytest.approx((5 / 6 + 0) / 2)
+    assert data["mean"]["P@50"] == pytest.approx(0.02)
+    first = data["queries"][0]
+    assert (first["query_id"], first["query_text"], first["split"]) == (30, "two storks", "test")
+    assert (first["positives"], first["retrieved"]) == (2, 3)
+    assert list(first["scores"]) == data["measures"]
+    assert first["scores"]["RR@50"] == 1.0
+    assert (data["missed"], data["without_positives"], data["unknown"]) == ([31], [32], [99])
+
+
+def test_evaluation_of_one_split(release, run_file):
+    arguments = ["evaluate", run_file, "--release", release, "--json", "--split"]
+    val = json.loads(run_command(*arguments, "val"))
+    assert [query["query_id"] for query in val["queries"]] == [31]
+    # The run's queries of the other split are known, only not asked for.
+    assert (val["missed"], val["without_positives"], val["unknown"]) == ([31], [], [99])
+    test = json.loads(run_command(*arguments, "test"))
+    assert (test["scored"], test["missed"], test["without_positives"]) == (1, [], [32])
+
+
+def test_evaluation_without_any_relevant_image(release, run_file):
+    (release / "inquire_annotations.csv").write_text("query_id,image_id,image_path\n")
+    assert "nothing to average" in run_command("evaluate", run_file, "--release", release)
+    data = json.loads(run_command("evaluate", run_file, "--release", release, "--json"))
+    assert (data["mean"], data["queries"]) == (None, [])
+
+
+def test_a_bad_run_is_refused_whole(release, run_file):
+    run_file.write_text(RUN + "30 Q0 2 4 nan toy\n" + "nonsense\n" * 40)
+    with pytest.raises(CommandError) as caught:
+        run_command("evaluate", run_file, "--release", release)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == f"{run_file}, line 5, score: 'nan' is not a finite number"
+    assert len(lines) == 21
+    assert lines[-1] == "and 21 more errors"
+
+
+def test_a_bad_release_is_refused_whole(release, run_file):
+    (release / "inquire_annotations.csv").write_text("query_id,image_id,image_path\n77,1,a\n")
+    with pytest.raises(CommandError, match="line 2, query_id: 77 is in neither query file"):
+        run_command("evaluate", run_file, "--release", release)
+
+
+@pytest.mark.parametrize("missing", ["run", "release"])
+def test_a_missing_file_is_named(release, run_file, missing):
+    arguments = {"run": run_file, "release": release}
+    arguments[missing] = release / "nowhere"
+    with pytest.raises(CommandError, match=f"Can't read the {missing}: .*nowhere"):
+        run_command("evaluate", arguments["run"], "--release", arguments["release"])
+
+
+@pytest.mark.parametrize("k", ["0", "-1", "five"])
+def test_k_must_be_a_whole_number_from_1(release, run_file, k):
+    with pytest.raises(CommandError, match="is not a whole number from 1"):
+        run_command("evaluate", run_file, "--release", release, "--k", k)
+
+
+def test_measures_are_chosen_by_name(release, run_file):
+    measures = "AP@R,Rprec,CappedR@1"
+    output = run_command("evaluate", run_file, "--release", release, "--measures", measures)
+    lines = output.splitlines()
+    assert lines[0].split() == ["query", "R", "AP@R", "Rprec", "CappedR@1", "text"]
+    # One of the two relevant images is among the first two, at rank 1.
+    assert lines[1].split()[:5] == ["30", "2", "0.5000", "0.5000", "1.0000"]
+    assert "  mAP@R        0.2500" in lines
+
+
+@pytest.mark.parametrize(
+    ("measures", "message"),
+    [
+        ("AP@50,F1", "There is no measure 'F1'; there are AP@k"),
+        ("Judged@5", "name relevant images alone, so Judged@k can't be told"),
+    ],
+)
+def test_measures_that_cannot_be_told_are_refused(release, run_file, measures, message):
+    with pytest.raises(CommandError, match=message):
+        run_command("evaluate", run_file, "--release", release, "--measures", measures)
+
+
+def test_measures_name_their_own_cutoffs(release, run_file):
+    arguments = ["evaluate", run_file, "--release", release, "--k", "5", "--measures", "AP@5"]
+    with pytest.raises(CommandError, match="not allowed with"):
+        run_command(*arguments)
