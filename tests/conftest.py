@@ -57,6 +57,12 @@ def other_annotator(db: None) -> Any:
 
 
 @pytest.fixture
+def researcher(db: None) -> Any:
+    """A researcher."""
+    return person("rosa", Role.RESEARCHER)
+
+
+@pytest.fixture
 def reviewer(db: None) -> Any:
     """A reviewer."""
     return person("rita", Role.REVIEWER)
