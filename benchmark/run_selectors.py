@@ -160,4 +160,8 @@ def _fixed(snapshot: Snapshot) -> dict[int, npt.NDArray[np.int64]]:
     table = pq.read_table(snapshot.path("fixed"), columns=["query_id", "image_id"])
     query_ids, image_ids = (table[name].to_numpy() for name in ("query_id", "image_id"))
     queries, begins = np.unique(query_ids, return_index=True)
-    return dict(zip(queries.tolist(), np.split(image_ids, begins[1:]), strict=True))
+    edges = [*begins.tolist(), len(image_ids)]
+    return {
+        query_id: image_ids[edges[number] : edges[number + 1]]
+        for number, query_id in enumerate(queries.tolist())
+    }

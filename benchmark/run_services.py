@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import ProtectedError
 from django.db.models.functions import Now
@@ -24,6 +25,8 @@ from retrieval.services.jobs import job_advance, job_cancel, job_create, job_ret
 SCORE_JOB: Final = "score_run"
 #: How many of a first stage's images the rows "best possible re-rank" reorder.
 BEST_DEPTHS: Final = (50, 100)
+#: Of parameters (millions) and costs (US dollars), as the database takes them.
+LARGEST_NUMBER: Final = 1e9
 #: The fields of the method card; nothing else of a published run ever changes.
 CARD_FIELDS: Final = (
     "name",
@@ -143,9 +146,24 @@ def run_card_update(*, run: Run, **fields: Any) -> Run:
         run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
         for name, value in fields.items():
             setattr(run, name, value.strip() if isinstance(value, str) else value)
-        run.full_clean(validate_unique=False, validate_constraints=False)
+        card_validate(run)
         run.save(update_fields=list(fields))
     return run
+
+
+def card_validate(run: Run) -> None:
+    """Raise ValidationError, with the fields named, for a card that can't be."""
+    errors: dict[str, Any] = {}
+    try:
+        run.clean_fields(exclude={field.name for field in run._meta.fields} - set(CARD_FIELDS))
+    except ValidationError as error:
+        errors = error.error_dict
+    for name in ("parameters", "cost"):
+        value = getattr(run, name)
+        if value is not None and name not in errors and not 0 <= value <= LARGEST_NUMBER:
+            errors[name] = ["Write a number from 0 to 1,000,000,000."]
+    if errors:
+        raise ValidationError(errors)
 
 
 @transaction.atomic
