@@ -4,12 +4,14 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from benchmark.api import ReleaseViewSet
+from benchmark.split_api import SplitView
 
 router = SimpleRouter(use_regex_path=False)
 router.register("releases", ReleaseViewSet, basename="api-release")
 
 urlpatterns = [
     *router.urls,
+    path("splits/", SplitView.as_view(), name="api-splits"),
     path(
         "releases/<int:pk>/files/<str:name>",
         ReleaseViewSet.as_view({"get": "file"}, detail=True),

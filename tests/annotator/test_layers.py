@@ -16,6 +16,7 @@ PURE = [
     "labeling/consensus.py",
     "labeling/keymap.py",
     "labeling/query_csv.py",
+    "labeling/splits.py",
     "labeling/stopping.py",
     "labeling/transitions.py",
     "retrieval/likeness.py",

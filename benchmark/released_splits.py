@@ -1,0 +1,40 @@
+"""Which queries releases have, since their files don't follow a later draw of the splits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from benchmark.models import Release
+from benchmark.release_files import QUERY_FILES
+from benchmark.snapshot import Snapshot
+from labeling.query_csv import read_queries
+
+
+def released_queries_by_id() -> dict[int, str]:
+    """Query id -> the title of the newest release made here that has it.
+
+    A release whose files are gone tells nothing.
+    """
+    found: dict[int, str] = {}
+    made = Release.objects.filter(origin=Release.Origin.MADE, made_at__isnull=False)
+    for release in made.order_by("made_at"):
+        found |= dict.fromkeys(_query_ids(release.directory), str(release))
+    return found
+
+
+def _query_ids(directory: Path) -> list[int]:
+    path = Snapshot(directory / "snapshot").path("queries")
+    if path.is_file():
+        ids: list[int] = pq.read_table(path, columns=["query_id"])["query_id"].to_pylist()
+        return ids
+    # Releases of older versions have no snapshot.
+    ids = []
+    for split, name in QUERY_FILES.items():
+        file = directory / name
+        if file.is_file():
+            with file.open("rb") as lines:
+                rows, _ = read_queries(lines, name=name, default_split=split)
+            ids += [row.query_id for row in rows]
+    return ids

@@ -1,0 +1,126 @@
+"""Drawing the splits through the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import exceptions, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from benchmark.released_splits import released_queries_by_id
+from labeling.models import Query
+from labeling.services.splits import (
+    LARGEST_SEED,
+    SplitChanged,
+    queries_split,
+    split_plan,
+)
+from retrieval.access import Role, require_role
+
+
+class SplitWriteSerializer(serializers.Serializer[dict[str, Any]]):
+    """How to draw."""
+
+    val_share = serializers.FloatField(min_value=0, max_value=1, help_text="for validation")
+    seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, default=0)
+    stratify = serializers.BooleanField(default=False, help_text="meet it in each category")
+    redraw = serializers.BooleanField(default=False, help_text="also what is settled")
+    unfinished = serializers.BooleanField(
+        default=False, help_text="also queries that aren't complete, but for rejected ones"
+    )
+    dry_run = serializers.BooleanField(default=False, help_text="change nothing")
+    expected = serializers.CharField(
+        default="", allow_blank=True, max_length=64, help_text="the fingerprint of a dry run"
+    )
+
+
+class SplitRowSerializer(serializers.Serializer[Any]):
+    """Queries of one category by split, before the draw and after."""
+
+    category = serializers.CharField()
+    val_before = serializers.IntegerField()
+    test_before = serializers.IntegerField()
+    val = serializers.IntegerField()
+    test = serializers.IntegerField()
+
+
+class SplitMoveSerializer(serializers.Serializer[dict[str, Any]]):
+    """A query that changes splits."""
+
+    query_id = serializers.IntegerField()
+    before = serializers.ChoiceField(choices=Query.Split.choices)
+    after = serializers.ChoiceField(choices=Query.Split.choices)
+    release = serializers.CharField(
+        help_text="the newest release that has it, with the old split; else empty"
+    )
+
+
+class SplitSerializer(serializers.Serializer[dict[str, Any]]):
+    """What a draw does."""
+
+    val = serializers.IntegerField()
+    test = serializers.IntegerField()
+    drawn = serializers.IntegerField()
+    kept = serializers.IntegerField()
+    categories = SplitRowSerializer(many=True)
+    moved = SplitMoveSerializer(many=True)
+    fingerprint = serializers.CharField()
+
+
+class SplitConflict(exceptions.APIException):
+    """The draw isn't the one that was expected."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
+class SplitView(APIView):
+    """Which queries are for validation and which for testing."""
+
+    @extend_schema(
+        operation_id="splits_draw",
+        request=SplitWriteSerializer,
+        responses={
+            200: SplitSerializer,
+            409: OpenApiResponse(description="not the draw that was expected"),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Draw the splits of the complete queries (admins).
+
+        Settled splits, by an earlier draw, a person or a file, and those of released queries are
+        kept, unless `redraw` is set.
+        """
+        require_role(request.user, Role.ADMIN)
+        asked = SplitWriteSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted = dict(asked.validated_data)
+        dry_run, expected = wanted.pop("dry_run"), wanted.pop("expected")
+        released = released_queries_by_id()
+        try:
+            if dry_run:
+                plan = split_plan(**wanted, released=released)
+            else:
+                plan = queries_split(**wanted, released=released, expected=expected)
+        except SplitChanged as error:
+            raise SplitConflict(str(error)) from error
+        answer = {
+            "val": plan.sum.val,
+            "test": plan.sum.test,
+            "drawn": len(plan.drawn),
+            "kept": len(plan.after) - len(plan.drawn),
+            "categories": plan.rows,
+            "moved": [
+                {
+                    "query_id": one,
+                    "before": plan.before[one],
+                    "after": plan.after[one],
+                    "release": plan.released.get(one, ""),
+                }
+                for one in plan.moved
+            ],
+            "fingerprint": plan.fingerprint,
+        }
+        return Response(SplitSerializer(answer).data)
