@@ -5,7 +5,7 @@ Source: Vendrow et al. 2024, section 3, INQUIRE-Rerank: the top 100 of one model
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -47,14 +47,17 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
     newest: datetime | None = None
     for query in list(queries):
         frozen = query.current_list
-        same = frozen is not None and frozen.ready and _same_order(frozen, query, model)
         rows: list[tuple[int, float]] = []
-        if same and _could_hold(frozen):
-            newest = newest or _newest_embedding(model)
-            if _same_images(frozen, newest):
-                rows = _first_candidates(frozen)
+        vector: Sequence[float] | None = None
+        if frozen is not None and frozen.embedding_model_id == model.pk:
+            if frozen.text == query.text:
+                vector = frozen.text_vector
+            if vector is not None and not frozen.species_ids and frozen.size >= FIXED_DEPTH:
+                newest = newest or _newest_embedding(model)
+                if _same_images(frozen, newest):
+                    rows = _first_candidates(frozen)
         if len(rows) < FIXED_DEPTH:
-            vector = frozen.text_vector if same else text_vector(model, query.text)
+            vector = vector or text_vector(model, query.text)
             rows = rank_images(model=model, text_vector=vector, limit=FIXED_DEPTH)
         yield [
             FixedImage(query_id=query.query_id, rank=rank, image_id=image_id, score=score)
@@ -62,22 +65,14 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
         ]
 
 
-def _same_order(frozen: CandidateList, query: Query, model: EmbeddingModel) -> bool:
-    """Whether a list is ordered by this text under this model."""
-    return frozen.embedding_model_id == model.pk and frozen.text == query.text
-
-
-def _could_hold(frozen: CandidateList) -> bool:
-    return not frozen.species_ids and frozen.size >= FIXED_DEPTH
-
-
 def _same_images(frozen: CandidateList, newest: datetime) -> bool:
     """Whether no image came into the corpus since the list was frozen, nor came back to it."""
-    return newest <= frozen.frozen_at and not (
-        ImageWithdrawal.objects.filter(
-            withdrawn_at__lte=frozen.frozen_at, restored_at__gt=frozen.frozen_at
-        ).exists()
+    if frozen.frozen_at is None or newest > frozen.frozen_at:
+        return False
+    back = ImageWithdrawal.objects.filter(
+        withdrawn_at__lte=frozen.frozen_at, restored_at__gt=frozen.frozen_at
     )
+    return not back.exists()
 
 
 def _newest_embedding(model: EmbeddingModel) -> datetime:

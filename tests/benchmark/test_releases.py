@@ -3,6 +3,7 @@
 import hashlib
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -23,13 +24,29 @@ QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 
 
 def contents(directory: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in directory.iterdir()}
+    """The content of each of INQUIRE's files of a release, and of the judgments."""
+    return {name: (directory / name).read_text() for name in RELEASE_FILES}
 
 
-def export(name: str, directory: Path) -> dict[str, str]:
-    """The content of each file of a release."""
-    services.release_export(name=name, directory=directory)
+def every_byte(directory: Path) -> dict[str, bytes]:
+    """The content of every file of a release, by its path below the directory."""
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def export(name: str, directory: Path, **options: Any) -> dict[str, str]:
+    """Make a release; the content of its main files."""
+    services.release_export(name=name, directory=directory, **options)
     return contents(directory)
+
+
+def job_run(release: Release) -> Slice:
+    """Do the job of a release."""
+    assert release.job_id is not None
+    return job_slice_run(job_id=release.job_id)
 
 
 @pytest.fixture
@@ -95,11 +112,11 @@ def test_ranks_take_no_query_more_for_more_judgments(
     judge(query, 1, annotator, "relevant")
     # Who the annotators are, and the rows.
     with django_assert_num_queries(2):
-        assert [row.rank for row in selectors.released_judgments()] == [1]
+        assert [row.rank for row, _ in selectors.released_judgments()] == [1]
     for image in (2, 3, 4):
         judge(query, image, other_annotator, "relevant")
     with django_assert_num_queries(2):
-        assert [row.rank for row in selectors.released_judgments()] == [1, 2, 3, None]
+        assert [row.rank for row, _ in selectors.released_judgments()] == [1, 2, 3, None]
 
 
 def test_two_releases_of_one_state_are_equal_byte_for_byte(labelled, var_dir, tmp_path):
@@ -108,8 +125,7 @@ def test_two_releases_of_one_state_are_equal_byte_for_byte(labelled, var_dir, tm
 
 def test_no_complete_query_gives_files_of_headers(db, var_dir, tmp_path):
     files = export("v1", tmp_path / "out")
-    assert set(files) == set(RELEASE_FILES)
-    assert [text.count("\n") for text in files.values()] == [1, 1, 1, 1]
+    assert [files[name].count("\n") for name in RELEASE_FILES] == [1, 1, 1, 1]
 
 
 def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_path, shared_dir):
@@ -135,20 +151,43 @@ def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
         assert entry["size"] == len(data)
         assert entry["sha256"] == hashlib.sha256(data).hexdigest()
         assert (release.directory / entry["name"]).read_bytes() == data
-    assert [entry["name"] for entry in release.file_list] == list(RELEASE_FILES)
+    names = [entry["name"] for entry in release.file_list]
+    assert set(names) >= {*RELEASE_FILES, "manifest.json", "difference.md", "snapshot/release.json"}
+    assert len(set(names)) == len(names)
+    assert set(every_byte(tmp_path / "out")) == set(names)
 
 
 def test_a_release_never_changes_after_it_is_made(labelled, judge, annotator, var_dir, tmp_path):
     before = export("v1", tmp_path / "one")
     judge(labelled, 6, annotator, "relevant")
-    release, made = services.release_export(name="v1", directory=tmp_path / "two")
+    _, made = services.release_export(name="v1", directory=tmp_path / "two")
     assert not made
     assert contents(tmp_path / "two") == before
     assert export("v2", tmp_path / "three") != before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "v1.1"},
+        {"version": 7},
+        {"origin": "imported"},
+        {"options": {"rerank_model": "other"}},
+        {"header": {}},
+        {"difference": {"added": []}},
+        {"file_list": [{"name": "other"}]},
+        {"archive": {}},
+        {"positives": 99},
+        {"made_at": None},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_path, change):
+    release, _ = services.release_export(name="v1", directory=tmp_path / "one")
+    before = Release.objects.values().get()
     with pytest.raises(IntegrityError, match="is made and never changes"), transaction.atomic():
-        Release.objects.filter(pk=release.pk).update(name="v1.1")
-    with pytest.raises(ValidationError, match="exists and never changes"):
-        services.release_create(name="v1", created_by=annotator)
+        Release.objects.filter(pk=release.pk).update(**change)
+    assert Release.objects.values().get() == before
 
 
 @pytest.mark.parametrize("damage", ["lost", "changed"])
@@ -183,13 +222,18 @@ def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labelled, admin, var
     assert (release.name, release.state) == ("v1", "queued")
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release = selectors.releases().get()
-    assert (release.state, release.job.done, release.job.total) == ("done", 1, 1)
-    made_at, files = release.made_at, contents(release.directory)
+    steps = release.job.result["steps"]
+    assert (release.state, release.job.done, release.job.total) == ("done", len(steps), len(steps))
+    assert [step["state"] for step in steps] == ["done"] * len(steps)
+    assert steps[0] == {
+        "title": "Judgments and their consensus", "state": "done", "done": 7, "total": 7,
+    }  # fmt: skip
+    made_at, files = release.made_at, every_byte(release.directory)
     Job.objects.filter(pk=release.job_id).update(state=Job.State.QUEUED)
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release = selectors.releases().get()
-    assert (release.made_at, release.job.done) == (made_at, 1)
-    assert contents(release.directory) == files
+    assert (release.made_at, release.job.done) == (made_at, len(steps))
+    assert every_byte(release.directory) == files
 
 
 def test_what_a_killed_worker_left_is_replaced(labelled, admin, var_dir):
@@ -200,6 +244,10 @@ def test_what_a_killed_worker_left_is_replaced(labelled, admin, var_dir):
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     assert [path.name for path in release.directory.parent.iterdir()] == [str(release.pk)]
     assert contents(release.directory)["judgments.csv"].count("\n") == 8
+    archives = {"v1-v1.zip", "v1-v1-open.zip"}
+    assert set(every_byte(release.directory)) == archives | {
+        entry["name"] for entry in selectors.releases().get().file_list
+    }
 
 
 def test_a_failed_release_can_be_begun_again_under_its_name(labelled, admin, var_dir):
@@ -212,8 +260,9 @@ def test_a_failed_release_can_be_begun_again_under_its_name(labelled, admin, var
     assert job_slice_run(job_id=release.job_id) is Slice.FAILED
     assert selectors.releases().get().state == "failed"
     (var_dir / "releases").unlink()
-    again = services.release_create(name="v1", created_by=admin)
-    assert (again.pk, again.job_id) == (release.pk, release.job_id)
+    again = services.release_create(name="v1", created_by=admin, options={"include_images": True})
+    assert (again.pk, again.job_id, again.version) == (release.pk, release.job_id, 1)
+    assert again.options["include_images"] is True
     assert job_slice_run(job_id=again.job_id) is Slice.FINISHED
     assert selectors.releases().get().state == "done"
 
@@ -241,9 +290,12 @@ def test_an_export_sees_one_moment_and_streams(labelled, judge, annotator, var_d
         for number, sql in enumerate(statements)
         if sql.startswith("DECLARE") and "labeling_" in sql
     ]
-    # Queries, votes and judgments come through server-side cursors, after the snapshot began.
-    assert len(reads) == 3
-    assert min(reads) > begin
+    # Judgments with their votes, and queries, come through server-side cursors, after the snapshot
+    # began, in one transaction.
+    assert len(reads) == 2
+    corpus = next(number for number, sql in enumerate(statements) if "retrieval_species s" in sql)
+    commit = statements.index("COMMIT", begin)
+    assert begin < min(reads) < max(reads) < corpus < commit
 
 
 def test_a_real_worker_makes_a_release(start_worker, query, judge, admin):

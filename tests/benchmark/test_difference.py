@@ -1,0 +1,193 @@
+"""What changed between two versions, on snapshots of a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.difference import Changed, JudgmentChanges, QueryOf, as_json, compare
+from benchmark.difference_text import NO_SNAPSHOT, NOTHING, markdown, sentences
+from benchmark.snapshot import Header, Pair, Snapshot, SnapshotQuery, SnapshotWriter
+
+HEADER = Header(
+    name="Birds",
+    version=1,
+    made_at="2026-05-01T10:00:00+00:00",
+    made_by="ada",
+    software="toy 1",
+    origin="made",
+    corpus_images=100,
+    corpus_species=10,
+    corpus_fingerprint="aa",
+    rerank_model="toy",
+)
+QUERY = SnapshotQuery(
+    query_id=1,
+    text="a stork",
+    supercategory="Species",
+    category="Species ID",
+    iconic_group="Birds",
+    split="val",
+    species=[],
+    guidelines="",
+    scientific_terms=False,
+    model="toy",
+    list_depth=500,
+    list_size=500,
+    list_total=1000,
+    list_checksum="0",
+    annotators=1,
+    seconds=1.0,
+)
+
+
+def pair(query_id: int, image_id: int, relevant: bool) -> Pair:
+    return Pair(query_id, image_id, relevant, votes=1, rank=None)
+
+
+def snapshot(
+    directory: Path,
+    queries: Iterable[SnapshotQuery],
+    pairs: Iterable[Pair],
+    header: Header = HEADER,
+) -> Snapshot:
+    directory.mkdir()
+    writer = SnapshotWriter(directory)
+    writer.header(header)
+    writer.table("queries", queries)
+    writer.table("pairs", pairs)
+    return Snapshot(directory)
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Snapshot:
+    queries = [replace(QUERY, query_id=number, text=f"query {number}") for number in (1, 2, 3, 5)]
+    pairs = [
+        pair(1, 10, True), pair(1, 11, False), pair(1, 12, True), pair(1, 13, True),
+        pair(2, 10, True),
+        pair(5, 10, True), pair(5, 11, False), pair(5, 12, False),
+    ]  # fmt: skip
+    return snapshot(tmp_path / "old", queries, pairs)
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Snapshot:
+    queries = [
+        replace(QUERY, query_id=1, text="query one", split="test"),
+        replace(QUERY, query_id=2, text="query 2", category="Behavior", species=["Ardea alba"]),
+        replace(QUERY, query_id=3, text="query 3", model="other", list_depth=900),
+        replace(QUERY, query_id=4, text="query 4"),
+    ]
+    pairs = [
+        # 10 turned, 11 turned, 12 is gone, 13 stays, 14 and 15 are new.
+        pair(1, 10, False), pair(1, 11, True), pair(1, 13, True), pair(1, 14, True),
+        pair(1, 15, False),
+        pair(2, 10, True),
+        pair(4, 10, True), pair(4, 11, False),
+    ]  # fmt: skip
+    header = replace(
+        HEADER, version=2, corpus_images=1200, corpus_fingerprint="bb", rerank_model=""
+    )
+    return snapshot(tmp_path / "new", queries, pairs, header)
+
+
+def test_queries_added_dropped_and_changed(old: Snapshot, new: Snapshot) -> None:
+    found = compare(old, new)
+    assert found.previous == {
+        "name": "Birds", "version": 1, "made_at": "2026-05-01T10:00:00+00:00",
+    }  # fmt: skip
+    assert found.added == [QueryOf(4, "query 4", "val", "Species ID", judged=2, relevant=1)]
+    assert found.dropped == [QueryOf(5, "query 5", "val", "Species ID", judged=3, relevant=1)]
+    assert found.reworded == [Changed(1, "query one", "query 1", "query one")]
+    assert found.moved == [Changed(1, "query one", "val", "test")]
+    assert found.category == [Changed(2, "query 2", "Species ID", "Behavior")]
+    assert found.species == [Changed(2, "query 2", [], ["Ardea alba"])]
+    was, now = {"model": "toy", "depth": 500}, {"model": "other", "depth": 900}
+    assert found.lists == [Changed(3, "query 3", was, now)]
+    assert found.corpus == {
+        "changed": True, "images": [100, 1200], "species": [10, 10], "fingerprint": ["aa", "bb"],
+    }  # fmt: skip
+    assert found.rerank_model == ["toy", ""]
+
+
+def test_judged_pairs_are_counted_in_queries_that_both_have(old: Snapshot, new: Snapshot) -> None:
+    found = compare(old, new)
+    first = JudgmentChanges(
+        became_relevant=1,
+        became_not_relevant=1,
+        newly_judged=2,
+        newly_relevant=1,
+        no_longer_judged=1,
+        no_longer_relevant=1,
+        unchanged=1,
+    )
+    # One more stays the same in query 2; those of queries 4 and 5 are told with the queries.
+    assert found.judgments == replace(first, unchanged=2)
+    assert [one["query_id"] for one in found.judgments_by_query] == [1]
+    assert found.judgments_by_query[0]["newly_judged"] == 2
+
+
+def test_the_same_again_is_no_difference(old: Snapshot) -> None:
+    found = compare(old, old)
+    assert not found.judgments.any
+    assert found.judgments.unchanged == 8
+    assert sentences(as_json(found)) == [NOTHING]
+
+
+def test_nothing_against_something(tmp_path: Path, old: Snapshot) -> None:
+    empty = snapshot(tmp_path / "empty", [], [])
+    assert [one.judged for one in compare(empty, old).added] == [4, 1, 0, 3]
+    assert [one.relevant for one in compare(old, empty).dropped] == [3, 1, 0, 1]
+    assert sentences(as_json(compare(old, empty))) == ["4 queries dropped."]
+
+
+def test_sentences_say_what_changed(old: Snapshot, new: Snapshot) -> None:
+    assert sentences(as_json(compare(old, new))) == [
+        "1 query added.",
+        "1 query dropped.",
+        "1 query reworded.",
+        "1 query moved between the splits.",
+        "1 query put into another category.",
+        "1 query given another species filter.",
+        "1 query given a candidate list of another model or depth.",
+        "Judged pairs in 1 query that both versions have: 1 became relevant, "
+        "1 became not relevant, 2 newly judged, 1 no longer judged.",
+        "The corpus changed: from 100 to 1,200 images.",
+        "The fixed lists for re-ranking are of no model; they were of toy.",
+    ]
+
+
+def test_the_document_has_a_table_for_each_change(old: Snapshot, new: Snapshot) -> None:
+    told = markdown(as_json(compare(old, new)), title="Birds v2", previous="Birds v1")
+    assert told.startswith(
+        "# Birds v2: what changed\n\n"
+        "Compared with Birds v1, made 2026-05-01T10:00:00+00:00.\n\n- 1 query added.\n"
+    )
+    for row in (
+        "| 4 | query 4 | val | Species ID | 2 | 1 |",
+        "| 1 | query 1 | query one |",
+        "| 2 | whole corpus | Ardea alba |",
+        "| 3 | toy, 500 deep | other, 900 deep |",
+        "| 1 | query one | 1 | 1 | 2 | 1 |",
+        "| images | 100 | 1,200 |",
+    ):
+        assert f"\n{row}\n" in told
+
+
+def test_bars_and_line_ends_in_a_text_dont_break_the_table(tmp_path: Path, old: Snapshot) -> None:
+    named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="a|b\nc")], [])
+    told = markdown(as_json(compare(old, named)), title="x", previous="y")
+    assert "| 9 | a\\|b c | val |" in told
+
+
+@pytest.mark.parametrize(
+    ("previous", "expected"),
+    [("", "This is the first version."), ("Birds v1", NO_SNAPSHOT)],
+)
+def test_where_nothing_can_be_compared(previous: str, expected: str) -> None:
+    nothing: dict[str, Any] = {}
+    assert expected in markdown(nothing, title="Birds v2", previous=previous)
