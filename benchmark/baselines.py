@@ -148,7 +148,7 @@ def _incomplete(release: Release, model: EmbeddingModel) -> str:
     if counts.unembedded <= MISSING_AT_MOST * (counts.embedded + counts.unembedded):
         return ""
     return (
-        f"{counts.unembedded:,} images of the corpus have no embedding under it: embed them, then "
+        f"No embedding under it: {_images(counts.unembedded)} of the corpus. Embed them, then "
         "compute the baselines again."
     )
 
@@ -210,6 +210,9 @@ def _model_step(
 ) -> bool:
     """Rank queries under a model until `deadline`; True once its run is scored."""
     texts = _texts(data, task)
+    for text in list(texts.values())[:1]:
+        # Before there is a row: a model that can't be loaded has no run.
+        text_vector(model, text)
     run, _ = Run.objects.get_or_create(
         release=release,
         task=task,
@@ -273,5 +276,9 @@ def _about(release: Release, model: EmbeddingModel) -> str:
     counts = corpus_counts(model=model, corpus_at=corpus_moment(release))
     about = "Images by cosine similarity to the query's text, in exact order."
     if counts.unembedded:
-        about += f" {counts.unembedded:,} images have no embedding and are missing."
+        about += f" Without an embedding, and so missing: {_images(counts.unembedded)}."
     return about
+
+
+def _images(count: int) -> str:
+    return "1 image" if count == 1 else f"{count:,} images"

@@ -1,0 +1,224 @@
+"""Baselines: exact, made once, slice by slice, on the corpus that the release ranks."""
+
+import time
+
+import pytest
+
+from benchmark.baselines import baselines_begin, baselines_job, baselines_step
+from benchmark.models import Release, Run, RunScores
+from benchmark.run_services import run_finish
+from benchmark.run_store import load_run
+from labeling.errors import Conflict
+from retrieval.models import Job
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.flags import image_withdraw
+from retrieval.services.jobs import Slice, job_slice_run
+from tests.benchmark.runs import stored_run
+from tests.benchmark.snapshots import query
+from tests.benchmark.toy_release import ready_release, toy_release
+from tests.processes import wait_for
+from tests.retrieval.making import embed_rows, image_row
+from tests.toy_model import toy_model as toy_spec
+
+#: Under the toy model texts of several words mean (1, 0), and of one word (0, 1).
+VECTORS = {number: [7 - number, number] for number in range(1, 7)}
+QUERIES = [
+    query(1, "a stork on a nest", split="val"),
+    query(2, "fox"),
+    query(3, "a dead bird"),
+    query(4, "nest"),
+]
+
+
+@pytest.fixture
+def model(images, var_dir):
+    """A real model of two dimensions, under which the six images are embedded."""
+    made = embedding_model_get_or_create(name=toy_spec(), dimension=2)
+    embed_rows(made, VECTORS)
+    return made
+
+
+@pytest.fixture
+def release(model):
+    return toy_release(queries=QUERIES)
+
+
+def make(release) -> Job:
+    """Have the baselines made to the end."""
+    job = baselines_begin(release=release)
+    while job_slice_run(job_id=job.pk) is Slice.MORE:
+        pass
+    job.refresh_from_db()
+    return job
+
+
+def made(**values) -> Run:
+    return Run.objects.get(**values)
+
+
+def ap(run: Run) -> list[float]:
+    return RunScores.objects.get(run=run, release=run.release).measures["AP@50"]
+
+
+def test_everything_that_comes_for_free(release, model):
+    job = make(release)
+    assert (job.state, job.error) == ("done", "")
+    # Two random orders, four queries of the whole corpus and two that are fit for re-ranking.
+    assert (job.done, job.failed, job.total) == (8, 0, 8)
+    runs = [(run.kind, run.task, run.rerank_depth) for run in Run.objects.order_by("pk")]
+    assert runs == [
+        ("random", "full", None),
+        ("random", "rerank", None),
+        ("model", "full", None),
+        ("best", "full", 50),
+        ("best", "full", 100),
+        ("model", "rerank", None),
+    ]
+    assert all(run.published and run.ready and run.owner is None for run in Run.objects.all())
+    full = made(kind="model", task="full")
+    assert full.name == model.name[:150]
+    stored = load_run(full.path)
+    assert stored[1].image_ids.tolist() == [1, 2, 3, 4, 5, 6]
+    assert stored[2].image_ids.tolist() == [6, 5, 4, 3, 2, 1]
+    # Relevant: 1, 4 of query 1 at ranks 1, 4; 2 of 2 at 5; 3, 5, 6 of 3 at 3, 5, 6.
+    assert ap(full) == pytest.approx([(1 + 2 / 4) / 2, 1 / 5, (1 / 3 + 2 / 5 + 3 / 6) / 3])
+    assert ap(made(kind="best", rerank_depth=50)) == [1, 1, 1]
+
+
+def test_within_the_fixed_lists_the_same_model_orders_them(release):
+    make(release)
+    run = made(kind="model", task="rerank")
+    stored = load_run(run.path)
+    assert {query_id: one.image_ids.tolist() for query_id, one in stored.items()} == {
+        1: [1, 2, 3, 4],
+        2: [6, 5, 2, 1],
+    }
+    assert ap(run) == pytest.approx([(1 + 2 / 4) / 2, 1 / 3])
+
+
+def test_a_random_order_has_its_expectation(release):
+    make(release)
+    run = made(kind="random", task="full")
+    # One relevant image among six, at each rank with the same probability.
+    assert ap(run)[1] == pytest.approx(sum(1 / rank for rank in range(1, 7)) / 6)
+    assert (run.rows, run.sha256, run.path.exists()) == (0, "", False)
+
+
+def test_making_them_twice_makes_nothing_new(release):
+    make(release)
+    before = list(Run.objects.values_list("pk", "sha256", "ready_at").order_by("pk"))
+    again = make(release)
+    assert list(Run.objects.values_list("pk", "sha256", "ready_at").order_by("pk")) == before
+    assert (again.state, again.done) == ("done", 8)
+    assert Job.objects.filter(kind="make_baselines").count() == 2
+
+
+def test_one_job_at_a_time(release):
+    first = baselines_begin(release=release)
+    assert baselines_begin(release=release).pk == first.pk
+    Job.objects.filter(pk=first.pk).update(state=Job.State.FAILED, error="a full disk")
+    again = baselines_begin(release=release)
+    assert (again.pk, again.state) == (first.pk, "queued")
+    assert baselines_job(toy_release("Other")) is None
+
+
+def test_a_slice_cut_short_is_gone_on_with(release):
+    """Each slice ranks one query, since its deadline is past when it begins."""
+    job = baselines_begin(release=release)
+    Job.objects.filter(pk=job.pk).update(state=Job.State.RUNNING)
+    seen = []
+    for _ in range(20):
+        # Nothing is carried over but what a killed worker would have left.
+        job = Job.objects.get(pk=job.pk)
+        if baselines_step(job, time.monotonic() - 1):
+            break
+        seen.append(Job.objects.get(pk=job.pk).done)
+    assert seen == [3, 4, 5, 7]
+    assert Job.objects.get(pk=job.pk).done == 8
+    run = made(kind="model", task="full")
+    assert load_run(run.path)[4].image_ids.tolist() == [6, 5, 4, 3, 2, 1]
+    # No half-made ranking is left behind.
+    assert sorted(path.name for path in run.path.parent.iterdir()) == sorted(
+        f"{one.pk}.npz" for one in Run.objects.exclude(kind="random")
+    )
+
+
+def test_images_withdrawn_since_still_count_and_later_ones_do_not(release, model, reviewer, images):
+    image_withdraw(image=images[0], by=reviewer)
+    image_row(7)
+    embed_rows(model, {7: [1, 0]})
+    make(release)
+    assert load_run(made(kind="model", task="full").path)[1].image_ids.tolist() == [
+        1, 2, 3, 4, 5, 6,
+    ]  # fmt: skip
+
+
+def test_images_withdrawn_before_do_not_count(model, reviewer, images):
+    image_withdraw(image=images[1], by=reviewer)
+    release = toy_release(queries=QUERIES)
+    make(release)
+    assert load_run(made(kind="model", task="full").path)[1].image_ids.tolist() == [1, 3, 4, 5, 6]
+
+
+def test_a_model_that_has_not_seen_the_corpus_gets_no_run_yet(model):
+    image_row(7)
+    release = toy_release(queries=QUERIES, corpus_images=7)
+    job = make(release)
+    assert not Run.objects.filter(kind="model").exists()
+    error = job.item_errors.get()
+    assert error.item == model.name
+    assert "No embedding under it: 1 image of the corpus" in error.message
+    embed_rows(model, {7: [1, 0]})
+    make(release)
+    assert Run.objects.filter(kind="model").count() == 2
+
+
+def test_a_model_that_cannot_be_loaded_is_named_and_the_rest_goes_on(release, model):
+    lost = embedding_model_get_or_create(name="/nowhere/at-all", dimension=2)
+    embed_rows(lost, VECTORS)
+    job = make(release)
+    assert (job.state, job.done, job.failed, job.total) == ("done", 8, 6, 14)
+    assert job.item_errors.get().item == "/nowhere/at-all"
+    assert sorted(Run.objects.filter(kind="model").values_list("embedding_model", flat=True)) == [
+        model.pk,
+        model.pk,
+    ]
+
+
+def test_an_imported_benchmark_without_its_images_has_no_corpus_to_rank(model):
+    release = toy_release(origin="imported", corpus_images=0)
+    make(release)
+    assert [(run.kind, run.task) for run in Run.objects.all()] == [("random", "rerank")]
+
+
+def test_best_reranks_that_are_missing_are_made(release):
+    run = stored_run(release, {1: [2, 1]})
+    run_finish(run=run)
+    run.second_stages.filter(rerank_depth=100).delete()
+    make(release)
+    assert run.second_stages.count() == 2
+
+
+def test_a_release_without_a_snapshot_is_told_of(db, var_dir):
+    release = Release.objects.create(name="old")
+    with pytest.raises(Conflict, match="is not made yet"):
+        baselines_begin(release=release)
+
+
+def test_a_killed_worker_leaves_nothing_half_made(transactional_db, images, var_dir, start_worker):
+    model = embedding_model_get_or_create(name=toy_spec(), dimension=2)
+    embed_rows(model, VECTORS)
+    count = 400
+    release = ready_release(queries=[query(number, f"a bird {number}") for number in range(count)])
+    job = baselines_begin(release=release)
+    worker = start_worker()
+    wait_for(lambda: Run.objects.filter(kind="model").exists(), what="the model's run")
+    worker.kill()
+    start_worker()
+    wait_for(lambda: baselines_job(release).state == "done", what="the baselines")
+    job.refresh_from_db()
+    assert (job.done, job.total) == (count + 1, count + 1)
+    run = made(kind="model")
+    stored = load_run(run.path)
+    assert len(stored) == run.test_queries == count
+    assert all(one.image_ids.tolist() == [1, 2, 3, 4, 5, 6] for one in stored.values())
