@@ -42,3 +42,11 @@ def make_baselines(job: Job, deadline: float) -> bool:
     from benchmark.baselines import baselines_step
 
     return baselines_step(job, deadline)
+
+
+@job_handler("rerank_run")
+def rerank_run(job: Job, deadline: float) -> bool:
+    """Re-rank a first stage's run, image by image."""
+    from benchmark.rerank_services import rerank_step
+
+    return rerank_step(job, deadline)

@@ -1,0 +1,72 @@
+"""How a run asks a multimodal model: kept in `Run.endpoint`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from django.conf import settings
+
+from benchmark.models import Run
+from benchmark.multimodal.prices import Prices, Usage
+from benchmark.multimodal.prompt import TEMPLATE
+
+#: Tokens of a question and its answer where no answer of the model tells yet.
+GUESSED_TOKENS: Final = (1000.0, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSetup:
+    """Where and how a model is asked, and what this run has paid so far."""
+
+    base_url: str
+    model: str
+    """As the server names it."""
+    rpm: int = 0
+    """Requests a minute at most; 0 for no limit."""
+    prices: Prices = field(default_factory=Prices)
+    max_cost: float | None = None
+    """US dollars that the run may spend; None for no limit."""
+    max_side: int = 0
+    """Longest side in pixels at which pictures are sent."""
+    paid: Usage = field(default_factory=Usage)
+    """What this run's own requests took, without answers that were kept from earlier."""
+
+    @classmethod
+    def of(cls, run: Run) -> EndpointSetup:
+        """That of a run."""
+        told = run.endpoint
+        return cls(
+            base_url=told["base_url"],
+            model=told["model"],
+            rpm=told["rpm"],
+            prices=Prices(told["price_in"], told["price_out"]),
+            max_cost=told["max_cost"],
+            max_side=told["max_side"],
+            paid=Usage(**told["paid"]),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As `Run.endpoint` holds it."""
+        return {
+            "base_url": self.base_url,
+            "model": self.model,
+            "prompt": TEMPLATE,
+            "rpm": self.rpm,
+            "price_in": self.prices.input,
+            "price_out": self.prices.output,
+            "max_cost": self.max_cost,
+            "max_side": self.max_side or settings.MULTIMODAL_MAX_SIDE,
+            "paid": asdict(self.paid),
+        }
+
+    def cost_of_one(self, paid: Usage) -> float:
+        """US dollars that one more question takes, as those so far did; 0 without prices."""
+        prompt, completion = GUESSED_TOKENS
+        if paid.requests and paid.prompt_tokens:
+            prompt = paid.prompt_tokens / paid.requests
+            completion = paid.completion_tokens / paid.requests
+        one = Prices(self.prices.input, self.prices.output).cost(
+            Usage(1, round(prompt), round(completion))
+        )
+        return one or 0.0
