@@ -1,25 +1,34 @@
-"""Run files: rankings of images per query, as TREC run files or as CSV.
+"""Run files: rankings of images per query, as TREC run files, CSV or JSON lines.
 
 TREC lines are `query_id Q0 image_id rank score tag`, separated by blanks; the rank is not looked
-at. CSV files have a header with the columns query_id, image_id and score; others are ignored. Ranks
-follow from the scores alone: higher first, and the smaller image id first among equal scores.
+at. CSV files have a header with the columns query_id, image_id and score; others are ignored. JSON
+lines are objects with these keys, one a line; other keys are ignored. Each may be compressed with
+gzip. Ranks follow from the scores alone: higher first, and the smaller image id first among equal
+scores.
 """
 
+import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, Literal, TextIO
+from typing import IO, Final, Literal, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.tables import MAX_ERRORS, csv_records, numbered_texts, whole_number
+from benchmark.line_stream import MAX_BYTES, Unreadable, text_lines
+from benchmark.tables import MAX_ERRORS, csv_records, whole_number
 from labeling.query_csv import RowError
 
-CSV_COLUMNS: Final = ("query_id", "image_id", "score")
+COLUMNS: Final = ("query_id", "image_id", "score")
 TREC_FIELDS: Final = 6
+#: Rows whose images are checked at a time.
+IDS_AT_A_TIME: Final = 10_000
+
+_LARGEST_ID: Final = 2**63 - 1
+_SHOWN: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +58,19 @@ class _Column:
     lines: "array[int]" = field(default_factory=lambda: array("q"))
 
 
-Fields = tuple[int, str, str, str]
+#: The line, and what stands there for query id, image id and score.
+Fields = tuple[int, object, object, object]
+UnknownImages = Callable[[Sequence[int]], Collection[int]]
 
 
-def run_format(first_line: str) -> Literal["csv", "trec"]:
-    """The format that a file's first line that isn't blank belongs to: a comma makes it CSV.
+def run_format(first_line: str) -> Literal["csv", "trec", "jsonl"]:
+    """The format that a file's first line that isn't blank belongs to.
 
-    Unless it stands in the tag of a line that is a TREC line otherwise.
+    A brace at its beginning makes it JSON lines, a comma CSV, unless that stands in the tag of a
+    line that is a TREC line otherwise.
     """
+    if first_line.lstrip().startswith("{"):
+        return "jsonl"
     fields = first_line.split()
     if len(fields) == TREC_FIELDS and not any("," in field for field in fields[:-1]):
         return "trec"
@@ -64,43 +78,50 @@ def run_format(first_line: str) -> Literal["csv", "trec"]:
 
 
 def read_run(
-    lines: Iterable[str | bytes], *, name: str
+    file: IO[bytes],
+    *,
+    name: str,
+    queries: Mapping[int, str] | None = None,
+    split: str | None = None,
+    unknown_images: UnknownImages | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> tuple[dict[int, Ranking], list[RowError]]:
     """Read a run file: the ranking of each query in it, and everything that is wrong.
 
-    `lines` is an open file in text or binary mode; `name` is its name for messages. The format is
-    told by the content. Rows of one query may stand anywhere. Never raises for what the file holds:
-    callers refuse it whole when there is any error, of which at most MAX_ERRORS are collected.
+    `name` is the file's name for messages. The format, and whether it is compressed, is told by the
+    content. Rows of one query may stand anywhere. `queries` tells the split of each query there is,
+    and a query that isn't among them is an error, as is one of another split than `split`; each is
+    named once, where it first stands. `unknown_images` is asked with up to IDS_AT_A_TIME different
+    image ids, ascending, and gives those that there are not. Errors besides: a wrong number of
+    fields, no whole or finite number, an image twice for one query, no row at all, and more than
+    `max_bytes` bytes of text, counted decompressed.
+
+    Never raises for what the file holds: callers refuse it whole when there is any error, of which
+    at most MAX_ERRORS are collected, by line. Memory grows with the rankings alone, by 24 bytes a
+    row.
     """
     errors: list[RowError] = []
-    columns: dict[int, _Column] = {}
-    for line, query_text, image_text, score_text in _fields(lines, name, errors):
-        before = len(errors)
-        query_id = whole_number(query_text)
-        if query_id is None:
-            message = f"{query_text[:40]!r} is not a whole number"
-            errors.append(RowError(name, line, "query_id", message))
-        image_id = whole_number(image_text)
-        if image_id is None:
-            message = f"{image_text[:40]!r} is not a whole number"
-            errors.append(RowError(name, line, "image_id", message))
-        score = _finite_number(score_text)
-        if score is None:
-            message = f"{score_text[:40]!r} is not a finite number"
-            errors.append(RowError(name, line, "score", message))
-        if query_id is not None and image_id is not None and score is not None:
-            column = columns.setdefault(query_id, _Column())
-            column.image_ids.append(image_id)
-            column.scores.append(score)
-            column.lines.append(line)
-        if len(errors) > before and len(errors) >= MAX_ERRORS:
-            return {}, errors[:MAX_ERRORS]
-    run = {}
-    for query_id, column in columns.items():
-        errors += _duplicates(query_id, column, name)
-        run[query_id] = _ranked(column)
+    rows = _Rows(name, errors, queries, split, unknown_images)
+    try:
+        for line, query, image, score in _fields(file, name, errors, max_bytes):
+            rows.take(line, query, image, score)
+            if len(errors) >= MAX_ERRORS:
+                break
+        else:
+            rows.finish()
+    except Unreadable as error:
+        errors.append(RowError(name, error.line, "", str(error)))
     errors.sort(key=lambda error: error.line)
-    return run, errors[:MAX_ERRORS]
+    return ({} if errors else rows.rankings()), errors[:MAX_ERRORS]
+
+
+def run_lines(run: Mapping[int, Ranking]) -> Iterator[RunLine]:
+    """The lines of a run, by query id and rank."""
+    for query_id in sorted(run):
+        ranking = run[query_id]
+        pairs = zip(ranking.image_ids.tolist(), ranking.scores.tolist(), strict=True)
+        for rank, (image_id, score) in enumerate(pairs, start=1):
+            yield RunLine(query_id=query_id, image_id=image_id, rank=rank, score=score)
 
 
 def write_trec(rows: Iterable[RunLine], file: TextIO, *, tag: str) -> int:
@@ -118,15 +139,120 @@ def write_trec(rows: Iterable[RunLine], file: TextIO, *, tag: str) -> int:
     return count
 
 
-def _fields(lines: Iterable[str | bytes], name: str, errors: list[RowError]) -> Iterator[Fields]:
-    """(line, query id, image id, score) as text, of either format."""
-    numbered = numbered_texts(lines)
+def write_json_lines(rows: Iterable[RunLine], file: TextIO) -> int:
+    """Write a run as JSON lines with query_id, image_id, rank and score; the number of rows."""
+    count = 0
+    for row in rows:
+        file.write(
+            f'{{"query_id": {row.query_id}, "image_id": {row.image_id}, '
+            f'"rank": {row.rank}, "score": {float(row.score)!r}}}\n'
+        )
+        count += 1
+    return count
+
+
+class _Rows:
+    """Rows as they come, checked and gathered by query."""
+
+    def __init__(
+        self,
+        name: str,
+        errors: list[RowError],
+        queries: Mapping[int, str] | None,
+        split: str | None,
+        unknown_images: UnknownImages | None,
+    ) -> None:
+        self._name = name
+        self._errors = errors
+        self._queries = queries
+        self._split = split
+        self._unknown_images = unknown_images
+        self._columns: dict[int, _Column] = {}
+        self._refused: set[int] = set()
+        self._unchecked: dict[int, list[int]] = {}
+        self._waiting = 0
+        self._last_line = 0
+
+    def take(self, line: int, query: object, image: object, score: object) -> None:
+        """Check one row and keep it."""
+        self._last_line = line
+        query_id, image_id, number = _id(query), _id(image), _finite_number(score)
+        if query_id is None:
+            self._error(line, "query_id", f"{_shown(query)} is not a whole number")
+        if image_id is None:
+            self._error(line, "image_id", f"{_shown(image)} is not a whole number")
+        if number is None:
+            self._error(line, "score", f"{_shown(score)} is not a finite number")
+        if query_id is None or image_id is None or number is None:
+            return
+        column = self._columns.get(query_id)
+        if column is None:
+            if not self._admits(query_id, line):
+                return
+            column = self._columns[query_id] = _Column()
+        column.image_ids.append(image_id)
+        column.scores.append(number)
+        column.lines.append(line)
+        if self._unknown_images is not None:
+            self._unchecked.setdefault(image_id, []).append(line)
+            self._waiting += 1
+            if self._waiting >= IDS_AT_A_TIME:
+                self._check_images()
+
+    def finish(self) -> None:
+        """Find what only the whole file tells."""
+        if not self._last_line and not self._errors:
+            self._error(1, "", "the file holds no row")
+        self._check_images()
+        for query_id, column in self._columns.items():
+            self._errors += _duplicates(query_id, column, self._name)
+
+    def rankings(self) -> dict[int, Ranking]:
+        """The ranking of each query."""
+        return {query_id: _ranked(column) for query_id, column in self._columns.items()}
+
+    def _error(self, line: int, column: str, message: str) -> None:
+        self._errors.append(RowError(self._name, line, column, message))
+
+    def _admits(self, query_id: int, line: int) -> bool:
+        """Whether a query that is met first may be in the run; an error, once, where not."""
+        if self._queries is None:
+            return True
+        split = self._queries.get(query_id)
+        if split is not None and self._split in (None, split):
+            return True
+        if query_id not in self._refused and len(self._refused) < MAX_ERRORS:
+            self._refused.add(query_id)
+            message = (
+                f"the release has no query {query_id}"
+                if split is None
+                else f"query {query_id} is of the split {split}, not {self._split}"
+            )
+            self._error(line, "query_id", message)
+        return False
+
+    def _check_images(self) -> None:
+        if self._unknown_images is None or not self._unchecked:
+            return
+        for image_id in self._unknown_images(sorted(self._unchecked)):
+            for line in self._unchecked[image_id][:MAX_ERRORS]:
+                self._error(line, "image_id", f"there is no image {image_id}")
+        self._unchecked.clear()
+        self._waiting = 0
+
+
+def _fields(file: IO[bytes], name: str, errors: list[RowError], max_bytes: int) -> Iterator[Fields]:
+    """What stands in each row for query id, image id and score, of any format."""
+    numbered = text_lines(file, max_bytes=max_bytes)
     first = next(((number, text) for number, text in numbered if text.strip()), None)
     if first is None:
         errors.append(RowError(name, 1, "", "the file is empty"))
         return iter(())
     all_lines = chain([first], numbered)
-    if run_format(first[1]) == "csv":
+    kind = run_format(first[1])
+    if kind == "jsonl":
+        return _json_fields(all_lines, name, errors)
+    if kind == "csv":
         return _csv_fields(all_lines, name, errors)
     return _trec_fields(all_lines, name, errors)
 
@@ -153,20 +279,56 @@ def _trec_fields(
 def _csv_fields(
     lines: Iterable[tuple[int, str]], name: str, errors: list[RowError]
 ) -> Iterator[Fields]:
-    records = csv_records(lines, name=name, columns=CSV_COLUMNS, errors=errors)
+    records = csv_records(lines, name=name, columns=COLUMNS, errors=errors)
     for line, (query_id, image_id, score) in records:
         yield line, query_id, image_id, score
 
 
-def _finite_number(text: str) -> float | None:
-    # float() also takes "1_000", which is no number in any run format.
-    if not text.isascii() or "_" in text:
+def _json_fields(
+    lines: Iterable[tuple[int, str]], name: str, errors: list[RowError]
+) -> Iterator[Fields]:
+    for number, text in lines:
+        if text.isspace():
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            errors.append(RowError(name, number, "", "not a JSON object"))
+        elif missing := [column for column in COLUMNS if column not in row]:
+            errors += [RowError(name, number, column, "this key is missing") for column in missing]
+        else:
+            yield number, row["query_id"], row["image_id"], row["score"]
+        if len(errors) >= MAX_ERRORS:
+            return
+
+
+def _id(value: object) -> int | None:
+    """An id from 0 to 2**63 - 1, in plain digits or as JSON's number; None for anything else."""
+    if isinstance(value, str):
+        return whole_number(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_ID:
+        return value
+    return None
+
+
+def _finite_number(value: object) -> float | None:
+    if isinstance(value, str):
+        # float() also takes "1_000", which is no number in any run format.
+        if not value.isascii() or "_" in value:
+            return None
+    elif isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        number = float(text)
-    except ValueError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _shown(value: object) -> str:
+    return repr(value[:_SHOWN]) if isinstance(value, str) else json.dumps(value)[:_SHOWN]
 
 
 def _duplicates(query_id: int, column: _Column, name: str) -> list[RowError]:

@@ -1,5 +1,6 @@
 """The command evaluate as a person at a terminal meets it."""
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -142,3 +143,9 @@ def test_measures_name_their_own_cutoffs(release, run_file):
     arguments = ["evaluate", run_file, "--release", release, "--k", "5", "--measures", "AP@5"]
     with pytest.raises(CommandError, match="not allowed with"):
         run_command(*arguments)
+
+
+def test_a_compressed_run_scores_the_same(release, run_file):
+    plain = run_command("evaluate", run_file, "--release", release)
+    run_file.write_bytes(gzip.compress(run_file.read_bytes()))
+    assert run_command("evaluate", run_file, "--release", release) == plain

@@ -1,16 +1,29 @@
-"""Run files: both formats, the order that scores and ids give, and each kind of bad input."""
+"""Run files: the formats, the order that scores and ids give, and each kind of bad input."""
 
+import gzip
 import io
+import json
 
+import numpy as np
 import pytest
 
-from benchmark.run_files import RunLine, read_run, run_format, write_trec
+from benchmark.line_stream import MAX_LINE
+from benchmark.run_files import (
+    IDS_AT_A_TIME,
+    Ranking,
+    RunLine,
+    read_run,
+    run_format,
+    run_lines,
+    write_json_lines,
+    write_trec,
+)
 from benchmark.tables import MAX_ERRORS
 
 
-def read(data: str | bytes, name: str = "run.txt"):
+def read(data: str | bytes, **options):
     raw = data.encode() if isinstance(data, str) else data
-    run, errors = read_run(io.BytesIO(raw), name=name)
+    run, errors = read_run(io.BytesIO(raw), name="run.txt", **options)
     return {query: ranking.image_ids.tolist() for query, ranking in run.items()}, [
         str(error) for error in errors
     ]
@@ -25,10 +38,17 @@ def test_negative_zero_ties_with_zero():
     assert read("1 Q0 5 1 0.0 t\n1 Q0 4 1 -0.0 t\n")[0] == {1: [4, 5]}
 
 
-def test_trec_and_csv_say_the_same():
+def test_all_formats_say_the_same():
     trec = read("1\tQ0\t5\t1\t2.5\ttag\n\n2 Q0 5 1 1 tag\r\n1 Q0 6 2 3 tag")
     csv = read("\ufeffscore, query_id ,note,image_id\r\n2.5,1,x,5\r\n\r\n1,2,,5\r\n3,1,,6")
-    assert trec == csv == ({1: [6, 5], 2: [5]}, [])
+    lines = [
+        '\ufeff {"score": 2.5, "query_id": 1, "note": [{}], "image_id": 5}',
+        "",
+        '{"score": 1, "query_id": "2", "image_id": "5"}\r',
+        '{"score": 3e0, "query_id": 1, "image_id": 6, "image_id": 6}',
+    ]
+    jsonl = read("\n".join(lines))
+    assert trec == csv == jsonl == ({1: [6, 5], 2: [5]}, [])
 
 
 def test_ids_of_64_bits_are_kept_exactly():
@@ -46,6 +66,8 @@ def test_ids_of_64_bits_are_kept_exactly():
         ("query_id, image_id, score, a, b, c", "csv"),
         ("1 Q0 5 1 0.5 my,run", "trec"),
         ("1 Q0 5 1 0.5 run", "trec"),
+        ('{"query_id": 1, "image_id": 5, "score": 0.5}', "jsonl"),
+        (" {", "jsonl"),
     ],
 )
 def test_the_format_is_told_by_the_content(line, expected):
@@ -87,6 +109,7 @@ def test_a_bad_trec_line_is_named(line, expected):
         ('query_id,image_id,score\n1,"2,3\n', "line 2: not readable as CSV"),
         ("query_id,image_id,score\n1,2,\n", "line 2, score: '' is not a finite number"),
         (b"query_id,image_id,score\n1,\xff,1\n", "line 2, image_id"),
+        ("query_id,image_id,score\n", "line 1: the file holds no row"),
     ],
 )
 def test_a_bad_file_is_named(data, expected):
@@ -116,8 +139,179 @@ def test_a_written_run_is_read_back_exactly():
     file = io.StringIO()
     assert write_trec(rows, file, tag="ViT-B-32 / openai") == 3
     assert file.getvalue().startswith("1 Q0 8 1 0.30000000000000004 ViT-B-32_/_openai\n")
-    run, errors = read_run(io.StringIO(file.getvalue()), name="run")
+    run, errors = read_run(io.BytesIO(file.getvalue().encode()), name="run")
     assert errors == []
     assert run[1].image_ids.tolist() == [8, 3]
     assert run[1].scores.tolist() == [score, 0.3]
     assert run[4].scores.tolist() == [-1.0]
+
+
+@pytest.mark.parametrize(
+    "write", [lambda rows, file: write_trec(rows, file, tag="t"), write_json_lines]
+)
+def test_every_writer_keeps_every_digit(write):
+    random = np.random.default_rng(2)
+    run = {
+        query: Ranking(random.permutation(50), np.sort(random.normal(size=50) * 1e-7)[::-1])
+        for query in (7, 2)
+    }
+    file = io.StringIO()
+    assert write(run_lines(run), file) == 100
+    again, errors = read_run(io.BytesIO(file.getvalue().encode()), name="run")
+    assert (errors, list(again)) == ([], [2, 7])
+    for query, ranking in run.items():
+        assert again[query].image_ids.tolist() == ranking.image_ids.tolist()
+        assert again[query].scores.tolist() == ranking.scores.tolist()
+
+
+def test_json_lines_name_their_ranks():
+    file = io.StringIO()
+    write_json_lines(run_lines({4: Ranking(np.array([9, 8]), np.array([0.5, 1e-9]))}), file)
+    assert [json.loads(line) for line in file.getvalue().splitlines()] == [
+        {"query_id": 4, "image_id": 9, "rank": 1, "score": 0.5},
+        {"query_id": 4, "image_id": 8, "rank": 2, "score": 1e-09},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("nonsense", "line 2: not a JSON object"),
+        ("[1, 5, 0.5]", "line 2: not a JSON object"),
+        ('{"query_id": 1, "image_id": 5', "line 2: not a JSON object"),
+        ("[" * 60_000, "line 2: not a JSON object"),
+        ('{"query_id": 1, "score": 5}', "line 2, image_id: this key is missing"),
+        ('{"query_id": 1.0, "image_id": 5, "score": 1}', "line 2, query_id: 1.0 is not a whole"),
+        ('{"query_id": true, "image_id": 5, "score": 1}', "line 2, query_id: true is not a whole"),
+        ('{"query_id": 1, "image_id": -5, "score": 1}', "line 2, image_id: -5 is not a whole"),
+        ('{"query_id": 1, "image_id": null, "score": 1}', "line 2, image_id: null is not a whole"),
+        ('{"query_id": 1, "image_id": 9223372036854775808, "score": 1}', "line 2, image_id: 92"),
+        ('{"query_id": 1, "image_id": 5, "score": NaN}', "line 2, score: NaN is not a finite"),
+        ('{"query_id": 1, "image_id": 5, "score": 1e999}', "line 2, score: Infinity is not"),
+        ('{"query_id": 1, "image_id": 5, "score": "high"}', "line 2, score: 'high' is not a fin"),
+        ('{"query_id": 1, "image_id": 5, "score": false}', "line 2, score: false is not a finite"),
+        ('{"query_id": 1, "image_id": 5, "score": 1' + "0" * 400 + "}", "line 2, score: 10000"),
+        ('{"query_id": 1, "image_id": 7, "score": 1}', "line 2, image_id: 7 stands twice"),
+    ],
+)
+def test_a_bad_json_line_is_named(line, expected):
+    run, errors = read('{"query_id": 1, "image_id": 7, "score": 0.9}\n' + line + "\n")
+    assert run == {}
+    assert len(errors) == 1
+    assert expected in errors[0]
+
+
+SPLITS = {1: "val", 2: "test", 3: "test"}
+
+
+def test_queries_are_held_to_the_release_and_the_split():
+    data = "1 Q0 5 1 3 t\n2 Q0 5 1 3 t\n9 Q0 5 1 3 t\n1 Q0 6 1 3 t\n9 Q0 6 1 3 t\n8 Q0 6 1 3 t\n"
+    _, errors = read(data, queries=SPLITS, split="test")
+    assert [error.removeprefix("run.txt, ") for error in errors] == [
+        "line 1, query_id: query 1 is of the split val, not test",
+        "line 3, query_id: the release has no query 9",
+        "line 6, query_id: the release has no query 8",
+    ]
+    both = "1 Q0 5 1 3 t\n2 Q0 5 1 3 t\n"
+    assert read(both, queries=SPLITS) == ({1: [5], 2: [5]}, [])
+    assert read("2 Q0 5 1 3 t\n", queries=SPLITS, split="test") == ({2: [5]}, [])
+
+
+def test_images_are_asked_for_in_batches_and_named_with_their_lines():
+    asked = []
+
+    def unknown(ids):
+        asked.append(list(ids))
+        return {one for one in ids if one % 15_000 == 14_999}
+
+    count = IDS_AT_A_TIME * 3
+    data = "".join(f"{1 + row % 2} Q0 {row // 2} 1 {row} t\n" for row in range(count))
+    _, errors = read(data, unknown_images=unknown)
+    assert errors == [
+        "run.txt, line 29999, image_id: there is no image 14999",
+        "run.txt, line 30000, image_id: there is no image 14999",
+    ]
+    assert [len(ids) for ids in asked] == [IDS_AT_A_TIME // 2] * 3
+    assert all(ids == sorted(set(ids)) for ids in asked)
+    assert read("1 Q0 5 1 1 t\n", unknown_images=lambda ids: set()) == ({1: [5]}, [])
+
+
+def test_errors_come_by_line_whatever_finds_them():
+    data = "1 Q0 4 1 1 t\n9 Q0 5 1 1 t\n1 Q0 6 1 x t\n1 Q0 4 1 1 t\n"
+    _, errors = read(data, queries=SPLITS, unknown_images=lambda ids: {4})
+    assert [error.split(": ")[1][:18] for error in errors] == [
+        "there is no image ",
+        "the release has no",
+        "'x' is not a finit",
+        "there is no image ",
+        "4 stands twice for",
+    ]
+
+
+TREC = "1 Q0 5 1 0.5 t\n1 Q0 6 2 0.4 t\n"
+
+
+def test_gzip_is_told_by_its_first_bytes_and_may_have_members():
+    packed = gzip.compress(TREC.encode()) + gzip.compress(b"2 Q0 9 1 1 t\n")
+    assert read(packed) == ({1: [5, 6], 2: [9]}, [])
+    assert read(gzip.compress(b"query_id,image_id,score\n1,5,1\n")) == ({1: [5]}, [])
+    assert read(gzip.compress(b'{"query_id": 1, "image_id": 5, "score": 1}')) == ({1: [5]}, [])
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        gzip.compress(TREC.encode())[:-9],
+        gzip.compress(TREC.encode())[:-8] + b"12345678",
+        b"\x1f\x8bnonsense",
+        gzip.compress(TREC.encode()) + b"more",
+    ],
+)
+def test_damaged_gzip_is_an_error_and_never_half_a_run(damaged):
+    run, errors = read(damaged)
+    assert run == {}
+    assert "the gzip file is damaged or cut short" in errors[0]
+
+
+class Counted(io.BytesIO):
+    """A file that tells how much of it was read."""
+
+    taken = 0
+
+    def read(self, size=-1):
+        data = super().read(size)
+        self.taken += len(data)
+        return data
+
+
+def test_a_file_that_grows_a_thousandfold_is_read_no_further_than_the_limit():
+    bomb = Counted(gzip.compress(TREC.encode() * 4_000_000))
+    size = len(bomb.getvalue())
+    run, errors = read_run(bomb, name="run.txt", max_bytes=1_000_000)
+    assert run == {}
+    assert "the file holds more than 1000000 bytes of text" in str(errors[0])
+    assert bomb.taken < size / 2
+
+
+def test_the_limit_counts_what_is_not_compressed_too():
+    data = "".join(f"1 Q0 {image} 1 1 t\n" for image in range(10))
+    assert read(data, max_bytes=len(data))[1] == []
+    _, errors = read(data, max_bytes=len(data) - 1)
+    assert "more than" in errors[0]
+
+
+@pytest.mark.parametrize("ending", ["", "\n"])
+def test_a_line_without_end_is_read_no_further(ending):
+    data = TREC + "1 Q0 7 1 1 " + "t" * MAX_LINE
+    file = Counted((data + "t" * 10_000_000 + ending).encode())
+    run, errors = read_run(file, name="run.txt")
+    assert (run, len(errors)) == ({}, 1)
+    assert str(errors[0]) == f"run.txt, line 3: the line is longer than {MAX_LINE} bytes"
+    assert file.taken < 1_000_000
+
+
+def test_lines_that_straddle_chunks_stay_whole():
+    rows = [f"1 Q0 {image} 1 {-image} {'é' * (image % 40)}t" for image in range(9000)]
+    run, errors = read("\n".join(rows))
+    assert errors == []
+    assert run == {1: list(range(9000))}

@@ -1,0 +1,91 @@
+"""Lines of a text file that strangers send: plain or gzip, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Final
+
+#: Decompressed bytes beyond which a file is read no further, unless told otherwise.
+MAX_BYTES: Final = 1 << 31
+#: Bytes of a line beyond which a file is read no further.
+MAX_LINE: Final = 1 << 16
+
+_GZIP: Final = b"\x1f\x8b"
+_CHUNK: Final = 1 << 16
+
+
+class Unreadable(Exception):
+    """Why a file is read no further; `line` is where, from 1."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def text_lines(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
+    """(line from 1, text with its end) of each line, without the byte order mark.
+
+    gzip is told by its first bytes, and may have several members. Bytes that are not UTF-8 become
+    replacement characters. At most a chunk and a line are held, also of a file that grows a
+    thousandfold when it is decompressed. Unreadable: more than `max_bytes` decompressed bytes, a
+    line of more than MAX_LINE bytes, or damaged gzip.
+    """
+    read = _reader(file)
+    number, size, rest = 0, 0, b""
+    while chunk := _chunk(read, number + 1):
+        size += len(chunk)
+        if size > max_bytes:
+            message = (
+                f"the file holds more than {max_bytes} bytes of text, so it is read no further"
+            )
+            raise Unreadable(number + 1, message)
+        whole, newline, rest = (rest + chunk).rpartition(b"\n")
+        if newline:
+            for line in whole.split(b"\n"):
+                number += 1
+                yield number, _text(line, number) + "\n"
+        _check_length(rest, number + 1)
+    if rest:
+        yield number + 1, _text(rest, number + 1)
+
+
+def _check_length(line: bytes, number: int) -> None:
+    if len(line) > MAX_LINE:
+        raise Unreadable(number, f"the line is longer than {MAX_LINE} bytes")
+
+
+def _text(line: bytes, number: int) -> str:
+    _check_length(line, number)
+    text = line.decode("utf-8", errors="replace")
+    return text.removeprefix("\ufeff") if number == 1 else text
+
+
+def _chunk(read: Callable[[int], bytes], line: int) -> bytes:
+    try:
+        return read(_CHUNK)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Unreadable(line, f"the gzip file is damaged or cut short: {error}") from error
+
+
+def _reader(file: IO[bytes]) -> Callable[[int], bytes]:
+    begun = _Begun(file)
+    if begun.first.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=begun, mode="rb").read  # type: ignore[call-overload, no-any-return]
+    return begun.read
+
+
+class _Begun:
+    """A file whose first bytes have been looked at, read from its beginning."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.first = file.read(_CHUNK)
+        self._unread = self.first
+
+    def read(self, size: int) -> bytes:
+        if self._unread:
+            chunk, self._unread = self._unread[:size], self._unread[size:]
+            return chunk
+        return self._file.read(size)
