@@ -61,6 +61,7 @@ class _Column:
 #: The line, and what stands there for query id, image id and score.
 Fields = tuple[int, object, object, object]
 UnknownImages = Callable[[Sequence[int]], Collection[int]]
+AllowedImages = Mapping[int, Collection[int]]
 
 
 def run_format(first_line: str) -> Literal["csv", "trec", "jsonl"]:
@@ -84,6 +85,7 @@ def read_run(
     queries: Mapping[int, str] | None = None,
     split: str | None = None,
     unknown_images: UnknownImages | None = None,
+    allowed_images: AllowedImages | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[dict[int, Ranking], list[RowError]]:
     """Read a run file: the ranking of each query in it, and everything that is wrong.
@@ -92,8 +94,9 @@ def read_run(
     content. Rows of one query may stand anywhere. `queries` tells the split of each query there is,
     and a query that isn't among them is an error, as is one of another split than `split`; each is
     named once, where it first stands. `unknown_images` is asked with up to IDS_AT_A_TIME different
-    image ids, ascending, and gives those that there are not. Errors besides: a wrong number of
-    fields, no whole or finite number, an image twice for one query, no row at all, and more than
+    image ids, ascending, and gives those that there are not. `allowed_images` tells the images that
+    each query may have, for re-ranking; a query that isn't in it is an error, too. Errors besides:
+    a wrong number of fields, no whole or finite number, an image twice for one query, no row at all, and more than
     `max_bytes` bytes of text, counted decompressed.
 
     Never raises for what the file holds: callers refuse it whole when there is any error, of which
@@ -101,7 +104,7 @@ def read_run(
     row.
     """
     errors: list[RowError] = []
-    rows = _Rows(name, errors, queries, split, unknown_images)
+    rows = _Rows(name, errors, queries, split, unknown_images, allowed_images)
     try:
         for line, query, image, score in _fields(file, name, errors, max_bytes):
             rows.take(line, query, image, score)
@@ -161,12 +164,14 @@ class _Rows:
         queries: Mapping[int, str] | None,
         split: str | None,
         unknown_images: UnknownImages | None,
+        allowed_images: AllowedImages | None,
     ) -> None:
         self._name = name
         self._errors = errors
         self._queries = queries
         self._split = split
         self._unknown_images = unknown_images
+        self._allowed_images = allowed_images
         self._columns: dict[int, _Column] = {}
         self._refused: set[int] = set()
         self._unchecked: dict[int, list[int]] = {}
@@ -190,6 +195,10 @@ class _Rows:
             if not self._admits(query_id, line):
                 return
             column = self._columns[query_id] = _Column()
+        if self._allowed_images is not None and image_id not in self._allowed_images[query_id]:
+            message = f"image {image_id} is not in the fixed list of query {query_id}"
+            self._error(line, "image_id", message)
+            return
         column.image_ids.append(image_id)
         column.scores.append(number)
         column.lines.append(line)
@@ -216,20 +225,23 @@ class _Rows:
 
     def _admits(self, query_id: int, line: int) -> bool:
         """Whether a query that is met first may be in the run; an error, once, where not."""
-        if self._queries is None:
-            return True
-        split = self._queries.get(query_id)
-        if split is not None and self._split in (None, split):
-            return True
-        if query_id not in self._refused and len(self._refused) < MAX_ERRORS:
+        problem = self._problem(query_id)
+        if problem and query_id not in self._refused and len(self._refused) < MAX_ERRORS:
             self._refused.add(query_id)
-            message = (
-                f"the release has no query {query_id}"
-                if split is None
-                else f"query {query_id} is of the split {split}, not {self._split}"
-            )
-            self._error(line, "query_id", message)
-        return False
+            self._error(line, "query_id", problem)
+        return not problem
+
+    def _problem(self, query_id: int) -> str:
+        """Why a query may not be in the run; empty if it may."""
+        if self._queries is not None:
+            split = self._queries.get(query_id)
+            if split is None:
+                return f"the release has no query {query_id}"
+            if self._split not in (None, split):
+                return f"query {query_id} is of the split {split}, not {self._split}"
+        if self._allowed_images is not None and query_id not in self._allowed_images:
+            return f"query {query_id} has no fixed list that is fit for re-ranking"
+        return ""
 
     def _check_images(self) -> None:
         if self._unknown_images is None or not self._unchecked:

@@ -1,0 +1,84 @@
+"""Runs as rows of a list, with their headline figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import Any, Final
+
+from benchmark.measures import Measure, mean_name
+from benchmark.models import Run, RunScores
+from benchmark.run_access import can_delete, can_edit, can_publish
+from benchmark.run_selectors import NoSnapshot, release_queries
+from retrieval.models import Job
+
+#: The measure that INQUIRE reports first.
+HEADLINE: Final = Measure("AP", 50)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run of a list, and what the user may do with it."""
+
+    run: Run
+    figures: list[tuple[str, float]]
+    """(split, mean over its scored queries) of each split that the run answers."""
+    may_edit: bool
+    may_publish: bool
+    may_delete: bool
+
+    @property
+    def job(self) -> Job | None:
+        """The job that scores or makes it, while there is something to tell of it."""
+        job = self.run.job
+        return job if job is not None and job.state != Job.State.DONE else None
+
+    @property
+    def measure(self) -> str:
+        """What the figures are."""
+        return mean_name(HEADLINE)
+
+
+def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
+    """The user's own runs, or everybody's but the baselines; newest first."""
+    runs = Run.objects.exclude(kind__in=Run.BASELINES)
+    if not everybody:
+        runs = runs.filter(owner=user.pk)
+    listed = list(runs.select_related("release", "owner", "job").order_by("-pk"))
+    scores = {
+        (score.run_id, score.release_id): score
+        for score in RunScores.objects.filter(run__in=[run.pk for run in listed])
+    }
+    return [
+        RunRow(
+            run=run,
+            figures=means_by_split(run, scores.get((run.pk, run.release_id))),
+            may_edit=can_edit(user, run),
+            may_publish=can_publish(user, run),
+            may_delete=can_delete(user, run),
+        )
+        for run in listed
+    ]
+
+
+def means_by_split(
+    run: Run, scores: RunScores | None, measure: Measure = HEADLINE
+) -> list[tuple[str, float]]:
+    """(split, mean) of a run on its release, of each split that it answers a query of; none while
+    it isn't scored."""
+    if scores is None or not run.ready:
+        return []
+    try:
+        queries = release_queries(scores.release)
+    except NoSnapshot:
+        return []
+    means = []
+    for split, answered in (("val", run.val_queries), ("test", run.test_queries)):
+        values = [
+            value
+            for query_id, value in zip(scores.query_ids, scores.measures[measure.key], strict=True)
+            if queries[query_id].split == split
+        ]
+        if answered and values:
+            means.append((split, fsum(values) / len(values)))
+    return means
