@@ -37,12 +37,12 @@ class Score:
 def prompt_for(query: str) -> str:
     """The paper's prompt for a query's text.
 
-    The text goes in as it was written, capitals included; only blanks around it and full stops at
-    its end are left out. The paper's section 4 shows "{some query}" and says nothing on either; the
-    authors' published code puts the text in unchanged, so that "red fox showing signs of sarcoptic
-    mange " has a blank before its question mark there and none here.
+    The text goes in as it was written, capitals and a full stop included; only blanks around it
+    are left out. The paper's section 4 shows "{some query}" and says no more; the authors'
+    published code leaves blanks in too, so that "red fox showing signs of sarcoptic mange " has one
+    before its question mark there.
     """
-    return TEMPLATE.replace("{query}", query.strip().rstrip(".").rstrip())
+    return TEMPLATE.replace("{query}", query.strip())
 
 
 def prompt_sha256(prompt: str) -> str:

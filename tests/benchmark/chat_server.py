@@ -1,0 +1,185 @@
+"""A real server that speaks the OpenAI protocol for chat completions, for tests.
+
+    with ChatServer() as server:
+        server.url, server.requests, server.script = …
+
+Its answers follow from the picture's bytes and the prompt alone (`yes_no`). It can be told to
+misbehave, for every request or for the next ones.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+PROMPT_TOKENS = 800
+COMPLETION_TOKENS = 1
+
+
+def yes_no(prompt: str, jpeg: bytes) -> tuple[float, float]:
+    """The log-probabilities of yes and no that the server answers with; they sum to 0.9."""
+    digest = hashlib.sha256(prompt.encode() + jpeg).digest()
+    share = (int.from_bytes(digest[:4], "big") + 0.5) / 2**32
+    return math.log(0.9 * share), math.log(0.9 * (1 - share))
+
+
+def expected_score(prompt: str, jpeg: bytes) -> float:
+    """s = e^yes / (e^yes + e^no) of the server's answer."""
+    yes, no = (math.exp(value) for value in yes_no(prompt, jpeg))
+    return yes / (yes + no)
+
+
+@dataclass
+class Asked:
+    """One request as it came."""
+
+    path: str
+    key: str
+    body: dict[str, Any]
+    at: float
+
+    @property
+    def prompt(self) -> str:
+        return "".join(
+            part["text"] for part in self.body["messages"][0]["content"] if part["type"] == "text"
+        )
+
+    @property
+    def jpeg(self) -> bytes:
+        (url,) = (
+            part["image_url"]["url"]
+            for part in self.body["messages"][0]["content"]
+            if part["type"] == "image_url"
+        )
+        kind, _, data = url.partition(",")
+        assert kind == "data:image/jpeg;base64"
+        return base64.b64decode(data, validate=True)
+
+
+@dataclass
+class ChatServer:
+    """Answers /v1/chat/completions on a port of its own."""
+
+    #: What the next requests get instead of an answer, first to last: "500", "429", "garbage",
+    #: "html", "no_logprobs", "no_top", "filtered", "maybe", "slow", "refuse", "401", "redirect".
+    script: deque[str] = field(default_factory=deque)
+    #: What every request gets, once the script is at its end.
+    always: str = ""
+    #: Pictures that are always refused, by their bytes.
+    refused: set[bytes] = field(default_factory=set)
+    retry_after: str = ""
+    #: Seconds that an answer takes.
+    delay: float = 0.0
+    tokens_told: bool = True
+
+    def __post_init__(self) -> None:
+        self.requests: list[Asked] = []
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> ChatServer:
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def completion(self, asked: Asked, mood: str) -> Any:
+        """The body of a response."""
+        yes, no = yes_no(asked.prompt, asked.jpeg)
+        top = [("Yes", yes), (" no", no), ("The", -20.0)]
+        if mood == "maybe":
+            top = [("Perhaps", -0.1), ("The", -3.0)]
+        text, best = max(top, key=lambda pair: pair[1])
+        choices = [{"token": token, "logprob": value, "bytes": None} for token, value in top]
+        content: Any = [{"token": text, "logprob": best, "bytes": None, "top_logprobs": choices}]
+        if mood == "no_top":
+            content[0]["top_logprobs"] = []
+        logprobs = None if mood in ("no_logprobs", "filtered") else {"content": content}
+        message = {"role": "assistant", "content": "" if mood == "filtered" else text.strip()}
+        usage = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": COMPLETION_TOKENS}
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": asked.body["model"],
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "content_filter" if mood == "filtered" else "stop",
+                    "message": message,
+                    "logprobs": logprobs,
+                }
+            ],
+            **({"usage": usage} if self.tokens_told else {}),
+        }
+
+
+def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked = Asked(self.path, self.headers.get("Authorization", ""), body, time.time())
+            with server.lock:
+                server.requests.append(asked)
+                server.at_once += 1
+                server.most_at_once = max(server.most_at_once, server.at_once)
+                mood = server.script.popleft() if server.script else server.always
+            try:
+                time.sleep(3.0 if mood == "slow" else server.delay)
+                self._answer(asked, mood)
+            except BrokenPipeError:
+                self.close_connection = True
+            finally:
+                with server.lock:
+                    server.at_once -= 1
+
+        def _answer(self, asked: Asked, mood: str) -> None:
+            error = {"error": {"message": f"told to: {mood} {asked.key}", "code": None}}
+            if asked.path != "/v1/chat/completions":
+                self._send(404, error)
+            elif asked.jpeg in server.refused or mood == "refuse":
+                self._send(400, {"error": {"message": "I can't open this picture", "code": None}})
+            elif mood.isdigit():
+                self._send(int(mood), error)
+            elif mood == "redirect":
+                self._send(307, error)
+            elif mood == "html":
+                self._send(200, "<html>busy</html>")
+            elif mood == "garbage":
+                self._send(200, {"choices": "none"})
+            else:
+                self._send(200, server.completion(asked, mood))
+
+        def _send(self, status: int, data: Any) -> None:
+            text = data if isinstance(data, str) else json.dumps(data)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text.encode())))
+            if status == 307:
+                self.send_header("Location", "/elsewhere")
+            if status in (429, 500, 503) and server.retry_after:
+                self.send_header("Retry-After", server.retry_after)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: the tests look at `requests`."""
+
+    return Handler

@@ -1,0 +1,227 @@
+"""One request to a real server, and what each kind of trouble becomes."""
+
+import io
+import logging
+import time
+from email.utils import formatdate
+
+import pytest
+from PIL import Image as PillowImage
+
+from benchmark.multimodal.client import Client, Trouble
+from benchmark.multimodal.endpoints import BadAddress, base_address
+from benchmark.multimodal.pictures import Picture
+from benchmark.multimodal.prices import Usage
+from benchmark.multimodal.replies import EndpointRefused, Garbage, PictureFailed, read_reply
+from retrieval.storage import picture_store
+from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
+from tests.processes import free_port
+
+KEY = "a-key-of-tests"
+PROMPT = 'Does this image show a fox? Answer with "Yes" or "No" and nothing else.'
+
+
+@pytest.fixture
+def server():
+    with ChatServer() as started:
+        yield started
+
+
+@pytest.fixture
+def client(server, settings):
+    settings.MULTIMODAL_API_KEY = KEY
+    made = Client(base_url=server.url, model="a/model", timeout=1.0)
+    yield made
+    made.close()
+
+
+def ask(client):
+    return client.ask(prompt=PROMPT, jpeg=b"\xff\xd8 a picture")
+
+
+def test_a_request_is_what_the_protocol_asks_for(server, client):
+    reply = ask(client)
+    (asked,) = server.requests
+    assert asked.key == f"Bearer {KEY}"
+    assert (asked.prompt, asked.jpeg) == (PROMPT, b"\xff\xd8 a picture")
+    rest = {name: value for name, value in asked.body.items() if name != "messages"}
+    assert rest == {
+        "model": "a/model",
+        "max_tokens": 2,
+        "temperature": 0,
+        "logprobs": True,
+        "top_logprobs": 20,
+    }
+    assert (reply.score.yes, reply.score.no) == yes_no(asked.prompt, asked.jpeg)
+    assert reply.score.score == pytest.approx(expected_score(asked.prompt, asked.jpeg), abs=1e-12)
+    assert (reply.usage, reply.usage_told) == (Usage(1, 800, 1), True)
+
+
+def test_a_server_that_counts_no_tokens_is_told_from_one_that_does(server, client):
+    server.tokens_told = False
+    reply = ask(client)
+    assert (reply.usage, reply.usage_told) == (Usage(1, 0, 0), False)
+
+
+@pytest.mark.parametrize(
+    ("mood", "kind", "text"),
+    [
+        ("no_logprobs", EndpointRefused, "without log-probabilities"),
+        ("no_top", EndpointRefused, "top_logprobs"),
+        ("401", EndpointRefused, "refuses with status 401"),
+        ("404", EndpointRefused, "refuses with status 404"),
+        ("redirect", EndpointRefused, "status 307"),
+        ("refuse", PictureFailed, "status 400: .*can't open this picture"),
+        ("filtered", PictureFailed, "no answer: it ended with 'content_filter'"),
+        ("maybe", PictureFailed, "neither yes nor no; .*'Perhaps', 'The'"),
+    ],
+)
+def test_what_another_try_would_not_mend(server, client, mood, kind, text):
+    server.always = mood
+    with pytest.raises(kind, match=text) as raised:
+        ask(client)
+    assert len(server.requests) == 1
+    assert KEY not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("mood", "counts"),
+    [
+        ("429", False), ("500", True), ("503", True), ("slow", True), ("html", True),
+        ("garbage", True),
+    ],
+)  # fmt: skip
+def test_what_another_try_may_mend(server, client, mood, counts):
+    server.always = mood
+    with pytest.raises(Trouble) as raised:
+        ask(client)
+    # Tries are counted by the caller, so that a limit of requests counts each of them.
+    assert len(server.requests) == 1
+    assert raised.value.counts is counts
+    assert raised.value.retry_after is None
+    assert KEY not in str(raised.value)
+
+
+def test_a_server_that_is_away_is_trouble():
+    client = Client(base_url=f"http://127.0.0.1:{free_port()}/v1", model="m", timeout=1)
+    with pytest.raises(Trouble, match="can't be reached") as raised:
+        ask(client)
+    assert not raised.value.counts
+
+
+@pytest.mark.parametrize("mood", ["429", "503"])
+def test_retry_after_is_read_as_seconds_and_as_a_date(server, client, mood):
+    server.always = mood
+    server.retry_after = "7"
+    with pytest.raises(Trouble) as raised:
+        ask(client)
+    assert raised.value.retry_after == 7.0
+    server.retry_after = formatdate(time.time() + 3600, usegmt=True)
+    with pytest.raises(Trouble) as raised:
+        ask(client)
+    assert 3500 < raised.value.retry_after <= 3600
+    server.retry_after = "soon"
+    with pytest.raises(Trouble) as raised:
+        ask(client)
+    assert raised.value.retry_after is None
+
+
+def test_nothing_of_a_request_is_logged(server, client, caplog):
+    # As LOG_LEVEL=DEBUG would have it.
+    with caplog.at_level(logging.DEBUG):
+        ask(client)
+    assert KEY not in caplog.text
+    assert "base64" not in caplog.text
+
+
+def test_a_key_that_is_none_is_named_without_telling_it(settings):
+    settings.MULTIMODAL_API_KEY = "se\ncret"
+    with pytest.raises(EndpointRefused) as raised:
+        Client(base_url="http://127.0.0.1:9/v1", model="m", timeout=1)
+    assert "cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None, [], "text", {"choices": []}, {"choices": [3]}, {"choices": {"0": {}}},
+        {"choices": [{"logprobs": {"content": [{"token": "Yes", "top_logprobs": [4]}]}}]},
+        {"choices": [{"logprobs": {"content": [{"top_logprobs": [
+            {"token": "Yes", "logprob": "high"}]}]}}]},
+        {"choices": [{"logprobs": {"content": [{"top_logprobs": [
+            {"token": "Yes", "logprob": 2.0}]}]}}]},
+    ],
+)  # fmt: skip
+def test_no_response_is_taken_for_what_it_is_not(data):
+    with pytest.raises(Garbage):
+        read_reply(data)
+
+
+def test_a_blank_first_token_is_passed_over():
+    def token(text, top):
+        pairs = [{"token": one, "logprob": value} for one, value in top]
+        return {"token": text, "logprob": -0.1, "top_logprobs": pairs}
+
+    content = [
+        token("\n", [("\n", -0.1), ("No", -3.0)]),
+        token("Yes", [("Yes", -0.5), ("No", -1.5)]),
+    ]
+    reply = read_reply({"choices": [{"logprobs": {"content": content}}]})
+    assert (reply.score.yes, reply.score.no) == (-0.5, -1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (" http://127.0.0.1:8001/v1/ ", "http://127.0.0.1:8001/v1"),
+        ("https://models.example/v1", "https://models.example/v1"),
+    ],
+)
+def test_an_address_has_one_form(text, kept):
+    assert base_address(text) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "models.example/v1", "file:///etc/passwd", "http://", "ftp://models.example",
+        "https://user:secret@models.example/v1", "https://models.example/v1?key=secret",
+        "https://models.example/#a", "http://[::1", "http://a:port/", "https://a/" + "b" * 300,
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(text):
+    with pytest.raises(BadAddress):
+        base_address(text)
+
+
+def photo(width, height, format="JPEG", mode="RGB"):
+    data = io.BytesIO()
+    PillowImage.effect_noise((width, height), 60).convert(mode).save(data, format)
+    return data.getvalue()
+
+
+def stored(data, side):
+    picture = picture_store(data)
+    return Picture(picture.sha256, picture.width, picture.height, side)
+
+
+def test_a_picture_that_fits_is_sent_as_it_is_shown(var_dir):
+    data = photo(60, 40)
+    picture = stored(data, side=60)
+    assert picture.jpeg() == data
+    assert picture.fingerprint == picture.sha256
+
+
+@pytest.mark.parametrize(("format", "mode"), [("JPEG", "RGB"), ("JPEG", "L"), ("PNG", "RGBA")])
+def test_a_larger_picture_is_sent_smaller(var_dir, format, mode):
+    picture = stored(photo(60, 40, format, mode), side=30)
+    with PillowImage.open(io.BytesIO(picture.jpeg())) as sent:
+        assert (sent.format, sent.size, sent.mode) == ("JPEG", (30, 20), "RGB")
+    other = Picture(picture.sha256, 60, 40, 31)
+    assert len({picture.fingerprint, other.fingerprint, picture.sha256}) == 3
+
+
+def test_a_picture_of_another_format_is_sent_as_jpeg(var_dir):
+    picture = stored(photo(60, 40, "PNG"), side=60)
+    with PillowImage.open(io.BytesIO(picture.jpeg())) as sent:
+        assert (sent.format, sent.size) == ("JPEG", (60, 40))
