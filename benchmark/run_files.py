@@ -96,8 +96,8 @@ def read_run(
     named once, where it first stands. `unknown_images` is asked with up to IDS_AT_A_TIME different
     image ids, ascending, and gives those that there are not. `allowed_images` tells the images that
     each query may have, for re-ranking; a query that isn't in it is an error, too. Errors besides:
-    a wrong number of fields, no whole or finite number, an image twice for one query, no row at all, and more than
-    `max_bytes` bytes of text, counted decompressed.
+    a wrong number of fields, no whole or finite number, an image twice for one query, no row at
+    all, and more than `max_bytes` bytes of text, counted decompressed.
 
     Never raises for what the file holds: callers refuse it whole when there is any error, of which
     at most MAX_ERRORS are collected, by line. Memory grows with the rankings alone, by 24 bytes a
