@@ -48,6 +48,8 @@ class QueryRow:
     scientific_terms: bool = False
     line: int = 0
     """The line of the file on which the row begins, from 1."""
+    index: int = -1
+    """What the unnamed column says; -1 without it, or where it holds no whole number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +76,23 @@ def split_of_name(name: str) -> str | None:
 
 
 def read_queries(
-    lines: Iterable[str | bytes], *, name: str, default_split: str = DEFAULT_SPLIT
+    lines: Iterable[str | bytes],
+    *,
+    name: str,
+    default_split: str = DEFAULT_SPLIT,
+    vocabulary: bool = True,
 ) -> tuple[list[QueryRow], list[RowError]]:
     """Read a query file: the rows that are right, and everything that is wrong.
 
     `lines` is an open file, best in binary mode (or an upload), so that bytes that are not UTF-8
     can be named by line. `name` is the file's name for messages; it also gives the split
     ("…_val.csv", "…_test.csv") unless a split column does; a name that says nothing means
-    `default_split`. A byte order mark and CRLF are understood. Query texts are kept verbatim, other
-    fields are stripped. Never raises for what the file holds: callers refuse the file whole when
-    there is any error.
+    `default_split`. Without `vocabulary`, another benchmark's categories and groups are taken as
+    they are, and columns that aren't known are passed over. A byte order mark and CRLF are
+    understood. Query texts are kept verbatim, other fields are stripped. Never raises for what the
+    file holds: callers refuse the file whole when there is any error.
     """
-    reader = _Reader(name, split_of_name(name) or default_split)
+    reader = _Reader(name, split_of_name(name) or default_split, vocabulary)
     rows = list(reader.rows(lines))
     return rows, sorted(reader.errors, key=lambda error: error.line)
 
@@ -93,9 +100,10 @@ def read_queries(
 class _Reader:
     """One pass over a file: the errors so far, the ids seen, the lines that don't decode."""
 
-    def __init__(self, name: str, split: str) -> None:
+    def __init__(self, name: str, split: str, vocabulary: bool) -> None:
         self.name = name
         self.split = split
+        self.vocabulary = vocabulary
         self.errors: list[RowError] = []
         self.first_lines: dict[int, int] = {}
         self.undecodable: set[int] = set()
@@ -188,7 +196,7 @@ class _Reader:
         for column in sorted({name for name in columns if columns.count(name) > 1}):
             self.error(line, column or "(unnamed)", "the column stands twice in the header")
         for column in columns:
-            if column and column not in known:
+            if self.vocabulary and column and column not in known:
                 self.error(line, column, f"unknown column; known are {', '.join(known)}")
         return len(self.errors) == before
 
@@ -201,9 +209,12 @@ class _Reader:
         if (length := len(fields["query_text"])) > MAX_TEXT_LENGTH:
             message = f"{length} characters; at most {MAX_TEXT_LENGTH} can be kept"
             self.error(line, "query_text", message)
-        self._check_category(line, value["category"], value["supercategory"])
+        if self.vocabulary:
+            self._check_category(line, value["category"], value["supercategory"])
+        else:
+            self._check_named(line, value)
         group = value["iconic_group"]
-        if group and group not in ICONIC_GROUPS:
+        if self.vocabulary and group and group not in ICONIC_GROUPS:
             self.error(
                 line,
                 "iconic_group",
@@ -229,7 +240,13 @@ class _Reader:
             guidelines=value.get("guidelines", ""),
             scientific_terms=bool(terms),
             line=line,
+            index=_index(value.get("", "")),
         )
+
+    def _check_named(self, line: int, value: Mapping[str, str]) -> None:
+        for column in ("supercategory", "category"):
+            if not value[column]:
+                self.error(line, column, f"the {column} is blank")
 
     def _query_id(self, line: int, text: str) -> int | None:
         if not text:
@@ -271,6 +288,11 @@ class _Reader:
             self.error(
                 line, "supercategory", f"{supercategory!r}, but {category!r} belongs to {parent!r}"
             )
+
+
+def _index(text: str) -> int:
+    is_number = text.isascii() and text.isdigit() and len(text) < 19
+    return int(text) if is_number else -1
 
 
 class ExportedQuery(Protocol):

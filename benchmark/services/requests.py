@@ -51,11 +51,15 @@ def release_retry(*, release: Release, by: Any) -> Release:
 
 @transaction.atomic
 def release_claim(
-    *, name: str, created_by: Any, options: Mapping[str, Any] | None = None
+    *,
+    name: str,
+    created_by: Any,
+    options: Mapping[str, Any] | None = None,
+    origin: str = Release.Origin.MADE,
 ) -> Release:
     """The row of the next version of a name, new or left over from a failure, without a job.
 
-    Arguments and refusals as of `release_create`.
+    Arguments and refusals as of `release_create`; all versions of a name are of one origin.
     """
     name = name.strip()
     if not name.isprintable():
@@ -63,8 +67,9 @@ def release_claim(
     chosen = _options(options or {})
     versions = Release.objects.select_for_update(of=("self",)).filter(name=name)
     latest = versions.order_by("-version").first()
-    if latest is not None and latest.origin != Release.Origin.MADE:
-        message = f"{name!r} is an imported benchmark; choose another name."
+    if latest is not None and latest.origin != origin:
+        kind = "made here" if origin == Release.Origin.IMPORTED else "an imported benchmark"
+        message = f"{name!r} is {kind}; choose another name."
         raise ValidationError({"name": message})
     if latest is not None and not latest.files_ready:
         _refuse_unless_left_over(latest)
@@ -74,7 +79,12 @@ def release_claim(
         return latest
     version = latest.version + 1 if latest else 1
     release = Release(
-        name=name, version=version, previous=latest, created_by=created_by, options=chosen
+        name=name,
+        version=version,
+        origin=origin,
+        previous=latest,
+        created_by=created_by,
+        options=chosen,
     )
     return _insert(release)
 

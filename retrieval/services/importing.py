@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from django.db import transaction
 from django.db.models import Max
@@ -17,7 +17,13 @@ from retrieval.imaging import MAX_BYTES, ImageRefused
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.fields import file_inside
 from retrieval.importing.folder import FolderSource
-from retrieval.importing.records import ImageRecord, ImportRefused, RecordRefused, Refusal
+from retrieval.importing.records import (
+    ImageRecord,
+    ImportRefused,
+    RecordRefused,
+    Refusal,
+    SpeciesRecord,
+)
 from retrieval.locks import lock_key, transaction_lock
 from retrieval.models import Embedding, Image, Species
 from retrieval.services.species import species_upsert
@@ -79,6 +85,60 @@ def import_images(
 
     Raises ImportRefused, before anything is written, if the source as a whole cannot be read.
     """
+    return _import(lambda refuse: _source(Path(path), refuse), dataset, progress, on_refusal)
+
+
+def import_listed(
+    *, root: Path, records: list[ImageRecord], dataset: str, on_refusal: OnRefusal | None = None
+) -> ImportReport:
+    """Bring the pictures that `records` name below the folder `root` in, as `import_images`."""
+    return _import(lambda refuse: _Listed(root, records, dataset), dataset, None, on_refusal)
+
+
+class Source(Protocol):
+    """What an import reads."""
+
+    root: Path
+
+    @property
+    def highest_id(self) -> int: ...
+    def default_dataset(self) -> str: ...
+    def species(self) -> list[SpeciesRecord]: ...
+    def count(self) -> int: ...
+    def images(self) -> Iterator[ImageRecord]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """Records that are at hand."""
+
+    root: Path
+    records: list[ImageRecord]
+    dataset: str
+
+    @property
+    def highest_id(self) -> int:
+        return max((one.wanted_id for one in self.records if one.wanted_id is not None), default=-1)
+
+    def default_dataset(self) -> str:
+        return self.dataset
+
+    def species(self) -> list[SpeciesRecord]:
+        return []
+
+    def count(self) -> int:
+        return len(self.records)
+
+    def images(self) -> Iterator[ImageRecord]:
+        return iter(self.records)
+
+
+def _import(
+    open_source: Callable[[OnRefusal], Source],
+    dataset: str | None,
+    progress: Progress | None,
+    on_refusal: OnRefusal | None,
+) -> ImportReport:
     report = ImportReport(dataset="")
 
     def refuse(refusal: Refusal) -> None:
@@ -86,11 +146,11 @@ def import_images(
         if on_refusal:
             on_refusal(refusal)
 
-    source = _source(Path(path), refuse)
+    source = open_source(refuse)
     report.dataset = dataset or source.default_dataset()
     if len(report.dataset) > 100:
         raise ImportRefused(
-            str(path),
+            str(source.root),
             "The data set's name is longer than 100 letters. Give a shorter one with --dataset.",
         )
     species = species_upsert(records=source.species())

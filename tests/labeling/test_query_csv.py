@@ -103,6 +103,7 @@ def test_byte_order_mark_crlf_and_the_index_column_are_understood():
             iconic_group="Birds",
             split="val",
             line=2,
+            index=0,
         )
     ]
 
@@ -260,3 +261,23 @@ def test_rows_out_of_order_or_of_an_unknown_split_are_not_written():
 def test_any_text_survives_writing_and_reading(text):
     line = csv_field(text) + "," + csv_field(text) + "\n"
     assert list(csv.reader(io.StringIO(line, newline=""), strict=True)) == [[text, text]]
+
+
+def test_another_benchmarks_vocabulary_is_taken_where_that_is_asked_for():
+    data = b"query_id,query_text,supercategory,category,iconic_group,mood\n"
+    data += b"1,a tram,Traffic,Rails,Vehicles,calm\n2,a bus, ,,Vehicles,\n"
+    assert {error.field for error in read(data)[1]} == {"mood"}
+    rows, errors = read_queries(io.BytesIO(data), name="city_val.csv", vocabulary=False)
+    assert [str(error) for error in errors] == [
+        "city_val.csv, line 3, supercategory: the supercategory is blank",
+        "city_val.csv, line 3, category: the category is blank",
+    ]
+    assert [(row.supercategory, row.category, row.iconic_group) for row in rows] == [
+        ("Traffic", "Rails", "Vehicles")
+    ]
+
+
+@pytest.mark.parametrize(("text", "index"), [("83", 83), ("", -1), ("x", -1), ("9" * 30, -1)])
+def test_the_unnamed_column_is_a_number_or_nothing(text, index):
+    data = b"," + HEADER + f"\n{text},7,a fox,".encode() + MATING + b",Birds\n"
+    assert read(data)[0][0].index == index
