@@ -50,7 +50,7 @@ def header(**values: Any) -> Header:
         "corpus_images": 12,
         "corpus_species": 3,
         "corpus_fingerprint": "f" * 64,
-        "models": [ListModel(name=MODEL, depths=[5], queries=5)],
+        "models": [ListModel(name=MODEL, depths=[5], queries=4)],
         "rerank_model": MODEL,
         "include_images": False,
         "consensus": "A reviewer's judgment decides, else the majority; a tie is not relevant.",

@@ -1,0 +1,48 @@
+"""Who holds the rights in each image, under which licence, and where it comes from.
+
+A CSV that people open as a spreadsheet, so a text that would be taken for a formula has an
+apostrophe before it; the texts as they are stand in coco/images.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmark.formats import Access, Format, Pictures, WrittenFile
+from benchmark.formats.writing import rows, spreadsheet_text, write_csv
+from benchmark.licences import licence_of
+from benchmark.snapshot import Snapshot
+
+COLUMNS = (
+    "image_id",
+    "rights_holder",
+    "license",
+    "license_url",
+    "recognised_as",
+    "obligations",
+    "source",
+    "source_id",
+    "file_name",
+)
+
+
+def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+    """Write one row for each image, by id."""
+    return [write_csv(directory, "attribution.csv", Access.OPEN, COLUMNS, _rows(snapshot))]
+
+
+def _rows(snapshot: Snapshot) -> Iterator[tuple[int | str, ...]]:
+    columns = ("rights_holder", "license", "license_url", "dataset", "source_id", "file_name")
+    for image_id, holder, license, url, *source in rows(snapshot, "images", ("image_id", *columns)):
+        licence = licence_of(license, url)
+        texts = (holder, license, url or licence.url, licence.name, "; ".join(licence.obligations))
+        yield (image_id, *map(spreadsheet_text, (*texts, *source)))
+
+
+FORMAT = Format(
+    key="attribution",
+    title="Attribution",
+    about="Rights holder, licence, what it asks, and source of every image.",
+    write=write,
+)

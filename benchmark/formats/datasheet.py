@@ -1,0 +1,165 @@
+"""DATASHEET.md: the questions of "Datasheets for Datasets", answered from the data.
+
+Questions: T. Gebru et al., "Datasheets for Datasets", Communications of the ACM 64 (12), 2021,
+without those of each section that only ask for other comments. What the data can't answer is left
+to the maintainers, in words that can be searched for. Every figure is an aggregate, so the sheet
+tells no label of the test split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmark.formats import Access, Format, Pictures, WrittenFile
+from benchmark.formats.datasheet_collection import collection, preprocessing
+from benchmark.formats.datasheet_composition import composition
+from benchmark.formats.datasheet_facts import Facts, facts_of
+from benchmark.formats.markdown import plain
+from benchmark.formats.writing import text_file
+from benchmark.snapshot import Snapshot
+
+FILE_NAME: Final = "DATASHEET.md"
+TO_BE_WRITTEN: Final = "*To be written by the maintainers.*"
+
+
+def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+    """Write the datasheet."""
+    facts = facts_of(snapshot)
+    header = facts.header
+    who = f" by {plain(header.made_by)}" if header.made_by else ""
+    origin = "imported" if header.origin == "imported" else "made"
+    with text_file(directory, FILE_NAME) as file:
+        file.write(
+            f"# Datasheet of {plain(header.name)}, version {header.version}\n\n"
+            f"The release was {origin} on {header.made_at[:10]}{who} with "
+            f"{plain(header.software)}. This sheet answers the questions of [Datasheets for "
+            "Datasets](https://doi.org/10.1145/3458723) (Gebru et al., 2021); its figures are "
+            "counted from the release.\n"
+        )
+        for title, answers in (
+            ("Motivation", _motivation(facts)),
+            ("Composition", composition(facts)),
+            ("Collection", collection(facts)),
+            ("Preprocessing, cleaning, labelling", preprocessing(facts)),
+            ("Uses", _uses(facts)),
+            ("Distribution", _distribution(facts)),
+            ("Maintenance", _maintenance(facts)),
+        ):
+            file.write(f"\n## {title}\n")
+            file.writelines(_paragraphs(answers))
+    return [WrittenFile(FILE_NAME, Access.OPEN)]
+
+
+def _paragraphs(answers: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"\n**{question}**\n\n{answer or TO_BE_WRITTEN}\n" for question, answer in answers]
+
+
+def _motivation(facts: Facts) -> list[tuple[str, str]]:
+    return [
+        (
+            "For what purpose was the dataset created? Was there a specific task in mind?",
+            "To measure text-to-image retrieval: given a query in words, put the images of a "
+            "collection in order so that those that show it come first. "
+            f"What the queries are meant to stand for: {TO_BE_WRITTEN.lower()}",
+        ),
+        ("Who created the dataset and on behalf of which entity?", ""),
+        ("Who funded the creation of the dataset?", ""),
+    ]
+
+
+def _uses(facts: Facts) -> list[tuple[str, str]]:
+    limits = [
+        "The test split's labels are for measuring. A method that was trained or tuned on them "
+        "can't be compared with others.",
+    ]
+    if facts.images.with_place:
+        limits.append(
+            "Images come from where people took them, so places that are rarely photographed are "
+            "rare here, and neither the number of relevant images nor their places tell how often "
+            "something occurs in nature."
+        )
+    return [
+        ("Has the dataset been used for any tasks already?", ""),
+        ("Is there a repository that links to papers or systems that use the dataset?", ""),
+        (
+            "What (other) tasks could the dataset be used for?",
+            "Re-ranking of fixed lists, tests of classifiers on what the queries ask for, and, by "
+            "the Darwin Core files, study of what the queries ask for over space and time.",
+        ),
+        (
+            "Is there anything about the composition or the collection that might impact future "
+            "uses?",
+            " ".join(limits),
+        ),
+        ("Are there tasks for which the dataset should not be used?", ""),
+    ]
+
+
+def _distribution(facts: Facts) -> list[tuple[str, str]]:
+    header = facts.header
+    pictures = (
+        "Pictures are part of the Hugging Face folder where their licence allows copies; the "
+        "others are listed in huggingface/refused\\_images.csv."
+        if header.include_images
+        else "The pictures themselves are not part of it."
+    )
+    return [
+        ("Will the dataset be distributed to third parties?", ""),
+        (
+            "How will the dataset be distributed?",
+            "As files, each with its SHA-256 in the release's list: INQUIRE's CSV, INQUIRE-Rerank, "
+            "TREC topics and qrels, a Hugging Face folder (Parquet), COCO JSON, Darwin Core, and "
+            f"this sheet. {pictures} Texts in CSV files are verbatim, so a spreadsheet may take "
+            "one that begins with =, +, - or @ for a formula: import the columns as text. "
+            "attribution.csv and refused\\_images.csv, which are made to be opened that way, have "
+            "an apostrophe before such texts.",
+        ),
+        ("When will the dataset be distributed?", ""),
+        (
+            "Will the dataset be distributed under a copyright or other licence, or under terms of "
+            "use?",
+            "Of the images, each has its own, see above and attribution.csv. Of the queries and "
+            f"labels: {TO_BE_WRITTEN.lower()}",
+        ),
+        (
+            "Have any third parties imposed restrictions on the data associated with the "
+            "instances?",
+            "The rights holders of the images by their licences; see the table of licences under "
+            "Composition.",
+        ),
+        ("Do any export controls or other regulatory restrictions apply?", ""),
+    ]
+
+
+def _maintenance(facts: Facts) -> list[tuple[str, str]]:
+    name, version = plain(facts.header.name), facts.header.version
+    return [
+        ("Who will be supporting, hosting and maintaining the dataset?", ""),
+        ("How can the owner, curator or manager be contacted?", ""),
+        (
+            "Is there an erratum?",
+            "A release is never changed. What was corrected stands in the next version's list of "
+            "differences.",
+        ),
+        (
+            "Will the dataset be updated?",
+            f"This is version {version} of {name}. A change would be a new version. Whether there "
+            f"will be one: {TO_BE_WRITTEN.lower()}",
+        ),
+        ("Are there limits on the retention of data that relates to people?", ""),
+        (
+            "Will older versions continue to be supported?",
+            "Older releases keep their files and checksums, and runs can be scored on them.",
+        ),
+        ("Is there a mechanism for others to extend or contribute to the dataset?", ""),
+    ]
+
+
+FORMAT = Format(
+    key="datasheet",
+    title="Datasheet",
+    about="The questions of Datasheets for Datasets, answered from the data.",
+    write=write,
+)

@@ -1,0 +1,32 @@
+"""Small pieces of Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_MARKUP = re.compile(r"([\\`*_\[\]<>|#~&])")
+
+
+def plain(text: str) -> str:
+    """The text on one line, with what Markdown and HTML take for markup escaped."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table; texts that come from people pass through `plain` first."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def share(part: int, whole: int) -> str:
+    """ "1,234 of 5,000 (24.7 %)"; without a share of nothing."""
+    if not whole:
+        return "0 of 0"
+    return f"{part:,} of {whole:,} ({100 * part / whole:.1f} %)"
+
+
+def percent(part: int, whole: int) -> str:
+    """ "24.7 %"; "–" of nothing."""
+    return f"{100 * part / whole:.1f} %" if whole else "–"
