@@ -13,8 +13,13 @@ urlpatterns = [
     *router.urls,
     path("splits/", SplitView.as_view(), name="api-splits"),
     path(
-        "releases/<int:pk>/files/<str:name>",
+        "releases/<int:pk>/files/<path:name>",
         ReleaseViewSet.as_view({"get": "file"}, detail=True),
         name="api-release-file",
+    ),
+    path(
+        "releases/<int:pk>/archive",
+        ReleaseViewSet.as_view({"get": "archive"}, detail=True),
+        name="api-release-archive",
     ),
 ]

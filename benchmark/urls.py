@@ -1,16 +1,13 @@
-from django.contrib.auth.decorators import login_required
-from django.urls import path
-from django.views.generic import RedirectView
+from django.urls import include, path
 
 from benchmark import split_views, views
 
 urlpatterns = [
     path("releases/", views.releases_page, name="releases"),
-    path(
-        "leaderboard/",
-        login_required(RedirectView.as_view(pattern_name="releases")),
-        name="leaderboard-latest",
-    ),
+    path("", include("benchmark.leaderboard_urls")),
     path("releases/split/", split_views.split_queries, name="split-queries"),
-    path("releases/<int:pk>/files/<str:name>", views.release_file, name="release-file"),
+    path("releases/<int:pk>/", views.release_page, name="release"),
+    path("releases/<int:pk>/files/<path:name>", views.release_file, name="release-file"),
+    path("releases/<int:pk>/archive", views.release_archive, name="release-archive"),
+    path("releases/<int:pk>/retry/", views.release_retry, name="release-retry"),
 ]

@@ -1,50 +1,89 @@
-"""The page of releases, and their files."""
+"""The pages of releases, and their files."""
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmark import selectors, services
+from benchmark.difference_text import sentences
+from benchmark.downloads import archive_response, file_response
+from benchmark.forms import ReleaseForm
 from retrieval.access import Role, require_evaluator, require_role
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def releases_page(request: HttpRequest) -> HttpResponse:
-    """All releases with their files; admins make new ones here."""
+    """All releases; admins make new ones here."""
     require_evaluator(request.user)
-    if request.method != "GET":
-        require_role(request.user, Role.ADMIN)
-    form_error = ""
-    name = request.POST.get("name", "").strip()
+    form = ReleaseForm(initial={"name": request.GET.get("name", "")[:100]})
     if request.method == "POST":
-        try:
-            services.release_create(name=name, created_by=request.user)
-            return redirect("releases")
-        except ValidationError as error:
-            form_error = " ".join(error.messages)
+        require_role(request.user, Role.ADMIN)
+        form = ReleaseForm(request.POST)
+        if form.is_valid():
+            try:
+                release = services.release_create(
+                    name=form.cleaned_data["name"], created_by=request.user, options=form.options
+                )
+                return redirect("release", release.pk)
+            except ValidationError as error:
+                form.add_error(None, error)
     context = {
         "releases": selectors.releases(),
         "complete": selectors.complete_query_count(),
-        "name": name,
-        "form_error": form_error,
+        "names": selectors.release_names(),
+        "form": form,
     }
     return render(request, "benchmark/releases.html", context)
 
 
 @login_required
 @require_safe
+def release_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One release: what is in it, its files, what changed; how far it is while it is made."""
+    require_evaluator(request.user)
+    release = get_object_or_404(selectors.releases(), pk=pk)
+    context = {
+        "release": release,
+        "versions": selectors.release_versions(release),
+        "groups": selectors.file_groups_for(request.user, release),
+        "archive": selectors.archive_for(request.user, release),
+        "changes": sentences(release.difference) if release.difference else [],
+        "steps": selectors.release_steps(release),
+        "error": selectors.release_error(release),
+    }
+    return render(request, "benchmark/release.html", context)
+
+
+@login_required
+@require_POST
+def release_retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take up a release again whose making failed."""
+    require_role(request.user, Role.ADMIN)
+    release = get_object_or_404(selectors.releases(), pk=pk)
+    try:
+        services.release_retry(release=release, by=request.user)
+    except ValidationError as error:
+        messages.warning(request, " ".join(error.messages))
+    return redirect("release", pk)
+
+
+@login_required
+@require_safe
 def release_file(request: HttpRequest, pk: int, name: str) -> FileResponse:
     """One file of a release, as it was made."""
-    require_role(request.user, Role.REVIEWER)
-    release = get_object_or_404(selectors.releases(), pk=pk)
-    path = selectors.release_file_path(release=release, name=name)
-    if path is None:
-        raise Http404
-    return FileResponse(
-        path.open("rb"), as_attachment=True, filename=name, content_type="text/csv; charset=utf-8"
-    )
+    require_evaluator(request.user)
+    return file_response(request.user, get_object_or_404(selectors.releases(), pk=pk), name)
+
+
+@login_required
+@require_safe
+def release_archive(request: HttpRequest, pk: int) -> FileResponse:
+    """All files of a release that the person may have, in one archive."""
+    require_evaluator(request.user)
+    return archive_response(request.user, get_object_or_404(selectors.releases(), pk=pk))

@@ -12,6 +12,7 @@ from benchmark.formats import Access
 from benchmark.formats.registry import FORMATS
 from benchmark.models import Release
 from benchmark.run_access import file_visible_to
+from retrieval.models import Job
 
 #: The formats' keys of files that no format wrote.
 SNAPSHOT_KEY = "snapshot"
@@ -52,6 +53,22 @@ def release_find(*, name: str, version: int | None = None) -> Release | None:
     if version is not None:
         made = made.filter(version=version)
     return made.order_by("-version").first()
+
+
+def release_steps(release: Release) -> list[dict[str, Any]]:
+    """The steps of making a release, in order: title, state, done and total; none before it
+    begins."""
+    steps: list[dict[str, Any]] = release.job.result.get("steps", []) if release.job else []
+    return steps
+
+
+def release_error(release: Release) -> str:
+    """Why making a release failed; empty where it didn't."""
+    if release.state not in (Job.State.FAILED, Job.State.CANCELLED):
+        return ""
+    if release.job is None or release.job.state == Job.State.DONE:
+        return "The command that made it was cut short."
+    return release.job.error or "It was cancelled."
 
 
 def files_for(user: Any, release: Release) -> list[dict[str, Any]]:
