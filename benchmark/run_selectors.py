@@ -18,6 +18,7 @@ from benchmark.models import Release, Run, RunScores
 from benchmark.qrels import Qrels
 from benchmark.snapshot import Header, Snapshot, SnapshotQuery
 from retrieval.access import Role, at_least, role_of
+from retrieval.models import Job
 
 #: Releases whose judged pairs a process remembers; INQUIRE's take 3 MB.
 REMEMBERED: Final = 8
@@ -138,6 +139,12 @@ def releases_to_score_on(run: Run) -> list[Release]:
     one."""
     others = Release.objects.filter(name=run.release.name, made_at__isnull=False)
     return list(others.exclude(pk=run.release_id).order_by("-version"))
+
+
+def may_score_again(run: Run) -> bool:
+    """Whether a run has its ranking, and nothing scores it: its job failed, or is gone."""
+    idle = run.job is None or run.job.state not in Job.UNFINISHED
+    return bool(run.sha256) and not run.ready and idle
 
 
 @lru_cache(maxsize=REMEMBERED)
