@@ -17,7 +17,7 @@ SPLIT_CHOICES = [
 ]
 
 
-class MethodCardForm(forms.ModelForm[Run]):
+class MethodCardForm(forms.ModelForm):
     """The fields of a method card."""
 
     open_weights = forms.TypedChoiceField(
