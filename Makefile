@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint bench-labelling clean
+.PHONY: demo serve test lint bench-labelling bench-metrics clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -26,6 +26,10 @@ lint: $(VENV)/development
 ## How fast labelling is on this machine, on an application of its own: see bench/labelling.py
 bench-labelling: $(VENV)/development
 	@exec $(BIN)/python -m bench.labelling
+
+## How fast runs are scored, beside ir-measures and pytrec_eval: see bench/metrics.py
+bench-metrics: $(VENV)/development
+	@exec $(BIN)/python -m bench.metrics
 
 ## Removes what tools made, but neither var/ (your data) nor the virtual environment
 clean:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -52,9 +53,11 @@ def ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
-def table(rows: Sequence[Row]) -> str:
+HEAD: Final = Row("What", "Median", "95 %", "× bare request", "Remark")
+
+
+def table(rows: Sequence[Row], *, head: Row = HEAD) -> str:
     """The rows as a Markdown table."""
-    head = Row("What", "Median", "95 %", "× bare request", "Remark")
     cells = [
         [row.name, row.median, row.late, row.ratio, row.remark.replace("|", "/")]
         for row in (head, *rows)
@@ -70,12 +73,12 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([padded[0], rule, *padded[1:]])
 
 
-def machine() -> str:
-    """Where and when it was measured, and with which versions."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("Django", "gunicorn", "playwright"))
+def machine(packages: Sequence[str] = ("Django", "gunicorn", "playwright")) -> str:
+    """Where and when it was measured, and with which versions of Python packages."""
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC · {_processor()}, {os.cpu_count()} cores · "
-        f"{platform.system()} {platform.release()} · Python {platform.python_version()}, {packages}"
+        f"{platform.system()} {platform.release()} · Python {platform.python_version()}, {versions}"
     )
 
 

@@ -22,8 +22,8 @@ from benchmark.run_files import Ranking
 
 Run = Mapping[int, Ranking]
 
-#: Slots of the sieve that most images without a judgment fall through.
-_SIEVE: Final = 1 << 16
+#: Of the hash table in which images are looked up; a power of 2.
+_SLOTS: Final = 1 << 16
 
 _CUT: Final[dict[str, Callable[[HitRanks, Integers, list[int]], Floats]]] = {
     "AP": metrics.average_precision_at_k,
@@ -161,10 +161,12 @@ def random_scores(
 
 def fixed_ranks(ranking: Ranking) -> Ranking:
     """The ranking with higher scores first and the smaller image id first among equal scores."""
-    if _in_order(ranking.image_ids, ranking.scores).all():
+    ids, scores = ranking.image_ids, ranking.scores
+    tied = (scores[1:] == scores[:-1]) & (ids[1:] > ids[:-1])
+    if ((scores[1:] < scores[:-1]) | tied).all():
         return ranking
-    order = np.lexsort((ranking.image_ids, -ranking.scores))
-    return Ranking(image_ids=ranking.image_ids[order], scores=ranking.scores[order])
+    order = np.lexsort((ids, -scores))
+    return Ranking(image_ids=ids[order], scores=scores[order])
 
 
 def best_rerank(run: Run, qrels: Qrels, depth: int) -> dict[int, Ranking]:
@@ -254,51 +256,42 @@ def _found(
 ) -> tuple[HitRanks, HitRanks]:
     """The ranks of relevant images down to each query's depth, and of judged ones down to theirs;
     both of shape (s, r)."""
-    found = _Found(), _Found()
-    sieve = np.zeros(_SIEVE, dtype=np.bool_)
-    for place, query_id in enumerate(scored_query_ids(qrels).tolist() if runs else []):
-        parts = _fixed([run.get(query_id) for run in runs])
-        cut = [part[: depths[place]] for part in parts]
-        ids = np.concatenate(cut)
-        starts = np.concatenate(([0], np.cumsum([len(part) for part in cut])))
-        judged, relevant = _judged_places(ids, *qrels.of(query_id), sieve)
-        rows = np.searchsorted(starts, judged, side="right") - 1
-        ranks = judged - starts[rows] + 1
-        rows += place * len(runs)
-        found[0].add(rows[relevant], ranks[relevant])
-        seen = ranks <= judged_depth
-        found[1].add(rows[seen], ranks[seen])
     shape = (len(depths), len(runs))
-    return found[0].ranks(shape), found[1].ranks(shape)
+    hits, judged = _Found(shape), _Found(shape)
+    for place, query_id in enumerate(scored_query_ids(qrels).tolist() if runs else []):
+        ids = _fixed([run.get(query_id) for run in runs])
+        images, relevant = qrels.of(query_id)
+        hits.add(place, [part[: depths[place]] for part in ids], images[relevant])
+        if judged_depth:
+            judged.add(place, [part[:judged_depth] for part in ids], images)
+    return hits.ranks(), judged.ranks()
 
 
 class _Found:
-    """Rows and ranks, gathered query by query."""
+    """Where certain images stand in the rankings of r runs, gathered query by query."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._shape = shape
         self._rows: list[Integers] = [np.zeros(0, dtype=np.int64)]
         self._ranks: list[Integers] = [np.zeros(0, dtype=np.int64)]
+        self._slots = np.zeros(_SLOTS, dtype=np.int32)
 
-    def add(self, rows: Integers, ranks: Integers) -> None:
-        self._rows.append(rows)
-        self._ranks.append(ranks)
+    def add(self, place: int, rankings: Sequence[Integers], images: Integers) -> None:
+        """Find `images`, which ascend, in the rankings of the query at `place`, one a run."""
+        starts = np.concatenate(([0], np.cumsum([len(ids) for ids in rankings])))
+        places = _places(np.concatenate(rankings), images, self._slots)
+        counts = np.diff(np.searchsorted(places, starts))
+        self._rows.append(np.repeat(np.arange(len(rankings)) + place * len(rankings), counts))
+        self._ranks.append(places - np.repeat(starts[:-1], counts) + 1)
 
-    def ranks(self, shape: tuple[int, ...]) -> HitRanks:
-        return HitRanks.at(shape, np.concatenate(self._rows), np.concatenate(self._ranks))
+    def ranks(self) -> HitRanks:
+        return HitRanks.at(self._shape, np.concatenate(self._rows), np.concatenate(self._ranks))
 
 
 def _fixed(rankings: Sequence[Ranking | None]) -> list[Integers]:
     """The image ids of each ranking, ranks fixed; none for a query that a run misses."""
     there = [ranking for ranking in rankings if ranking is not None]
-    if not there:
-        return [np.zeros(0, dtype=np.int64) for _ in rankings]
-    lengths = [len(ranking.image_ids) for ranking in there]
-    ids = np.concatenate([ranking.image_ids for ranking in there])
-    right = _in_order(ids, np.concatenate([ranking.scores for ranking in there]))
-    # Where one ranking ends and the next begins, no order is asked for.
-    borders = np.cumsum(lengths)[:-1] - 1
-    right[borders[(borders >= 0) & (borders < len(right))]] = True
-    sure = bool(right.all())
+    sure = not there or _strictly_falling([ranking.scores for ranking in there])
     return [
         np.zeros(0, dtype=np.int64)
         if ranking is None
@@ -307,31 +300,32 @@ def _fixed(rankings: Sequence[Ranking | None]) -> list[Integers]:
     ]
 
 
-def _in_order(ids: Integers, scores: Floats) -> npt.NDArray[np.bool_]:
-    """(n - 1,) whether each image may follow the one before."""
-    falling = scores[1:] < scores[:-1]
-    if falling.all():
-        return falling
-    ordered: npt.NDArray[np.bool_] = falling | ((scores[1:] == scores[:-1]) & (ids[1:] > ids[:-1]))
-    return ordered
+def _strictly_falling(scores: Sequence[Floats]) -> bool:
+    """Whether the scores fall within each ranking, without a tie."""
+    joined = np.concatenate(scores)
+    falling = joined[1:] < joined[:-1]
+    # Where one ranking ends and the next begins, no order is asked for.
+    borders = np.cumsum([len(one) for one in scores])[:-1] - 1
+    falling[borders[(borders >= 0) & (borders < len(falling))]] = True
+    return bool(falling.all())
 
 
-def _judged_places(
-    ids: Integers,
-    images: Integers,
-    relevant: npt.NDArray[np.bool_],
-    sieve: npt.NDArray[np.bool_],
-) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """Where judged images stand in `ids`, and whether each is relevant.
+def _places(ids: Integers, images: Integers, slots: npt.NDArray[np.int32]) -> Integers:
+    """The indexes in `ids` of those that are among `images`, which ascend.
 
-    `images`, not empty, ascend. A sieve by the last bits of the ids, all False before and after,
-    spares most unjudged images the search.
+    A hash table by the last bits of the ids, `slots` of zeros before and after, holds 1 + the index
+    of an image, or -1 where several images share a slot: those alone are searched for.
     """
-    slots = images & (_SIEVE - 1)
-    sieve[slots] = True
-    places = np.flatnonzero(sieve[ids & (_SIEVE - 1)])
-    sieve[slots] = False
-    chosen = ids[places]
-    at = np.minimum(np.searchsorted(images, chosen), len(images) - 1)
-    real = images[at] == chosen
-    return places[real], relevant[at[real]]
+    keys = images & (_SLOTS - 1)
+    numbers = np.arange(1, len(images) + 1, dtype=np.int32)
+    slots[keys] = numbers
+    slots[keys[slots[keys] != numbers]] = -1
+    found = slots[ids & (_SLOTS - 1)]
+    slots[keys] = 0
+    places = np.flatnonzero(found)
+    chosen, at = ids[places], found[places] - 1
+    shared = np.flatnonzero(at < 0)
+    if len(shared):
+        at[shared] = np.minimum(np.searchsorted(images, chosen[shared]), len(images) - 1)
+    real: Integers = places[images[at] == chosen]
+    return real

@@ -65,10 +65,26 @@ class HitRanks:
         on, so that a sum doesn't depend on what else is computed.
         """
         inside = self.ranks <= (limits if limits.ndim == 0 else limits.reshape(-1)[self.rows])
+        return self._added(self.rows[inside], None if weights is None else weights[inside])
+
+    def sums_at(self, cuts: Integers, weights: Floats | None = None) -> Floats:
+        """As `sums` to each of the cut-offs, () or (c,): of shape (...) or (..., c)."""
+        if cuts.ndim == 0:
+            return self.sums(cuts, weights)
+        table = np.zeros((*self.shape, len(cuts)))
+        rows, ranks = self.rows, self.ranks
+        # From the deepest cut-off up, hits only become fewer.
+        for column in np.argsort(-cuts):
+            inside = ranks <= cuts[column]
+            rows, ranks = rows[inside], ranks[inside]
+            weights = None if weights is None else weights[inside]
+            table[..., column] = self._added(rows, weights)
+        return table
+
+    def _added(self, rows: Integers, weights: Floats | None) -> Floats:
         size = int(np.prod(self.shape, dtype=np.int64))
-        chosen = None if weights is None else weights[inside]
-        sums = np.bincount(self.rows[inside], chosen, minlength=size)
-        return sums.astype(np.float64).reshape(self.shape)
+        sums = np.bincount(rows, weights, minlength=size)
+        return sums.astype(np.float64, copy=False).reshape(self.shape)
 
 
 Hits = HitRanks | npt.ArrayLike
@@ -77,21 +93,21 @@ Hits = HitRanks | npt.ArrayLike
 def precision_at_k(hits: Hits, k: Cutoffs) -> Floats:
     """Relevant images among the first k, over k."""
     cuts = cutoffs(k)
-    return _sums_at(_ranks(hits), cuts) / cuts
+    return _ranks(hits).sums_at(cuts) / cuts
 
 
 def recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """Relevant images among the first k, over all R relevant ones."""
     cuts = cutoffs(k)
     found, relevant = _ranks_and_totals(hits, totals)
-    return _sums_at(found, cuts) / beside(relevant, cuts)
+    return found.sums_at(cuts) / beside(relevant, cuts)
 
 
 def capped_recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """Relevant images among the first k, over min(k, R): what could be there."""
     cuts = cutoffs(k)
     found, relevant = _ranks_and_totals(hits, totals)
-    return _sums_at(found, cuts) / np.minimum(beside(relevant, cuts), cuts)
+    return found.sums_at(cuts) / np.minimum(beside(relevant, cuts), cuts)
 
 
 def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
@@ -102,7 +118,7 @@ def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Flo
     """
     cuts = cutoffs(k)
     found, relevant = _ranks_and_totals(hits, totals)
-    sums = _sums_at(found, cuts, found.numbers / found.ranks)
+    sums = found.sums_at(cuts, found.numbers / found.ranks)
     return sums / np.minimum(beside(relevant, cuts), cuts)
 
 
@@ -110,7 +126,7 @@ def ndcg_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """nDCG@k with gain 1 and discount 1 / log2(rank + 1), over that of an ideal order of all R."""
     cuts = cutoffs(k)
     found, relevant = _ranks_and_totals(hits, totals)
-    sums = _sums_at(found, cuts, discounts(found.ranks))
+    sums = found.sums_at(cuts, discounts(found.ranks))
     return sums / ideal_gain(relevant, cuts)
 
 
@@ -120,7 +136,7 @@ def reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
     Cut at k, as INQUIRE's MRR is: a first hit beyond k counts nothing. The mean is MRR@k.
     """
     found = _ranks(hits)
-    return _sums_at(found, cutoffs(k), np.where(found.numbers == 1, 1 / found.ranks, 0.0))
+    return found.sums_at(cutoffs(k), np.where(found.numbers == 1, 1 / found.ranks, 0.0))
 
 
 def r_precision(hits: Hits, totals: npt.ArrayLike) -> Floats:
@@ -196,10 +212,3 @@ def _ranks_and_totals(hits: Hits, totals: npt.ArrayLike) -> tuple[HitRanks, Inte
         message = f"{found.numbers[excess][0]} hits, but only {relevant.reshape(-1)[row]} relevant"
         raise ValueError(f"{message} images")
     return found, relevant
-
-
-def _sums_at(found: HitRanks, cuts: Integers, weights: Floats | None = None) -> Floats:
-    """Sums down to each cut-off, of shape (...) or (..., c)."""
-    if cuts.ndim == 0:
-        return found.sums(cuts, weights)
-    return np.stack([found.sums(cut, weights) for cut in cuts], axis=-1)
