@@ -305,7 +305,8 @@ def _report(inputs: Inputs, timings: Sequence[Timing], difference: float) -> str
             f"# Scoring\n\n{machine(packages)}\n",
             f"{len(inputs.qrels.query_ids)} queries x {len(inputs.runs)} runs x {inputs.depth} "
             f"ranks, {judged:,} judged pairs ({total:,} relevant), "
-            f"{len(inputs.measures)} measures, {len(timings[0].seconds)} repeats. Ratio: how many times faster than {faster}.\n",
+            f"{len(inputs.measures)} measures, {len(timings[0].seconds)} repeats. "
+            f"Ratio: how many times faster than {faster}.\n",
             table(rows, head=HEAD),
             f"\nMeans differ by at most {difference:.1e}. Aim: {AIM:.0f} times faster, each from "
             f"its own input: {reached} ({ratio:.1f}).",
