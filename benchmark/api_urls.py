@@ -1,6 +1,6 @@
 """The addresses of this app's part of the API, under /api/."""
 
-from django.urls import path
+from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from benchmark.api import ReleaseViewSet
@@ -11,6 +11,7 @@ router.register("releases", ReleaseViewSet, basename="api-release")
 
 urlpatterns = [
     *router.urls,
+    path("", include("benchmark.run_api_urls")),
     path("splits/", SplitView.as_view(), name="api-splits"),
     path(
         "releases/<int:pk>/files/<path:name>",

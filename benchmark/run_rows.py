@@ -66,19 +66,31 @@ def means_by_split(
 ) -> list[tuple[str, float]]:
     """(split, mean) of a run on its release, of each split that it answers a query of; none while
     it isn't scored."""
-    if scores is None or not run.ready:
+    if scores is None:
         return []
+    return [(split, means[measure.key]) for split, means in split_means(run, scores).items()]
+
+
+def split_means(run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
+    """split -> measure -> mean over its scored queries, of the splits that the run answers a query
+    of and that have one to be scored; none for a run that isn't ready, or without the release."""
+    if not run.ready:
+        return {}
     try:
         queries = release_queries(scores.release)
     except NoSnapshot:
-        return []
-    means = []
-    for split, answered in (("val", run.val_queries), ("test", run.test_queries)):
-        values = [
-            value
-            for query_id, value in zip(scores.query_ids, scores.measures[measure.key], strict=True)
-            if queries[query_id].split == split
-        ]
-        if answered and values:
-            means.append((split, fsum(values) / len(values)))
-    return means
+        return {}
+    answered = {"val": run.val_queries, "test": run.test_queries}
+    places: dict[str, list[int]] = {split: [] for split, count in answered.items() if count}
+    for place, query_id in enumerate(scores.query_ids):
+        split = queries[query_id].split
+        if split in places:
+            places[split].append(place)
+    return {
+        split: {
+            key: fsum(values[place] for place in chosen) / len(chosen)
+            for key, values in scores.measures.items()
+        }
+        for split, chosen in places.items()
+        if chosen
+    }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import ProtectedError
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from benchmark.evaluation import best_rerank, random_scores, score_run, scored_query_ids
@@ -208,18 +209,14 @@ def run_delete(*, run: Run) -> None:
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if run.published or run.is_baseline:
         raise Conflict("A public run can't be deleted; an admin can make it private first.")
-    bests = list(_bests(run))
+    second = run.second_stages.exclude(kind=Run.Kind.BEST).first()
+    if second is not None:
+        raise Conflict(f"The run “{second.name}” re-ranks this one; delete that first.")
     if run.job is not None:
         job_cancel(job=run.job)
-    paths = [one.path for one in [run, *bests]]
-    try:
-        for one in [*bests, run]:
-            one.delete()
-    except ProtectedError as error:
-        name = next(iter(error.protected_objects)).name
-        raise Conflict(f"The run “{name}” re-ranks this one; delete that first.") from error
-    for path in paths:
-        transaction.on_commit(lambda path=path: path.unlink(missing_ok=True))
+    for one in [*_bests(run), run]:
+        transaction.on_commit(partial(one.path.unlink, missing_ok=True))
+        one.delete()
 
 
 def _best_make(run: Run, depth: int) -> None:
@@ -245,7 +242,7 @@ def _best_make(run: Run, depth: int) -> None:
         Run.objects.filter(pk=best.pk).update(ready_at=Now())
 
 
-def _bests(run: Run) -> Any:
+def _bests(run: Run) -> QuerySet[Run]:
     return Run.objects.filter(first_stage=run, kind=Run.Kind.BEST)
 
 
