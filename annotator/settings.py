@@ -241,7 +241,7 @@ SPECTACULAR_SETTINGS = {
         "Relevance": "labeling.models.Relevance",
         "JudgmentSource": "labeling.models.JudgmentSource",
         "RejectReason": "labeling.models.Query.RejectReason",
-        "Split": "labeling.models.Query.Split",
+        "QuerySplit": "labeling.models.Query.Split",
         "RunKind": "benchmark.models.Run.Kind",
         "SubmittedSplit": "benchmark.run_forms.SPLIT_CHOICES",
         "ListState": ["none", "building", "ready", "failed"],
