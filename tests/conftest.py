@@ -114,6 +114,12 @@ def other_annotator_api(other_annotator: Any) -> APIClient:
 
 
 @pytest.fixture
+def researcher_api(researcher: Any) -> APIClient:
+    """The researcher's API client."""
+    return api_of(researcher)
+
+
+@pytest.fixture
 def reviewer_api(reviewer: Any) -> APIClient:
     """The reviewer's API client."""
     return api_of(reviewer)

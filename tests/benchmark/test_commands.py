@@ -21,16 +21,19 @@ def test_export_writes_the_files_and_says_what_they_hold(
     judge(query, 2, annotator, "relevant", rank=1)
     output = run_command("export_release", "v1", tmp_path / "out")
     assert "0 val and 1 test queries, 1 relevant pairs, 1 judgments in" in output
-    assert {path.name for path in (tmp_path / "out").iterdir()} == set(RELEASE_FILES)
-    for entry in Release.objects.get().file_list:
+    files = Release.objects.get().file_list
+    written = {path for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert written == {tmp_path / "out" / entry["name"] for entry in files}
+    assert {entry["name"] for entry in files} > set(RELEASE_FILES)
+    for entry in files:
         assert f"{entry['sha256']}  {entry['name']}\n" in output
 
 
 def test_exporting_a_name_again_says_that_it_never_changes(query, var_dir, tmp_path):
     run_command("export_release", "v1", tmp_path / "one")
     output = run_command("export_release", "v1", tmp_path / "two")
-    assert output.startswith("Release 'v1' was made on ")
-    assert "Another name makes a release of this moment." in output
+    assert output.startswith("v1 v1 was made on ")
+    assert "--new makes the next version, of this moment." in output
 
 
 def test_exporting_over_a_directory_needs_force(query, var_dir, tmp_path):

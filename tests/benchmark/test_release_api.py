@@ -1,5 +1,8 @@
 """Releases through the API: every role at every endpoint, and what each answer holds."""
 
+import hashlib
+import io
+import zipfile
 from collections.abc import Callable
 
 import pytest
@@ -14,14 +17,22 @@ from retrieval.services.jobs import job_slice_run
 ENDPOINTS = {
     "list": lambda api, pk: api.get("/api/releases/"),
     "detail": lambda api, pk: api.get(f"/api/releases/{pk}/"),
-    "file": lambda api, pk: api.get(f"/api/releases/{pk}/files/judgments.csv"),
+    "open file": lambda api, pk: api.get(f"/api/releases/{pk}/files/inquire_queries_test.csv"),
+    "labels": lambda api, pk: api.get(f"/api/releases/{pk}/files/judgments.csv"),
+    "snapshot": lambda api, pk: api.get(f"/api/releases/{pk}/files/snapshot/pairs.parquet"),
+    "archive": lambda api, pk: api.get(f"/api/releases/{pk}/archive"),
     "create": lambda api, pk: api.post("/api/releases/", {"name": "v2"}),
+    "retry": lambda api, pk: api.post(f"/api/releases/{pk}/retry/"),
 }
+NOTHING = dict.fromkeys(ENDPOINTS, 403)
+ALL = dict.fromkeys(ENDPOINTS, 200) | {"create": 403, "retry": 403}
 EXPECTED = {
-    "anonymous": {"list": 401, "detail": 401, "file": 401, "create": 401},
-    "annotator": {"list": 403, "detail": 403, "file": 403, "create": 403},
-    "reviewer": {"list": 200, "detail": 200, "file": 200, "create": 403},
-    "admin": {"list": 200, "detail": 200, "file": 200, "create": 201},
+    "anonymous": dict.fromkeys(ENDPOINTS, 401),
+    "annotator": NOTHING,
+    "researcher": ALL | {"labels": 403, "snapshot": 403},
+    "reviewer": ALL,
+    # It is made, so there is nothing to try again.
+    "admin": ALL | {"create": 201, "retry": 400},
 }
 
 
@@ -52,7 +63,7 @@ def test_each_role_at_each_endpoint(release, api, role, endpoint):
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
-@pytest.mark.parametrize("role", ["annotator", "reviewer", "admin"])
+@pytest.mark.parametrize("role", ["annotator", "researcher", "reviewer", "admin"])
 def test_a_release_cannot_be_changed_or_removed(release, api, role, method):
     response = getattr(api(role), method)(f"/api/releases/{release.pk}/", {"name": "v9"})
     assert response.status_code == (405 if role == "admin" else 403)
@@ -62,13 +73,79 @@ def test_a_release_cannot_be_changed_or_removed(release, api, role, method):
 def test_a_release_says_what_it_holds(release, reviewer_api):
     (listed,) = reviewer_api.get("/api/releases/").json()["results"]
     body = reviewer_api.get(f"/api/releases/{release.pk}/").json()
-    assert listed == body
+    assert listed.items() <= body.items()
+    assert set(body) - set(listed) == {"header", "difference", "progress"}
     assert (body["name"], body["state"], body["job"]) == ("v1", "done", release.job_id)
     assert (body["val_queries"], body["test_queries"]) == (0, 1)
     assert (body["positives"], body["judgments"]) == (1, 1)
     assert body["created_by"] is None
     assert body["files"] == release.file_list
-    assert [entry["name"] for entry in body["files"]] == list(RELEASE_FILES)
+    assert {entry["name"] for entry in body["files"]} > set(RELEASE_FILES)
+    assert (body["version"], body["origin"], body["previous"], body["error"]) == (
+        1, "made", None, "",
+    )  # fmt: skip
+    assert body["header"]["version"] == 1
+    assert {step["state"] for step in body["progress"]} == {"done"}
+
+
+def test_researchers_are_told_of_the_files_that_they_may_have(release, researcher_api):
+    body = researcher_api.get(f"/api/releases/{release.pk}/").json()
+    names = {entry["name"] for entry in body["files"]}
+    assert {entry["access"] for entry in body["files"]} == {"open"}
+    assert {"manifest.json", "difference.md", "inquire_queries_test.csv"} <= names
+    assert not names & {"judgments.csv", "inquire_annotations.csv", "snapshot/pairs.parquet"}
+    assert body["archive"] == release.archive["open"]
+
+
+def test_each_role_gets_an_archive_of_what_it_may_have(release, researcher_api, reviewer_api):
+    for api, entries in (
+        (reviewer_api, release.file_list),
+        (researcher_api, [one for one in release.file_list if one["access"] == "open"]),
+    ):
+        told = api.get(f"/api/releases/{release.pk}/").json()["archive"]
+        response = api.get(f"/api/releases/{release.pk}/archive")
+        data = b"".join(response.streaming_content)
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (told["size"], told["sha256"])
+        assert response["Content-Disposition"] == f'attachment; filename="{told["name"]}"'
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = {name.removeprefix("v1-v1/") for name in archive.namelist()}
+            read = archive.read("v1-v1/manifest.json")
+        assert names == {entry["name"] for entry in entries}
+        assert read == (release.directory / "manifest.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("manifest.json", "application/json"),
+        ("difference.md", "text/markdown; charset=utf-8"),
+        ("snapshot/pairs.parquet", "application/vnd.apache.parquet"),
+    ],
+)
+def test_a_file_says_of_which_kind_it_is(release, reviewer_api, name, expected):
+    response = reviewer_api.get(f"/api/releases/{release.pk}/files/{name}")
+    assert response["Content-Type"] == expected
+    assert f'filename="{name.rpartition("/")[2]}"' in response["Content-Disposition"]
+    assert b"".join(response.streaming_content) == (release.directory / name).read_bytes()
+
+
+def test_a_lost_file_is_a_404(release, reviewer_api):
+    (release.directory / "judgments.csv").unlink()
+    assert reviewer_api.get(f"/api/releases/{release.pk}/files/judgments.csv").status_code == 404
+    (release.directory / release.archive["name"]).unlink()
+    assert reviewer_api.get(f"/api/releases/{release.pk}/archive").status_code == 404
+
+
+def test_a_release_of_an_older_version_has_files_for_reviewers_alone(
+    db, reviewer_api, researcher_api
+):
+    old = Release.objects.create(name="old")
+    entry = {"name": "judgments.csv", "size": 3, "sha256": "0" * 64}
+    Release.objects.filter(pk=old.pk).update(made_at="2026-01-01T00:00:00Z", file_list=[entry])
+    told = reviewer_api.get(f"/api/releases/{old.pk}/").json()
+    assert told["files"] == [entry | {"access": "labels", "format": ""}]
+    assert (told["archive"], told["progress"]) == (None, [])
+    assert researcher_api.get(f"/api/releases/{old.pk}/").json()["files"] == []
 
 
 def test_a_file_is_a_download_of_the_exact_bytes(release, reviewer_api):
@@ -99,15 +176,40 @@ def test_an_admin_begins_a_release_that_a_job_makes(release, admin_api, admin):
         ({}, "This field is required."),
         ({"name": ""}, "This field may not be blank."),
         ({"name": "x" * 101}, "Ensure this field has no more than 100 characters."),
-        ({"name": "v1"}, "A release 'v1' exists and never changes; choose another name."),
+        ({"name": "INQUIRE"}, "'INQUIRE' is an imported benchmark; choose another name."),
+        ({"name": "half"}, "Version 1 of 'half' is already being made."),
         ({"name": "a\u0007b"}, "The name holds characters that can't be printed."),
     ],
 )
 def test_bad_names_are_refused_with_the_field_named(release, admin_api, data, expected):
+    Release.objects.create(name="INQUIRE", origin=Release.Origin.IMPORTED)
+    services.release_create(name="half", created_by=None)
     response = admin_api.post("/api/releases/", data)
     assert response.status_code == 400
     assert response.json()["errors"] == [{"field": "name", "detail": expected}]
-    assert Release.objects.count() == 1
+    assert Release.objects.count() == 3
+
+
+def test_an_unknown_model_is_refused_with_the_field_named(release, admin_api):
+    response = admin_api.post("/api/releases/", {"name": "v2", "rerank_model": "nothing"})
+    assert response.status_code == 400
+    expected = "No image is embedded with 'nothing'; known models: none."
+    assert response.json()["errors"] == [{"field": "rerank_model", "detail": expected}]
+
+
+def test_a_known_name_makes_its_next_version(release, admin_api):
+    asked = {"name": "v1", "rerank_model": "", "include_images": True}
+    body = admin_api.post("/api/releases/", asked).json()
+    assert (body["version"], body["previous"]) == (2, release.pk)
+    assert body["options"] == {"rerank_model": "", "include_images": True}
+
+
+def test_an_admin_tries_a_failed_release_again(db, admin_api):
+    failed = services.release_create(name="v1", created_by=None)
+    Job.objects.filter(pk=failed.job_id).update(state="failed", error="The disk is full.")
+    assert admin_api.get(f"/api/releases/{failed.pk}/").json()["error"] == "The disk is full."
+    body = admin_api.post(f"/api/releases/{failed.pk}/retry/").json()
+    assert (body["state"], body["error"], body["job"]) == ("queued", "", failed.job_id)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +223,10 @@ def test_bad_names_are_refused_with_the_field_named(release, admin_api, data, ex
         "{pk}/files/secret_key",
         "{pk}/files/..%2F..%2Fsecret_key",
         "{pk}/files/../../secret_key",
+        "{pk}/files/snapshot",
+        "{pk}/files/snapshot/../judgments.csv",
+        "{pk}/files//judgments.csv",
+        "999999/archive",
     ],
 )
 def test_what_is_not_there_is_a_404(release, admin_api, path):
