@@ -20,7 +20,7 @@ from benchmark.multimodal.answers import Question, answers_keep, answers_kept
 from benchmark.multimodal.asking import Asker, Outcome
 from benchmark.multimodal.client import Client, Trouble
 from benchmark.multimodal.pace import Pace
-from benchmark.multimodal.prices import Usage
+from benchmark.multimodal.prices import Usage, dollars
 from benchmark.multimodal.replies import EndpointRefused, PictureFailed, Reply
 from benchmark.rerank import reranked
 from benchmark.rerank_pairs import (
@@ -157,7 +157,10 @@ class _Step:
                 if not asker.under_way and (self.stop or not pending or self._late()):
                     break
                 waiting += self._collect(asker)
-                if len(waiting) >= BATCH or time.monotonic() - stored_at >= BATCH_SECONDS:
+                # Trouble at once, since it decides whether more is asked.
+                bad = any(one.reply is None for one in waiting)
+                late = time.monotonic() - stored_at >= BATCH_SECONDS
+                if bad or late or len(waiting) >= BATCH:
                     self._take(waiting, pending)
                     waiting, stored_at = [], time.monotonic()
             self._take(waiting, pending)
@@ -194,7 +197,7 @@ class _Step:
             return True
         if not uncounted:
             self.stop = JobFailed(
-                f"The cost limit of ${limit:.2f} is reached: ${cost:.4f} are spent, and "
+                f"The cost limit of {dollars(limit)} is reached: {dollars(cost)} are spent, and "
                 f"{self.job.done:,} of {self.total:,} images have their answer. Raise the limit to "
                 "go on; nothing is asked twice."
             )

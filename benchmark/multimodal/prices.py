@@ -33,3 +33,8 @@ class Prices:
         if self.input is None or self.output is None:
             return None
         return (usage.prompt_tokens * self.input + usage.completion_tokens * self.output) / 1e6
+
+
+def dollars(amount: float) -> str:
+    """An amount for people: cents from one dollar up, hundredths of cents below."""
+    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
