@@ -36,7 +36,7 @@ CREATE TABLE image (image_id INTEGER PRIMARY KEY, path TEXT, line INTEGER);
 
 
 class LayoutRefused(Exception):
-    """The directory isn't a benchmark in this layout; `errors` says why, by file, line and field."""
+    """It isn't a benchmark in this layout; `errors` says why, by file, line and field."""
 
     def __init__(self, errors: Iterable[RowError]) -> None:
         self.errors = list(errors)

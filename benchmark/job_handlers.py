@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from retrieval.jobs import job_handler
+from retrieval.jobs import JobFailed, job_handler
 
 if TYPE_CHECKING:
     from retrieval.models import Job
@@ -50,3 +50,16 @@ def rerank_run(job: Job, deadline: float) -> bool:
     from benchmark.rerank_services import rerank_step
 
     return rerank_step(job, deadline)
+
+
+@job_handler("import_benchmark")
+def import_benchmark(job: Job, deadline: float) -> bool:
+    """Make a release of a benchmark's files in one slice."""
+    from benchmark.importing import benchmark_import_run
+    from benchmark.inquire_layout import LayoutRefused
+
+    try:
+        benchmark_import_run(job=job)
+    except (LayoutRefused, OSError) as error:
+        raise JobFailed(str(error)) from error
+    return True

@@ -108,7 +108,7 @@ class Source(Protocol):
     def images(self) -> Iterator[ImageRecord]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Listed:
     """Records that are at hand."""
 

@@ -21,6 +21,7 @@ PURE = [
     "labeling/transitions.py",
     "retrieval/likeness.py",
     "benchmark/evaluation.py",
+    "benchmark/inquire_layout.py",
     "benchmark/metrics.py",
     "benchmark/run_files.py",
     "annotator/lifelines.py",

@@ -266,7 +266,7 @@ def test_any_text_survives_writing_and_reading(text):
 def test_another_benchmarks_vocabulary_is_taken_where_that_is_asked_for():
     data = b"query_id,query_text,supercategory,category,iconic_group,mood\n"
     data += b"1,a tram,Traffic,Rails,Vehicles,calm\n2,a bus, ,,Vehicles,\n"
-    assert {error.field for error in read(data)[1]} == {"mood"}
+    assert "unknown column" in read(data)[1][0]
     rows, errors = read_queries(io.BytesIO(data), name="city_val.csv", vocabulary=False)
     assert [str(error) for error in errors] == [
         "city_val.csv, line 3, supercategory: the supercategory is blank",

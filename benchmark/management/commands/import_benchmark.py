@@ -1,0 +1,111 @@
+"""`manage.py import_benchmark DIR`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark.importing import NO_IMAGES, benchmark_import, benchmark_import_begin
+from benchmark.inquire_layout import LayoutRefused
+from benchmark.management.arguments import refuse
+from benchmark.services.progress import Step
+from retrieval.importing.records import Refusal
+from retrieval.management.ready import require_migrated
+from retrieval.terminal import ProgressLine, bar
+
+
+class Command(BaseCommand):
+    """Make a release of an existing benchmark."""
+
+    help = (
+        "Make a release of the benchmark in DIR, in INQUIRE's layout: …queries_val.csv and "
+        "…queries_test.csv (or …queries.csv with a column split), and …annotations.csv with "
+        "query_id, image_id and, if there is one, image_path. Runs are scored on it as on a "
+        "release made here. Whatever is wrong is named by file, line and field, and nothing is "
+        "written. A name that was imported before gets its next version."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("directory", type=Path, metavar="DIR")
+        parser.add_argument("--name", default="", help="by default the directory's name")
+        parser.add_argument(
+            "--images",
+            metavar="DIR",
+            help="a folder below which image_path is found: pictures that the corpus doesn't have "
+            "are brought in; or 'none': the ids are of another corpus than the one here",
+        )
+        parser.add_argument(
+            "--replace-nothing", action="store_true", help="refuse a name that is here already"
+        )
+        parser.add_argument(
+            "--background", action="store_true", help="check the files, and let a worker do it"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        wanted = {
+            "directory": options["directory"],
+            "name": options["name"],
+            "images": _folder(options["images"]),
+            "use_corpus": options["images"] != NO_IMAGES,
+            "new_only": options["replace_nothing"],
+        }
+        try:
+            if options["background"]:
+                release = benchmark_import_begin(**wanted)
+                self.stdout.write(f"{release} is being imported: job {release.job_id}.")
+            else:
+                self._import(wanted)
+        except LayoutRefused as error:
+            refuse(error.errors)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        except OSError as error:
+            raise CommandError(f"Can't read the benchmark: {error}") from error
+
+    def _import(self, wanted: dict[str, Any]) -> None:
+        line = ProgressLine(sys.stderr)
+
+        def report(steps: Sequence[Step]) -> None:
+            running = next((step for step in steps if step.state == "running"), None)
+            if running is not None:
+                done = f" {bar(running.done, running.total)}" if running.total else ""
+                line.show(f"{running.title}{done}")
+
+        def on_refusal(refusal: Refusal) -> None:
+            line.end()
+            self.stdout.write(f"refused {refusal}")
+
+        try:
+            found = benchmark_import(**wanted, report=report, on_refusal=on_refusal)
+        finally:
+            line.end()
+        release = found.release
+        self.stdout.write(
+            f"{release}: {release.val_queries} val and {release.test_queries} test queries, "
+            f"{release.positives} relevant pairs ({found.rows} rows, {found.duplicates} of them "
+            f"repeated), {found.images} images, {found.here} of them in the corpus"
+        )
+        if found.added:
+            self.stdout.write(f"{found.added} pictures were brought into the corpus.")
+        if found.others:
+            self.stdout.write(
+                f"{found.others} image ids are those of other pictures here, by their paths; those "
+                "pictures aren't taken for the benchmark's."
+            )
+        self.stdout.write(f"Its files are in {release.directory}")
+
+
+def _folder(images: str | None) -> Path | None:
+    if images is None or images == NO_IMAGES:
+        return None
+    folder = Path(images)
+    if not folder.is_dir():
+        raise CommandError(f"There is no folder {folder}; --images takes a folder or 'none'.")
+    return folder

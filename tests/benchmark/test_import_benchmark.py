@@ -1,0 +1,299 @@
+"""Existing benchmarks become releases; INQUIRE's own files come out as they went in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+
+from benchmark import importing
+from benchmark.importing import benchmark_import, benchmark_import_begin
+from benchmark.inquire_layout import LayoutRefused
+from benchmark.models import Release
+from benchmark.release_files import ANNOTATIONS_FILE, QUERY_FILES
+from benchmark.services import release_export, release_verify
+from benchmark.snapshot import Snapshot
+from labeling.models import Query
+from labeling.query_csv import read_queries
+from retrieval.models import Image, Job
+from retrieval.services.jobs import job_slice_run
+from tests.benchmark.layouts import ANNOTATIONS, FOX, write_layout
+from tests.conftest import client_of
+from tests.processes import wait_for
+from tests.retrieval.making import jpeg
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("var_dir")]
+
+
+def snapshot_of(release: Release) -> Snapshot:
+    return Snapshot(release.directory / "snapshot")
+
+
+def layout(tmp_path: Path, **rows: Any) -> Path:
+    return write_layout(tmp_path / "toy", **rows)
+
+
+def same_files(directory: Path, release: Release) -> None:
+    """Asserts that INQUIRE's files of a release are those of a directory, byte for byte."""
+    for name in (*QUERY_FILES.values(), ANNOTATIONS_FILE):
+        assert (release.directory / name).read_bytes() == (directory / name).read_bytes(), name
+
+
+def test_a_benchmark_becomes_a_release(tmp_path: Path, admin: Any) -> None:
+    found = benchmark_import(directory=layout(tmp_path), created_by=admin)
+    release = found.release
+    assert (str(release), release.origin, release.created_by) == ("toy v1", "imported", admin)
+    assert (release.val_queries, release.test_queries, release.positives) == (1, 1, 3)
+    assert (found.rows, found.duplicates, found.images, found.here) == (3, 0, 2, 0)
+    header = snapshot_of(release).header
+    assert (header.origin, header.corpus_images, header.made_by) == ("imported", 0, "ada")
+    assert header.consensus == importing.CONSENSUS_RULE
+    assert release_verify(release=release) == []
+    assert not Query.objects.exists()
+    assert list((tmp_path / "var" / "tmp").iterdir()) == []
+
+
+def test_what_the_corpus_knows_of_its_images_is_told(images: list[Image], tmp_path: Path) -> None:
+    Image.objects.filter(pk=1).update(license="cc-by", latitude=1.5, longitude=2.5)
+    rows = ["7,1,elsewhere/1.jpg", "7,2,a/other.jpg", "7,99,a/99.jpg"]
+    found = benchmark_import(directory=layout(tmp_path, annotations=rows))
+    assert (found.images, found.here, found.others) == (3, 1, 1)
+    one, two, unknown = snapshot_of(found.release).images()
+    assert (one.license, one.latitude, one.sha256) == ("cc-by", 1.5, f"{1:064x}")
+    # The benchmark's own path stays.
+    assert one.file_name == "elsewhere/1.jpg"
+    # The corpus has another picture under this id.
+    assert (two.sha256, two.file_name, two.width) == ("", "a/other.jpg", 0)
+    assert (unknown.image_id, unknown.sha256) == (99, "")
+    assert snapshot_of(found.release).header.corpus_images == 0
+
+
+def test_ids_alone_name_images_of_the_corpus(images: list[Image], tmp_path: Path) -> None:
+    directory = layout(tmp_path, annotations=["7,1", "9,6"], header="query_id,image_id")
+    found = benchmark_import(directory=directory)
+    assert [one.sha256 for one in snapshot_of(found.release).images()] == [
+        f"{number:064x}" for number in (1, 6)
+    ]
+    header = snapshot_of(found.release).header
+    assert header.corpus_images == 6
+    assert len(header.corpus_fingerprint) == 64
+    text = (found.release.directory / ANNOTATIONS_FILE).read_text()
+    assert text == ANNOTATIONS + '\n7,1,"train/a, b/1.jpg"\n9,6,"train/a, b/6.jpg"\n'
+
+
+def test_ids_of_another_corpus_name_none(images: list[Image], tmp_path: Path) -> None:
+    directory = layout(tmp_path, annotations=["7,1"], header="query_id,image_id")
+    found = benchmark_import(directory=directory, use_corpus=False)
+    assert [one.sha256 for one in snapshot_of(found.release).images()] == [""]
+    assert (found.here, found.others) == (0, 0)
+
+
+def test_pictures_are_brought_in_under_their_ids(images: list[Image], tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    for number in (1, 50, 51):
+        (folder / "a").mkdir(parents=True, exist_ok=True)
+        (folder / f"a/{number}.jpg").write_bytes(jpeg(size=(40 + number, 30)))
+    rows = ["7,1,a/1.jpg", "7,50,a/50.jpg", "9,51,a/51.jpg", "9,52,a/52.jpg", "9,53,../53.jpg"]
+    refused: list[Any] = []
+    found = benchmark_import(
+        directory=layout(tmp_path, annotations=rows), images=folder, on_refusal=refused.append
+    )
+    assert found.added == 2
+    assert sorted(one.record for one in refused) == ["image 52", "image 53"]
+    assert Image.objects.get(pk=50).dataset == "toy"
+    # Image 1 is the corpus's own, and stays it.
+    assert Image.objects.get(pk=1).sha256 == f"{1:064x}"
+    sizes = {one.image_id: one.width for one in snapshot_of(found.release).images()}
+    assert sizes == {1: 10, 50: 90, 51: 91, 52: 0, 53: 0}
+    again = benchmark_import(directory=tmp_path / "toy", images=folder)
+    assert (again.added, again.release.version, again.here) == (0, 2, 3)
+
+
+def test_a_name_gets_its_next_version_or_is_refused(tmp_path: Path) -> None:
+    first = benchmark_import(directory=layout(tmp_path)).release
+    second = benchmark_import(directory=layout(tmp_path, annotations=["7,1,a/1.jpg"])).release
+    assert (second.version, second.previous) == (2, first)
+    assert second.difference
+    with pytest.raises(ValidationError, match="'toy' is here already"):
+        benchmark_import(directory=tmp_path / "toy", new_only=True)
+    Release.objects.create(name="made", made_at="2026-05-01T00:00:00Z", file_list=[{}])
+    with pytest.raises(ValidationError, match="'made' is made here; choose another name"):
+        benchmark_import(directory=tmp_path / "toy", name="made")
+
+
+def test_wrong_files_leave_nothing(tmp_path: Path) -> None:
+    directory = layout(tmp_path, annotations=["7,1,a/1.jpg", "8,1,a/1.jpg"])
+    for begin in (benchmark_import, benchmark_import_begin):
+        with pytest.raises(LayoutRefused, match="line 3, query_id: 8 is in no query file"):
+            begin(directory=directory)
+    assert not Release.objects.exists()
+    assert not Job.objects.exists()
+
+
+def test_a_release_of_this_application_comes_in_again(
+    query: Query, judge: Any, annotator: Any, tmp_path: Path
+) -> None:
+    judge(query, 3, annotator, "relevant")
+    judge(query, 2, annotator, "not_relevant")
+    made, _ = release_export(name="ours", directory=tmp_path / "ours")
+    found = benchmark_import(directory=tmp_path / "ours", name="ours again")
+    assert (found.rows, found.here) == (1, 1)
+    same_files(made.directory, found.release)
+
+
+class TestInquire:
+    """INQUIRE's own queries, with annotations made for the test."""
+
+    @pytest.fixture
+    def inquire(self, shared_dir: Any, tmp_path: Path) -> Path:
+        folder = tmp_path / "inquire"
+        folder.mkdir()
+        for name in QUERY_FILES.values():
+            (folder / name).write_bytes((shared_dir / "inquire" / name).read_bytes())
+        return folder
+
+    def annotate(self, folder: Path, rows: int) -> None:
+        """Relevant pairs in the order of the authors' file: by query id and image id."""
+        ids = []
+        for name in QUERY_FILES.values():
+            with (folder / name).open("rb") as file:
+                ids += [row.query_id for row in read_queries(file, name=name)[0]]
+        drawn = random.Random(7)
+        pairs = {(drawn.choice(ids), drawn.randrange(5_000_000)) for _ in range(rows)}
+        lines = (
+            f"{one},{image},train/{image % 10_000:05}/{image}.jpg" for one, image in sorted(pairs)
+        )
+        (folder / ANNOTATIONS_FILE).write_text("\n".join((ANNOTATIONS, *lines, "")))
+
+    def test_what_goes_in_comes_out_byte_for_byte(self, inquire: Path) -> None:
+        self.annotate(inquire, 3000)
+        release = benchmark_import(directory=inquire).release
+        assert (release.val_queries, release.test_queries) == (50, 200)
+        same_files(inquire, release)
+
+    def test_the_quirks_are_kept(self, inquire: Path) -> None:
+        self.annotate(inquire, 300)
+        release = benchmark_import(directory=inquire).release
+        queries = snapshot_of(release).queries
+        # A blank at the end, quotes inside, no iconic group.
+        assert queries[161].text == "red fox showing signs of sarcoptic mange "
+        assert '"blue jeans"' in queries[124].text
+        assert [one.query_id for one in queries.values() if not one.iconic_group] == [29, 37]
+        # The unnamed column counts all queries by id, and the validation file isn't in that order.
+        assert [one.index for one in queries.values()] == list(range(250))
+        val = [one.row for one in queries.values() if one.split == "val"]
+        assert val != sorted(val)
+
+    def test_the_size_of_the_whole_benchmark(self, inquire: Path) -> None:
+        self.annotate(inquire, 200_000)
+        found = benchmark_import(directory=inquire)
+        assert found.release.positives == found.rows > 199_000
+        same_files(inquire, found.release)
+
+    def test_labelled_here_the_queries_come_out_with_their_splits(
+        self, inquire: Path, tmp_path: Path
+    ) -> None:
+        call_command("import_queries", *(str(inquire / name) for name in QUERY_FILES.values()))
+        Query.objects.update(state=Query.State.COMPLETE)
+        # Their splits are settled by the files, so a draw leaves them.
+        call_command("split_queries", "--val", "0.5", "--stratify")
+        release_export(name="as released", directory=tmp_path / "out")
+        for split, name in QUERY_FILES.items():
+            went_in, came_out = (folder / name for folder in (inquire, tmp_path / "out"))
+            lines = went_in.read_bytes().split(b"\n")
+            # By id: of the validation file, the order isn't kept among the queries here.
+            assert sorted(came_out.read_bytes().split(b"\n")) == sorted(lines)
+            if split == "test":
+                assert came_out.read_bytes() == went_in.read_bytes()
+        call_command("split_queries", "--val", "0.2", "--seed", "7", "--stratify", "--redraw")
+        drawn, _ = release_export(name="drawn", directory=tmp_path / "drawn")
+        assert (drawn.val_queries, drawn.test_queries) == (50, 200)
+        rows = [
+            {
+                line
+                for name in QUERY_FILES.values()
+                for line in (folder / name).read_bytes().split(b"\n")
+            }
+            for folder in (inquire, tmp_path / "drawn")
+        ]
+        assert rows[0] == rows[1]
+        # And a draw goes through an import unchanged.
+        (tmp_path / "drawn" / ANNOTATIONS_FILE).write_text(ANNOTATIONS + "\n3,1,a.jpg\n")
+        again = benchmark_import(directory=tmp_path / "drawn", name="drawn again").release
+        same_files(tmp_path / "drawn", again)
+
+
+class TestCommand:
+    def test_says_what_it_found(self, images: list[Image], tmp_path: Path, capsys: Any) -> None:
+        rows = ["7,1,a/1.jpg", "7,1,a/1.jpg", "9,2,a/x.jpg"]
+        call_command("import_benchmark", str(layout(tmp_path, annotations=rows)), "--name", "Toy")
+        out = capsys.readouterr().out
+        assert "Toy v1: 1 val and 1 test queries, 2 relevant pairs (3 rows, 1 of them " in out
+        assert "2 images, 1 of them in the corpus" in out
+        assert "1 image ids are those of other pictures here" in out
+
+    def test_names_what_is_wrong(self, tmp_path: Path) -> None:
+        directory = layout(tmp_path, annotations=["7,x,a.jpg"])
+        with pytest.raises(CommandError, match="line 2, image_id: 'x' is not a whole number"):
+            call_command("import_benchmark", str(directory))
+        with pytest.raises(CommandError, match="--images takes a folder or 'none'"):
+            call_command("import_benchmark", str(directory), "--images", "nowhere")
+        directory = layout(tmp_path)
+        call_command("import_benchmark", str(directory), "--images", "none")
+        with pytest.raises(CommandError, match="is here already"):
+            call_command("import_benchmark", str(directory), "--replace-nothing")
+        assert Release.objects.count() == 1
+
+    def test_a_refused_picture_is_named(self, tmp_path: Path, capsys: Any) -> None:
+        (tmp_path / "photos").mkdir()
+        call_command(
+            "import_benchmark", str(layout(tmp_path)), "--images", str(tmp_path / "photos")
+        )
+        assert "refused a/1.jpg: image 1: file" in capsys.readouterr().out
+
+
+class TestJob:
+    def test_a_worker_does_it(
+        self, start_worker: Callable[..., Any], tmp_path: Path, settings: Any, capsys: Any
+    ) -> None:
+        start_worker(VAR_DIR=str(settings.VAR_DIR))
+        call_command("import_benchmark", str(layout(tmp_path)), "--background")
+        assert "toy v1 is being imported: job" in capsys.readouterr().out
+
+        def made() -> bool:
+            return Release.objects.get().files_ready
+
+        wait_for(made, what="the import")
+        assert Release.objects.get().positives == 3
+        assert wait_for(lambda: Job.objects.filter(state="done").first(), what="the job's end")
+
+    def test_files_that_are_gone_fail_it_in_words(self, tmp_path: Path, admin: Any) -> None:
+        directory = layout(tmp_path)
+        release = benchmark_import_begin(directory=directory, created_by=admin)
+        (directory / ANNOTATIONS_FILE).unlink()
+        job_slice_run(job_id=release.job_id)
+        release.refresh_from_db()
+        assert (release.state, release.files_ready) == ("failed", False)
+        assert "no file of annotations" in release.job.error
+        # Importing again takes the same version up.
+        again = benchmark_import(directory=layout(tmp_path)).release
+        assert (again.pk, again.version, again.state) == (release.pk, 1, "done")
+
+
+def test_an_imported_benchmark_is_listed(tmp_path: Path, admin: Any) -> None:
+    release = benchmark_import(
+        directory=layout(tmp_path, val=["7,a tram,Traffic,Rails,Wheels"])
+    ).release
+    assert "toy" in client_of(admin).get("/releases/").content.decode()
+    query = snapshot_of(release).queries[7]
+    assert (query.supercategory, query.category, query.iconic_group) == (
+        "Traffic",
+        "Rails",
+        "Wheels",
+    )
+    assert FOX.split(",")[1] == snapshot_of(release).queries[9].category
