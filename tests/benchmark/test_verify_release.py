@@ -1,0 +1,122 @@
+"""A release comes out of its snapshot again, and whatever is damaged is named."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from benchmark import services
+from benchmark.archive import file_sha256
+from benchmark.models import Release
+from benchmark.release_files import RELEASE_FILES
+from benchmark.services import Finding, ReleaseUnusable, release_verify
+from tests.benchmark.toy import make_list
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """The exit status and what a command wrote."""
+    output = io.StringIO()
+    try:
+        call_command(*arguments, stdout=output, stderr=output)
+    except SystemExit as ended:
+        return int(ended.code or 0), output.getvalue()
+    return 0, output.getvalue()
+
+
+def flip(path: Path, at: int) -> None:
+    """Change one bit of one byte of a file, or add one to an empty file."""
+    data = bytearray(path.read_bytes() or b"\1")
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.fixture
+def release(query: Any, judge: Any, annotator: Any, var_dir: Path, tmp_path: Path) -> Release:
+    """The second version of two."""
+    make_list(query, [2, 1, 3])
+    judge(query, 2, annotator, "relevant", seconds=1.5)
+    services.release_export(name="Birds", directory=tmp_path / "one")
+    judge(query, 1, annotator, "not_relevant")
+    return services.release_export(name="Birds", directory=tmp_path / "two", new=True)[0]
+
+
+def test_a_release_comes_out_again_byte_for_byte(release: Release) -> None:
+    assert release_verify(release=release) == []
+    count = len(release.file_list)
+    assert run("verify_release", "Birds") == (
+        0,
+        f"Birds v2: {count} files are as they were made, and come out of the snapshot again byte "
+        "for byte.\n",
+    )
+    assert run("verify_release", "Birds@1")[1].startswith("Birds v1: ")
+    # Nothing is left behind.
+    names = {path.name for path in release.directory.parent.iterdir()}
+    assert names == {str(release.pk), str(release.previous_id)}
+
+
+@pytest.mark.parametrize("name", [*RELEASE_FILES, "manifest.json", "difference.md"])
+def test_a_damaged_byte_is_found(release: Release, name: str) -> None:
+    path = release.directory / name
+    flip(path, path.stat().st_size // 2)
+    assert release_verify(release=release) == [Finding(name, "is not as it was made")]
+    status, output = run("verify_release", "Birds@2")
+    assert (status, output) == (1, f"{name} is not as it was made\n")
+
+
+def test_every_listed_file_and_archive_is_checked(release: Release) -> None:
+    files = [entry["name"] for entry in release.file_list if "snapshot/" not in entry["name"]]
+    archives = [release.archive["name"], release.archive["open"]["name"]]
+    for name in (*files, *archives):
+        flip(release.directory / name, -1)
+    expected = [Finding(name, "is not as it was made") for name in sorted([*files, *archives])]
+    assert release_verify(release=release) == expected
+
+
+def test_a_lost_file_is_named(release: Release) -> None:
+    (release.directory / "judgments.csv").unlink()
+    assert release_verify(release=release) == [Finding("judgments.csv", "is gone")]
+
+
+@pytest.mark.parametrize("name", ["release.json", "pairs.parquet", "images.parquet"])
+def test_a_damaged_snapshot_is_named_and_nothing_written_from_it(
+    release: Release, name: str
+) -> None:
+    flip(release.directory / "snapshot" / name, 10)
+    assert release_verify(release=release) == [Finding(f"snapshot/{name}", "is not as it was made")]
+
+
+def test_what_comes_out_differently_is_named(release: Release) -> None:
+    # As if a writer had been changed since: the row was made of other bytes than come out now.
+    path = release.directory / "judgments.csv"
+    entry = next(one for one in release.file_list if one["name"] == "judgments.csv")
+    path.write_text(path.read_text() + "\n")
+    entry["sha256"] = file_sha256(path)
+    found = {one.name: one.problem for one in release_verify(release=release)}
+    differs = "comes out differently from the snapshot"
+    assert found == {"judgments.csv": differs}
+
+
+def test_what_was_made_without_a_snapshot_cant_be_checked(db: None) -> None:
+    old = Release.objects.create(name="old")
+    with pytest.raises(ReleaseUnusable, match="old v1 isn't made yet"):
+        release_verify(release=old)
+    entry = {"name": "judgments.csv", "size": 3, "sha256": "0" * 64}
+    Release.objects.filter(pk=old.pk).update(made_at="2026-01-01T00:00:00Z", file_list=[entry])
+    with pytest.raises(CommandError, match="made by a version without snapshots"):
+        run("verify_release", "old@1")
+
+
+@pytest.mark.parametrize("name", ["Beetles", "Birds@3", "Birds@", "@1"])
+def test_an_unknown_release_is_told(release: Release, name: str) -> None:
+    with pytest.raises(CommandError, match=f"There is no made release '{name}'"):
+        run("verify_release", name)
+
+
+def test_a_name_may_hold_the_sign_itself(db: None, var_dir: Path, tmp_path: Path) -> None:
+    services.release_export(name="birds@2", directory=tmp_path / "one")
+    assert run("verify_release", "birds@2")[1].startswith("birds@2 v1: ")
+    assert run("verify_release", "birds@2@1")[1].startswith("birds@2 v1: ")
