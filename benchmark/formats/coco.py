@@ -128,8 +128,8 @@ def _images(
         yield {
             "id": image_id,
             "file_name": file_name,
-            "width": width,
-            "height": height,
+            "width": width or None,
+            "height": height or None,
             "license": licences.get((license, url)),
             "rights_holder": holder,
             "attribution": _attribution(holder, license, url),

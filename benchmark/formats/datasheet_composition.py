@@ -208,7 +208,8 @@ def _limits(facts: Facts) -> str:
         )
     if lists.unfinished:
         limits.append(
-            f"{share(lists.unfinished, lists.listed)} candidate lists were not judged to their end."
+            f"{share(lists.unfinished, lists.listed)} candidate lists were not judged to their "
+            "end: people stop after a run of images that aren't relevant."
         )
     if lists.fixed_unjudged:
         limits.append(

@@ -1,0 +1,117 @@
+"""COCO JSON, read by pycocotools and by this application's own importer."""
+
+import json
+
+import pytest
+from pycocotools.coco import COCO
+
+from benchmark.formats import Access
+from benchmark.formats.coco import write
+from retrieval.importing.coco import CocoSource
+from tests.benchmark.photos import photo_snapshot
+from tests.benchmark.snapshots import empty_snapshot, no_pictures, toy_snapshot
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The toy snapshot's file."""
+    (file,) = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    assert (file.name, file.access) == ("coco/images.json", Access.OPEN)
+    return tmp_path / file.name
+
+
+def test_pycocotools_reads_images_and_species(path):
+    coco = COCO(str(path))
+    assert coco.getImgIds() == list(range(1, 13))
+    (stork,) = coco.getCatIds(catNms=["Ciconia ciconia"])
+    assert set(coco.getImgIds(catIds=[stork])) == {1, 2, 3, 4, 7, 8, 12}
+    assert {one["name"] for one in coco.loadCats(coco.getCatIds())} == {
+        "Aptenodytes forsteri", "Ciconia ciconia", "Vulpes vulpes",
+    }  # fmt: skip
+    assert len({one["id"] for one in coco.loadAnns(coco.getAnnIds())}) == 10
+    assert coco.getAnnIds(imgIds=[10, 11]) == []
+    (image,) = coco.loadImgs([5])
+    assert image["file_name"] == 'train/a, "b"/5 🦊.jpg'
+    assert image["rights_holder"] == 'Müller, "狐"\n<b>'
+    (annotation,) = coco.loadAnns(coco.getAnnIds(imgIds=[5]))
+    assert coco.loadCats([annotation["category_id"]]) == [
+        {
+            "id": annotation["category_id"],
+            "name": "Vulpes vulpes",
+            "common_name": 'Fox, "red"',
+            "supercategory": "Mammals",
+            "kingdom": "Animalia",
+            "phylum": "Chordata",
+            "class": "Mammalia",
+            "order": "Carnivora",
+            "family": "Canidae",
+            "genus": "Vulpes",
+            "specific_epithet": "vulpes",
+        }
+    ]
+
+
+def test_images_carry_licence_and_attribution(path):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    licences = {one["id"]: one for one in document["licenses"]}
+    images = {one["id"]: one for one in document["images"]}
+    assert licences[images[1]["license"]] == {
+        "id": images[1]["license"],
+        "name": "CC BY-NC 4.0",
+        "url": "https://creativecommons.org/licenses/by-nc/4.0/",
+    }
+    assert images[1]["attribution"] == "Jo Doe, CC BY-NC 4.0"
+    assert images[3]["attribution"] == "=1+1, all rights reserved"
+    assert images[4]["license"] is None
+    assert images[4]["attribution"] == "Jo Doe, no licence given"
+    assert images[8]["attribution"] == "Jo Doe, made up, for fun"
+    assert images[10] == {
+        "id": 10,
+        "file_name": "train/00019_Animalia_Ciconia_ciconia/10.jpg",
+        "width": None,
+        "height": None,
+        "license": None,
+        "rights_holder": "",
+        "attribution": "no licence given",
+        "date": None,
+        "date_captured": None,
+        "latitude": None,
+        "longitude": None,
+        "location_uncertainty": None,
+        "dataset": "toy",
+        "source_id": "10",
+    }
+    assert (images[7]["latitude"], images[7]["longitude"]) == (0.0, 180.0)
+    assert document["info"]["version"] == "2"
+
+
+def test_a_release_with_nothing_is_a_document(tmp_path):
+    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    coco = COCO(str(tmp_path / "coco/images.json"))
+    assert coco.getImgIds() == coco.getCatIds() == coco.getAnnIds() == []
+
+
+def test_real_photographs_come_out_as_they_went_in(tmp_path, shared_dir):
+    snapshot, _ = photo_snapshot(tmp_path / "snapshot", shared_dir / "photos", changes={})
+    write(snapshot, tmp_path, no_pictures)
+    refusals = []
+    before = CocoSource(shared_dir / "photos/train.json", refusals.append)
+    after = CocoSource(tmp_path / "coco/images.json", refusals.append)
+    records = [
+        sorted(
+            (
+                int(one.source_id), one.file_name, one.scientific_name, one.license,
+                one.license_url, one.rights_holder, one.observed_at, one.latitude,
+            )
+            for one in source.images()
+        )
+        for source in (before, after)
+    ]  # fmt: skip
+    assert records[0] == records[1]
+    assert len(records[0]) == 127
+    lineages = [
+        {one.scientific_name: one for one in source.species()} for source in (before, after)
+    ]
+    assert lineages[0] == lineages[1]
+    assert refusals == []
+    assert len(COCO(str(tmp_path / "coco/images.json")).getImgIds()) == 127

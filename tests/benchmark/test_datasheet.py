@@ -1,0 +1,189 @@
+"""The datasheet: its figures, and what it leaves to people."""
+
+import re
+
+import pytest
+
+from benchmark.formats import Access
+from benchmark.formats.datasheet import write
+from benchmark.formats.markdown import percent, plain, share, table
+from benchmark.release_files import QUERY_FILES
+from labeling.query_csv import read_queries
+from tests.benchmark.snapshots import (
+    empty_snapshot,
+    header,
+    image,
+    no_pictures,
+    pair,
+    query,
+    toy_snapshot,
+    write_snapshot,
+)
+
+
+def sheet(snapshot, directory):
+    """The datasheet's answers by question."""
+    (file,) = write(snapshot, directory, no_pictures)
+    assert (file.name, file.access) == ("DATASHEET.md", Access.OPEN)
+    text = (directory / file.name).read_text(encoding="utf-8")
+    parts = re.split(r"^\*\*(.+?)\*\*$", re.sub(r"^## .*$", "", text, flags=re.M), flags=re.M)
+    return dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))
+
+
+def answer(answers, words):
+    """The one answer whose question holds these words."""
+    (found,) = [text for question, text in answers.items() if words in question]
+    return found
+
+
+def cells(text):
+    """Rows of all tables of an answer, by their first cell."""
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+
+
+@pytest.fixture
+def toy(tmp_path):
+    return sheet(toy_snapshot(tmp_path / "snapshot"), tmp_path)
+
+
+def test_counts_of_both_splits(toy):
+    totals = answer(toy, "How many instances")
+    found = cells(totals)
+    assert found["queries"] == ["2", "3", "5"]
+    assert found["judged pairs"] == ["7", "6", "13"]
+    assert found["relevant pairs"] == ["5", "3", "8"]
+    assert found["queries without a relevant image"] == ["0", "1", "1"]
+    assert found["judged images, validation"] == ["3", "3.5", "3.5", "4"]
+    assert found["relevant images, test"] == ["0", "1", "1.0", "2"]
+    assert found["Behavior"] == ["Mating, Courtship, Reproduction", "1", "2"]
+    assert found["none"] == ["0", "1"]
+    assert "12 images are named by a pair or a fixed list, of 3 species." in totals
+    assert "Queries with scientific terms: 1 of 5 (20.0 %)." in totals
+
+
+def test_licences_with_the_share_of_each(toy):
+    found = cells(answer(toy, "Under which licences"))
+    assert found["CC BY-NC 4.0"] == [
+        "5", "41.7 %", "yes", "name the rights holder and the licence; no commercial use",
+    ]  # fmt: skip
+    assert found["not given"] == ["3", "25.0 %", "no", "no licence is given"]
+    assert found["CC0"] == ["1", "8.3 %", "yes", "none"]
+    assert found["made up, for fun https://example.org/licence"][2] == "no"
+    assert "Copies of 7 of 12 (58.3 %) images may be passed on" in answer(toy, "Under which lic")
+
+
+def test_known_limits(toy):
+    assert answer(toy, "errors, sources of noise").splitlines() == [
+        "- 1 of 5 (20.0 %) queries have no candidate list here, so it isn't known how far down "
+        "they were judged.",
+        "- 4 of 5 (80.0 %) queries were labelled without a species filter: relevant images that "
+        "the model ranked low may have been missed.",
+        "- 4 of 4 (100.0 %) candidate lists were cut off before all images within the filter.",
+        "- 4 of 4 (100.0 %) candidate lists were not judged to their end: people stop after a run "
+        "of images that aren't relevant.",
+        "- 14 of 25 (56.0 %) images of the fixed lists for re-ranking were not judged for the "
+        "query; they count as not relevant.",
+        "- 9 of 13 (69.2 %) pairs were judged by one person only.",
+        "- 1 of 17 (5.9 %) judgments are unsure, which counts as not relevant.",
+    ]
+
+
+def test_time_people_and_agreement(toy):
+    effort = answer(toy, "How long did people take")
+    # 13 judgments of 2.5 seconds and 4 of 4 seconds.
+    assert "over the 17 whose time is known: median 2.5, mean 2.9; together 0.8 minutes" in effort
+    assert "Judgments per query: 3.4 on average." in effort
+    assert cells(effort)["2"] == ["4 of 13 (30.8 %)"]
+    # They differ about one of four: 3/4 agree, chance gives 1/2.
+    assert "(4 such pairs of judgments), they agree in 75.0 %; Cohen's kappa is 0.50" in effort
+    assert answer(toy, "Who was involved").startswith("2 annotators judged.")
+
+
+def test_missing_facts_and_times(toy):
+    missing = answer(toy, "information missing")
+    assert "a species: 10 of 12 (83.3 %)" in missing
+    assert "coordinates: 9 of 12 (75.0 %)" in missing
+    assert "from 2022-06-01 to 2022-06-01" in answer(toy, "timeframe")
+    assert cells(answer(toy, "mechanisms"))["toy/clip"] == ["5", "4"]
+    assert "2 of 5 (40.0 %) are kept" in answer(toy, "sampling strategy")
+
+
+def test_people_write_what_data_cannot_tell(toy):
+    unanswered = [
+        question for question, text in toy.items() if text == "*To be written by the maintainers.*"
+    ]
+    assert "Who funded the creation of the dataset?" in unanswered
+    assert 10 < len(unanswered) < len(toy) / 2
+    assert len(toy) > 45
+    assert all(toy.values())
+
+
+def test_names_are_no_markup(tmp_path):
+    snapshot = write_snapshot(
+        tmp_path / "snapshot", header=header(name="<b>*A*</b>\n# B | [c](d)", made_by="__ada__")
+    )
+    write(snapshot, tmp_path, no_pictures)
+    text = (tmp_path / "DATASHEET.md").read_text(encoding="utf-8")
+    assert text.startswith(
+        "# Datasheet of \\<b\\>\\*A\\*\\</b\\> \\# B \\| \\[c\\](d), version 2\n"
+    )
+    assert "by \\_\\_ada\\_\\_ with" in text
+
+
+def test_a_release_with_nothing_has_a_datasheet(tmp_path):
+    answers = sheet(empty_snapshot(tmp_path / "snapshot"), tmp_path)
+    assert cells(answer(answers, "How many instances"))["queries"] == ["0", "0", "0"]
+    assert answer(answers, "Under which licences") == "There are no images."
+    assert answer(answers, "errors, sources of noise") == "None that the data show."
+    assert "No judgment's time is known." in answer(answers, "How long did people take")
+    assert "names only the images" in answer(answers, "sample of a larger set")
+
+
+def test_an_imported_release_says_what_it_cannot_know(tmp_path):
+    snapshot = write_snapshot(
+        tmp_path / "snapshot",
+        header=header(origin="imported", models=[], annotators=0, consensus=""),
+        queries=[query(1, "a", model="", list_size=0, list_total=0)],
+        pairs=[pair(1, 7, True, rank=None)],
+        images=[image(7)],
+    )
+    answers = sheet(snapshot, tmp_path)
+    limits = answer(answers, "errors, sources of noise")
+    assert limits.startswith("- The release was imported from files.")
+    assert "one person only" not in limits
+    assert "doesn't tell how candidate images were found" in answer(answers, "mechanisms")
+    assert "How many people judged isn't known." in answer(answers, "Who was involved")
+    assert answer(answers, '"raw" data') == "The release holds no single judgments."
+    assert "imported as its files were" in answer(answers, "preprocessing")
+
+
+def test_many_licences_are_summed_up(tmp_path):
+    images = [image(number, license=f"own terms {number}", license_url="") for number in range(40)]
+    snapshot = write_snapshot(tmp_path / "snapshot", header=header(), images=images)
+    found = cells(answer(sheet(snapshot, tmp_path), "Under which licences"))
+    assert found["15 others"] == ["15", "37.5 %", "", ""]
+    assert len(found) == 28
+
+
+def test_the_queries_of_inquire_are_counted(tmp_path, shared_dir):
+    queries = []
+    for name in QUERY_FILES.values():
+        with (shared_dir / "inquire" / name).open("rb") as file:
+            queries += [
+                query(row.query_id, row.query_text, supercategory=row.supercategory,
+                      category=row.category, iconic_group=row.iconic_group, split=row.split)
+                for row in read_queries(file, name=name)[0]
+            ]  # fmt: skip
+    queries.sort(key=lambda one: one.query_id)
+    snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
+    found = cells(answer(sheet(snapshot, tmp_path), "How many instances"))
+    assert found["queries"] == ["50", "200", "250"]
+    assert found["none"] == ["0", "2"]
+
+
+def test_pieces_of_markdown():
+    assert plain(" a|b\n *c* ") == "a\\|b \\*c\\*"
+    assert (share(1, 3), share(0, 0)) == ("1 of 3 (33.3 %)", "0 of 0")
+    assert (percent(1, 4), percent(0, 0)) == ("25.0 %", "–")
+    assert table(["a", "b"], [[1, "x"]]) == "| a | b |\n|---|---|\n| 1 | x |"

@@ -1,0 +1,205 @@
+"""The Hugging Face folder, read offline by `datasets`."""
+
+import io
+import shutil
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from benchmark.formats import Access, picture_files
+from benchmark.formats.huggingface import write
+from tests.benchmark.photos import photo_snapshot
+from tests.benchmark.snapshots import (
+    ALL_RELEVANT,
+    COMMAS,
+    FORMULA,
+    LINES,
+    UNJUDGED,
+    empty_snapshot,
+    no_pictures,
+    toy_pictures,
+    toy_snapshot,
+)
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """`load(configuration)` reads the folder below `tmp_path` without a connection."""
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    datasets.disable_progress_bars()
+
+    def read(*configuration):
+        cache = tmp_path / "cache"
+        shutil.rmtree(cache, ignore_errors=True)
+        return datasets.load_dataset(
+            str(tmp_path / "huggingface"), *configuration, cache_dir=str(cache)
+        )
+
+    return read
+
+
+def test_queries_are_read(tmp_path, load):
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    found = load("queries")
+    assert {split: part["text"][:] for split, part in found.items()} == {
+        "val": [COMMAS, ALL_RELEVANT],
+        "test": [FORMULA, LINES, UNJUDGED],
+    }
+    assert found["val"][0] == {
+        "query_id": 3,
+        "text": COMMAS,
+        "supercategory": "Behavior",
+        "category": "Mating, Courtship, Reproduction",
+        "iconic_group": "Birds",
+        "species": ["Ciconia ciconia"],
+        "guidelines": 'Not "lying", <i>',
+        "scientific_terms": False,
+    }
+    assert load()["test"]["query_id"][:] == [8, 13, 34]
+
+
+def test_qrels_hold_judged_negatives(tmp_path, load):
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    found = load("qrels")
+    assert found["test"].to_pandas().to_dict("list") == {
+        "query_id": [8, 8, 8, 8, 13, 13],
+        "image_id": [1, 6, 7, 8, 5, 6],
+        "relevance": [1, 0, 1, 0, 1, 0],
+    }
+    assert len(found["val"]) == 7
+
+
+def test_the_corpus_tells_of_every_image(tmp_path, load):
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    corpus = load("corpus")["corpus"]
+    assert corpus["image_id"][:] == list(range(1, 13))
+    assert corpus[4]["file_name"] == 'train/a, "b"/5 🦊.jpg'
+    assert corpus[8]["vernacular_name"] == "皇帝ペンギン"
+    assert (corpus[5]["latitude"], corpus[6]["latitude"]) == (None, 0.0)
+
+
+def test_fixed_lists_with_and_without_labels(tmp_path, load):
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    labelled = load("rerank")["test"].to_pandas()
+    assert labelled["inat24_image_id"].tolist() == [12, 7, 6, 8, 2]
+    assert labelled["relevant"].tolist() == [0, 1, 0, 0, 0]
+    bare = load("rerank_unlabelled")["test"].to_pandas()
+    pd.testing.assert_frame_equal(bare, labelled.drop(columns=["relevant", "judged"]))
+
+
+def test_the_folder_is_read_without_the_files_of_labels(tmp_path, load):
+    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    labels = [file.name for file in files if file.access is Access.LABELS]
+    assert labels == [
+        "huggingface/qrels/data/test-00000-of-00001.parquet",
+        "huggingface/rerank/data/test-00000-of-00001.parquet",
+    ]
+    for name in labels:
+        (tmp_path / name).unlink()
+    assert {split: len(part) for split, part in load("qrels").items()} == {"val": 7}
+    assert list(load("rerank")) == ["val"]
+    assert list(load("rerank_unlabelled")) == ["test", "val"]
+
+
+def test_pictures_whose_licence_allows_it_are_the_files_unchanged(tmp_path, load):
+    find, digests = toy_pictures(tmp_path / "pictures", 9)
+    snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
+    files = write(snapshot, tmp_path, find)
+    assert files[-1].name == "huggingface/refused_images.csv"
+    images = load("images")["images"]
+    assert images["image_id"][:] == [1, 2, 5, 6, 7, 9]
+    assert images[2]["image"].size == (10, 8)
+    assert images[2]["rights_holder"] == 'Müller, "狐"\n<b>'
+    assert images[3]["license"] == "CC-BY-ND"
+    import datasets
+
+    raw = images.cast_column("image", datasets.Image(decode=False))
+    for row in raw:
+        source = find(digests[row["image_id"] - 1])
+        assert row["image"]["bytes"] == source.read_bytes()
+    refused = pd.read_csv(tmp_path / files[-1].name, keep_default_na=False)
+    assert dict(zip(refused["image_id"], refused["reason"], strict=True)) == {
+        3: "all rights are reserved",
+        4: "no licence is given",
+        8: "the licence is not one that is known here",
+        10: "no licence is given",
+        11: "no licence is given",
+        12: "the image's file isn't here",
+    }
+    assert refused.loc[0, "rights_holder"] == "'=1+1"
+    card = (tmp_path / "huggingface/README.md").read_text(encoding="utf-8")
+    assert "6 of 12 pictures are here" in card
+
+
+def test_many_pictures_are_several_files(tmp_path, load, monkeypatch):
+    find, digests = toy_pictures(tmp_path / "pictures", 9)
+    size = len(find(digests[0]).read_bytes())
+    monkeypatch.setattr(picture_files, "ROWS_A_GROUP", 2)
+    monkeypatch.setattr(picture_files, "BYTES_A_SHARD", 3 * size)
+    snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
+    names = [file.name for file in write(snapshot, tmp_path, find) if "/images/" in file.name]
+    assert names == [
+        "huggingface/images/data/images-00000-of-00002.parquet",
+        "huggingface/images/data/images-00001-of-00002.parquet",
+    ]
+    assert load("images")["images"]["image_id"][:] == [1, 2, 5, 6, 7, 9]
+
+
+def test_without_a_picture_that_may_be_passed_on_there_is_no_configuration(tmp_path, load):
+    snapshot = toy_snapshot(tmp_path / "snapshot", include_images=True)
+    names = [file.name for file in write(snapshot, tmp_path, no_pictures)]
+    assert not any("/images/" in name for name in names)
+    assert len(pd.read_csv(tmp_path / "huggingface/refused_images.csv")) == 12
+    with pytest.raises(ValueError, match="images"):
+        load("images")
+
+
+def test_without_images_asked_for_none_are_looked_for(tmp_path):
+    asked = []
+    _, digests = toy_pictures(tmp_path / "pictures", 9)
+    snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests)
+    names = [file.name for file in write(snapshot, tmp_path, asked.append)]
+    assert asked == []
+    assert not any("images" in name for name in names)
+
+
+def test_a_release_with_nothing_is_a_card(tmp_path):
+    files = write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    assert [file.name for file in files] == ["huggingface/README.md"]
+    assert "configs:" not in (tmp_path / files[0].name).read_text(encoding="utf-8")
+
+
+def test_real_photographs_are_decoded(tmp_path, load, shared_dir):
+    allowed = {"license": "CC BY-SA 4.0", "license_url": ""}
+    snapshot, find = photo_snapshot(
+        tmp_path / "snapshot", shared_dir / "photos", changes=allowed, include_images=True
+    )
+    write(snapshot, tmp_path, find)
+    images = load("images")["images"]
+    assert len(images) == 127
+    known = {one.image_id: one for one in snapshot.images()}
+    for row in images:
+        one = known[row["image_id"]]
+        assert row["image"].size == (one.width, one.height)
+        source = Image.open(io.BytesIO(find(one.sha256).read_bytes()))
+        assert row["image"].convert("RGB").tobytes() == source.convert("RGB").tobytes()
+    texts = {text for part in load("queries").values() for text in part["text"]}
+    assert "A frog." in texts
+
+
+def test_real_photographs_under_an_unknown_licence_are_refused(tmp_path, shared_dir):
+    snapshot, find = photo_snapshot(
+        tmp_path / "snapshot", shared_dir / "photos", changes={}, include_images=True
+    )
+    write(snapshot, tmp_path, find)
+    refused = pd.read_csv(tmp_path / "huggingface/refused_images.csv")
+    assert len(refused) == 127
+    assert set(refused["license"]) == {"GPL-2.0"}
+    assert set(refused["reason"]) == {"the licence is not one that is known here"}
