@@ -2,10 +2,12 @@
 
 import argparse
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from django.core.management.base import CommandError
 
+from benchmark.models import Release
 from benchmark.release_files import ReleaseData, read_release
 from labeling.query_csv import RowError
 
@@ -40,3 +42,15 @@ def open_release(directory: Path) -> ReleaseData:
         raise CommandError(f"Can't read the release: {error}") from error
     refuse(errors)
     return release
+
+
+def find_release(text: str) -> Release:
+    """The made release that a command names: "inquire-v2" or "INQUIRE v2" for one version,
+    "INQUIRE" for its newest, or its number. CommandError, with those there are, if none is."""
+    releases = list(Release.objects.filter(made_at__isnull=False).order_by("-version"))
+    for name in (str, attrgetter("slug"), attrgetter("name"), lambda one: str(one.pk)):
+        found = next((one for one in releases if name(one) == text.strip()), None)
+        if found is not None:
+            return found
+    known = ", ".join(sorted(str(one) for one in releases)) or "none yet"
+    raise CommandError(f"There is no release {text!r}; made so far: {known}.")

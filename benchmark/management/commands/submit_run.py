@@ -1,0 +1,98 @@
+"""`manage.py submit_run RELEASE FILE`."""
+
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from benchmark.management.arguments import find_release, refuse
+from benchmark.models import Run
+from benchmark.run_selectors import NoSnapshot
+from benchmark.submissions import SPLITS, RunRefused, run_submit
+from labeling.errors import Conflict
+from retrieval.management.ready import require_migrated
+from retrieval.management.waiting import wait_for_job
+from retrieval.models import Job
+
+WEIGHTS = {"open": True, "closed": False}
+
+
+class Command(BaseCommand):
+    """Take in a run for a release, as the page “Submit a run” does."""
+
+    help = (
+        "Check FILE (TREC, CSV or JSON lines, also with gzip) line by line against RELEASE, store "
+        "it and have it scored by a worker. Who may run this command isn't limited on the test "
+        "split; with --owner it still counts as one of that person's submissions."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "release", help="a release's name with its version, as in “INQUIRE v2”, or its number"
+        )
+        parser.add_argument("file", type=Path, help="the run file")
+        parser.add_argument("--name", required=True, help="the method, as the leaderboard shows it")
+        parser.add_argument("--task", choices=Run.Task.values, default=Run.Task.FULL)
+        parser.add_argument(
+            "--split", choices=SPLITS, default="all", help="which queries it holds (default: all)"
+        )
+        parser.add_argument("--owner", metavar="NAME", help="the user whose run it is")
+        parser.add_argument(
+            "--publish", action="store_true", help="show it to everybody once it is scored"
+        )
+        parser.add_argument("--link", default="", help="paper or code")
+        parser.add_argument("--parameters", type=float, help="in millions")
+        parser.add_argument("--training-data", default="")
+        parser.add_argument("--weights", choices=WEIGHTS, help="of the model")
+        parser.add_argument("--cost", type=float, help="US dollars for the whole run")
+        parser.add_argument("--description", default="")
+        parser.add_argument("--wait", action="store_true", help="until it is scored")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        release = find_release(options["release"])
+        owner = None
+        if options["owner"]:
+            owner = get_user_model().objects.filter(username=options["owner"]).first()
+            if owner is None:
+                raise CommandError(f"There is no user {options['owner']!r}.")
+        names = ("name", "link", "parameters", "training_data", "cost", "description")
+        card = {name: options[name] for name in names}
+        card["open_weights"] = WEIGHTS.get(options["weights"])
+        try:
+            with options["file"].open("rb") as file:
+                run = run_submit(
+                    release=release,
+                    owner=owner,
+                    file=file,
+                    file_name=str(options["file"]),
+                    task=options["task"],
+                    split=options["split"],
+                    card=card,
+                    publish=options["publish"],
+                    limited=False,
+                )
+        except RunRefused as error:
+            refuse(error.errors)
+        except ValidationError as error:
+            fields = error.message_dict.items()
+            texts = [f"--{name.replace('_', '-')}: {' '.join(told)}" for name, told in fields]
+            raise CommandError("\n".join(texts)) from error
+        except (Conflict, NoSnapshot) as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"Can't read or store the run: {error}") from error
+        self.stdout.write(
+            f"Run {run.pk}, “{run.name}”: {run.rows} rows for {run.val_queries} val and "
+            f"{run.test_queries} test queries of {release}"
+        )
+        job = run.job if options["wait"] else None
+        if job is not None and wait_for_job(job, self.stdout, starting="beginning"):
+            self._report(job)
+
+    def _report(self, job: Job) -> None:
+        if job.state != Job.State.DONE:
+            raise CommandError(f"Job {job.pk} {job.state}. {job.error}")
+        self.stdout.write("It is scored.")
