@@ -18,6 +18,7 @@ from benchmark import expectations, metrics
 from benchmark.measures import Measure
 from benchmark.metrics import Floats, HitRanks, Integers
 from benchmark.qrels import Qrels
+from benchmark.rerank_rule import fit
 from benchmark.run_files import Ranking
 
 Run = Mapping[int, Ranking]
@@ -195,13 +196,12 @@ def fit_queries(fixed: Mapping[int, Integers], qrels: Qrels) -> list[int]:
     Source: Vendrow et al. 2024, section 3, INQUIRE-Rerank.
     """
     known = set(qrels.query_ids.tolist())
-    fit = []
+    kept = []
     for query_id in sorted(known.intersection(fixed)):
         images, relevant = qrels.of(query_id)
-        count = int(np.isin(fixed[query_id], images[relevant]).sum())
-        if count >= 1 and 2 * count <= len(fixed[query_id]):
-            fit.append(query_id)
-    return fit
+        if fit(np.isin(fixed[query_id], images[relevant]).tolist()):
+            kept.append(query_id)
+    return kept
 
 
 def restrict(qrels: Qrels, fixed: Mapping[int, Integers]) -> Qrels:
