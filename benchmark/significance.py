@@ -1,0 +1,232 @@
+"""What differences between runs can be believed: intervals, tests and groups of runs.
+
+`scores` are per-query scores of one measure, float64 (r, q): r runs on the same q queries. All
+random numbers come from a seed, so that the same scores always give the same answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+LEVEL: Final = 0.95
+ALPHA: Final = 0.05
+SEED: Final = 20_240_607
+#: Bootstrap samples, and the fewest sign flips that are drawn.
+SAMPLES: Final = 10_000
+#: Flips for each comparison at the corrected level: how many are expected to be as far as a
+#: difference that is just significant.
+_FLIPS_AT_LEVEL: Final = 4
+#: Products (runs or queries x samples) that are held at a time.
+_BLOCK: Final = 4_000_000
+#: Sums of differences this close count as equal, relative to the largest possible sum.
+_EQUAL: Final = 1e-12
+
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+
+
+def bootstrap_intervals(
+    scores: npt.ArrayLike,
+    *,
+    level: float = LEVEL,
+    samples: int = SAMPLES,
+    seed: int = SEED,
+) -> Floats:
+    """Confidence intervals of means over queries: (..., 2), low and high, of scores (..., q).
+
+    The percentile bootstrap: queries are drawn with replacement, the same ones for all runs, and
+    the interval holds the middle `level` of the means. One query gives an interval without width,
+    no query NaN. Source: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13;
+    for means over topics Sakai 2006. ValueError: a level outside (0, 1), or no samples.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if not 0 < level < 1 or samples < 1:
+        raise ValueError("The level must be between 0 and 1, with at least one sample.")
+    queries = table.shape[-1]
+    if not queries:
+        return np.full((*table.shape[:-1], 2), np.nan)
+    flat = table.reshape(-1, queries)
+    random = np.random.default_rng(seed)
+    means = np.empty((len(flat), samples))
+    for part in _blocks(samples, queries):
+        count = part.stop - part.start
+        drawn = random.integers(queries, size=(count, queries))
+        drawn += np.arange(count)[:, np.newaxis] * queries
+        times = np.bincount(drawn.reshape(-1), minlength=count * queries)
+        means[:, part] = flat @ times.reshape(count, queries).T.astype(np.float64) / queries
+    tail = (1 - level) / 2
+    limits = np.quantile(means, [tail, 1 - tail], axis=1).T
+    return limits.reshape(*table.shape[:-1], 2)
+
+
+def randomisation_test(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, samples: int = SAMPLES, seed: int = SEED
+) -> float:
+    """The two-sided p-value of two runs' difference in the mean, both (q,).
+
+    The paired randomisation test: were the runs equal, each query's difference could as well have
+    the other sign. p is the share of sign flips whose mean difference is as far from 0 as the one
+    seen: of all 2^q where they are no more than `samples`, which is exact, else of `samples` random
+    ones with the one seen among them, (c + 1) / (samples + 1). Runs without any difference, or no
+    queries, give 1. Source: Smucker, Allan and Carterette 2007, "A Comparison of Statistical
+    Significance Tests for Information Retrieval Evaluation".
+    """
+    pair = np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)])
+    return float(pairwise_p_values(pair, samples=samples, seed=seed)[0, 1])
+
+
+def pairwise_p_values(
+    scores: npt.ArrayLike, *, samples: int | None = None, seed: int = SEED
+) -> Floats:
+    """The p-values (r, r) of `randomisation_test` of each two runs; 1 on the diagonal.
+
+    All pairs share the sign flips. `samples` None draws so many that a difference can still be
+    significant after Holm's correction for all pairs: SAMPLES, or 4 pairs / ALPHA if that is more.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"scores must be (runs, queries), not of shape {table.shape}")
+    runs, queries = table.shape
+    pairs = runs * (runs - 1) // 2
+    if samples is None:
+        samples = max(SAMPLES, math.ceil(_FLIPS_AT_LEVEL * pairs / ALPHA))
+    first, second = np.triu_indices(runs, 1)
+    p_values = np.ones((runs, runs))
+    if not queries or not pairs:
+        return p_values
+    margin = _EQUAL * queries * max(float(np.abs(table).max()), np.finfo(np.float64).tiny)
+    sums = table.sum(axis=1)
+    seen = np.abs(sums[first] - sums[second]) - margin
+    exact = queries < 60 and 2**queries <= samples
+    reached = np.zeros(pairs, dtype=np.int64)
+    for signs in _signs(queries, 2**queries if exact else samples, exact, seed):
+        # A flip of a difference is the difference of what is flipped.
+        flipped = table @ signs
+        for run in range(runs - 1):
+            where = slice(run * runs - run * (run + 1) // 2, (run + 1) * (2 * runs - run - 2) // 2)
+            far = np.abs(flipped[run + 1 :] - flipped[run]) >= seen[where, np.newaxis]
+            reached[where] += np.count_nonzero(far, axis=1)
+    values = reached / 2**queries if exact else (reached + 1) / (samples + 1)
+    p_values[first, second] = p_values[second, first] = values
+    return p_values
+
+
+def holm(p_values: npt.ArrayLike) -> Floats:
+    """p-values (m,) corrected for m tests: a test is significant if its value is at most alpha.
+
+    The i-th smallest is multiplied by m - i + 1, made no smaller than the one before, and capped at
+    1. Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    raised = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    corrected = np.empty_like(values)
+    corrected[order] = np.minimum(raised, 1.0)
+    return corrected
+
+
+def significant_pairs(
+    scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED
+) -> npt.NDArray[np.bool_]:
+    """(r, r), symmetric: which runs the test tells apart, Holm's correction for all pairs
+    included."""
+    p_values = pairwise_p_values(scores, seed=seed)
+    upper = np.triu_indices(len(p_values), 1)
+    apart = np.zeros(p_values.shape, dtype=np.bool_)
+    apart[upper] = holm(p_values[upper]) <= alpha
+    return apart | apart.T
+
+
+def groups(scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED) -> list[list[int]]:
+    """Groups of runs that can't be told apart, each the runs' indexes by falling mean.
+
+    Two runs share a group if and only if the test, with Holm's correction, finds no difference; a
+    run may be in several. Groups come by their best run, then their second and so on. See `letters`
+    for the compact letter display.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    return grouped(significant_pairs(table, alpha=alpha, seed=seed), _by_mean(table))
+
+
+def grouped(apart: npt.ArrayLike, order: Sequence[int] | npt.NDArray[np.int64]) -> list[list[int]]:
+    """The groups for pairs that differ, `apart` (r, r); runs in `order`, best first.
+
+    Insert and absorb: begin with all runs in one group; for each pair that differs, put two copies,
+    one without each of the two, in the place of every group that holds both; drop what lies within
+    another group. What stays are the largest sets without a pair that differs, few where runs lie
+    along a line. Source: Piepho 2004, "An Algorithm for a Letter-Based Representation of
+    All-Pairwise Comparisons".
+    """
+    places = np.asarray(order, dtype=np.int64)
+    differs = np.asarray(apart, dtype=np.bool_)[places][:, places]
+    runs = len(differs)
+    # Each group is a number whose bit i stands for the run at place i.
+    sets = [(1 << runs) - 1] if runs else []
+    for one, other in zip(*np.nonzero(np.triu(differs, 1)), strict=True):
+        pair = 1 << int(one) | 1 << int(other)
+        split = [group for group in sets if group & pair == pair]
+        sets = [group for group in sets if group & pair != pair]
+        for group in split:
+            for part in (group & ~(1 << int(one)), group & ~(1 << int(other))):
+                if not any(part & kept == part for kept in sets):
+                    sets = [kept for kept in sets if kept & part != kept]
+                    sets.append(part)
+    found = sorted([place for place in range(runs) if group >> place & 1] for group in sets)
+    return [places[group].tolist() for group in found]
+
+
+def letters(groups: Sequence[Sequence[int]], runs: int) -> list[str]:
+    """The letters of each run: "a" for the first group, "b" for the second, …, "aa" after "z".
+
+    Two runs share a letter if and only if they share a group. Letters of one run are joined, with
+    "." between them where one is longer than a character.
+    """
+    names = [_letter(number) for number in range(len(groups))]
+    joint = "." if len(groups) > len(_LETTERS) else ""
+    return [
+        joint.join(name for name, group in zip(names, groups, strict=True) if run in group)
+        for run in range(runs)
+    ]
+
+
+def _letter(number: int) -> str:
+    name = ""
+    while number >= 0:
+        number, last = divmod(number, len(_LETTERS))
+        name = _LETTERS[last] + name
+        number -= 1
+    return name
+
+
+def _by_mean(table: Floats) -> npt.NDArray[np.int64]:
+    """The runs by falling mean, and by index where means are equal."""
+    if not table.shape[1]:
+        return np.arange(len(table))
+    return np.argsort(-table.mean(axis=1), kind="stable")
+
+
+def _signs(queries: int, count: int, every: bool, seed: int) -> Iterator[Floats]:
+    """Blocks (q, b) of signs, `count` in all: every combination of them, or random ones."""
+    random = np.random.default_rng(seed)
+    for part in _blocks(count, queries):
+        size = part.stop - part.start
+        bits: npt.NDArray[np.integer]
+        if every:
+            bits = np.arange(part.start, part.stop) >> np.arange(queries)[:, np.newaxis] & 1
+        else:
+            drawn = np.frombuffer(random.bytes(-(-queries * size // 8)), dtype=np.uint8)
+            bits = np.unpackbits(drawn)[: queries * size].reshape(queries, size)
+        yield bits.astype(np.float64) * 2 - 1
+
+
+def _blocks(count: int, width: int) -> Iterator[slice]:
+    """Slices of `range(count)`, each of about _BLOCK / width."""
+    size = max(1, _BLOCK // max(width, 1))
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
