@@ -1,0 +1,246 @@
+"""Submitted runs: what is taken, what is refused with which line, and how often."""
+
+import gzip
+import io
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import connection
+from django.utils import timezone
+
+from benchmark.models import Run, RunScores, Submission
+from benchmark.run_services import run_delete
+from benchmark.run_store import load_run
+from benchmark.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from labeling.errors import Conflict
+from retrieval.services.flags import image_withdraw
+from retrieval.services.jobs import Slice, job_slice_run
+from tests.benchmark.runs import trec
+from tests.benchmark.toy_release import toy_release
+from tests.processes import wait_for
+from tests.retrieval.making import image_row
+
+ORDERS = {1: [2, 1, 4], 2: [2, 5], 3: [3]}
+
+
+@pytest.fixture
+def release(images, var_dir):
+    return toy_release()
+
+
+def submit(release, owner, content: bytes, name: str = "run.txt", **values) -> Run:
+    return run_submit(
+        release=release,
+        owner=owner,
+        file=io.BytesIO(content),
+        file_name=name,
+        **{"card": {"name": "my run"}, **values},
+    )
+
+
+def refused(release, owner, content: bytes, **values) -> list[tuple[int, str, str]]:
+    with pytest.raises(RunRefused) as caught:
+        submit(release, owner, content, **values)
+    assert not Run.objects.exists()
+    assert not Submission.objects.exists()
+    return [(error.line, error.field, error.message) for error in caught.value.errors]
+
+
+def test_a_run_is_stored_private_and_scored_by_its_job(release, researcher):
+    run = submit(release, researcher, trec(ORDERS), card={"name": " CLIP ", "parameters": 86.0})
+    assert (run.name, run.parameters, run.owner, run.published) == ("CLIP", 86.0, researcher, False)
+    assert (run.val_queries, run.test_queries, run.rows, run.depth) == (1, 2, 6, 3)
+    assert load_run(run.path)[1].image_ids.tolist() == [2, 1, 4]
+    assert not run.ready
+    assert job_slice_run(job_id=run.job_id) is Slice.FINISHED
+    run.refresh_from_db()
+    assert (run.ready, run.published, run.job.done, run.job.total) == (True, False, 3, 3)
+    scores = RunScores.objects.get(run=run)
+    assert scores.measures["AP@50"] == pytest.approx([(1 / 2 + 2 / 3) / 2, 1, 1 / 3])
+
+
+def test_a_run_can_be_published_once_it_is_scored(release, researcher):
+    run = submit(release, researcher, trec(ORDERS), publish=True)
+    assert not Run.objects.filter(published_at__isnull=False).exists()
+    job_slice_run(job_id=run.job_id)
+    assert Run.objects.filter(published_at__isnull=False).count() == 3
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("form", ["trec", "csv", "jsonl"])
+def test_every_format_gives_the_same_ranking(release, researcher, form, compressed):
+    rows = [
+        (query, image, 9 - rank) for query in ORDERS for rank, image in enumerate(ORDERS[query])
+    ]
+    content = {
+        "trec": "".join(f"{q} Q0 {i} 1 {s} tag\n" for q, i, s in rows),
+        "csv": "query_id,image_id,score\n" + "".join(f"{q},{i},{s}\n" for q, i, s in rows),
+        "jsonl": "".join(
+            json.dumps({"query_id": q, "image_id": i, "score": s}) + "\n" for q, i, s in rows
+        ),
+    }[form].encode()
+    run = submit(release, researcher, gzip.compress(content) if compressed else content)
+    read = load_run(run.path)
+    assert {query: one.image_ids.tolist() for query, one in read.items()} == ORDERS
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "message"),
+    [
+        ("9 Q0 1 1 0.5 x", "query_id", "the release has no query 9"),
+        ("1 Q0 77 1 0.5 x", "image_id", "there is no image 77"),
+        ("1 Q0 2 1 0.5 x", "image_id", "2 stands twice for query_id=1"),
+        ("1 Q0 5 1 nan x", "score", "'nan' is not a finite number"),
+        ("1 Q0 fox 1 0.5 x", "image_id", "'fox' is not a whole number"),
+        ("1 Q0 5 0.5", "", "4 fields where a TREC run has 6"),
+    ],
+)
+def test_each_error_is_told_with_its_line(release, researcher, line, field, message):
+    errors = refused(release, researcher, trec({1: [2, 1]}) + f"{line}\n".encode())
+    assert [(number, name) for number, name, _ in errors] == [(3, field)]
+    assert message in errors[0][2]
+
+
+def test_a_query_of_the_other_split_is_an_error(release, researcher):
+    errors = refused(release, researcher, trec({1: [1], 2: [2], 3: [3]}), split="val")
+    assert [(line, name) for line, name, _ in errors] == [(2, "query_id"), (3, "query_id")]
+    assert "of the split test, not val" in errors[0][2]
+    assert submit(release, researcher, trec({1: [1]}), split="val").val_queries == 1
+
+
+def test_reranking_takes_the_fixed_lists_alone(release, researcher):
+    errors = refused(release, researcher, trec({1: [2, 6], 3: [3], 2: [2]}), task="rerank")
+    assert errors == [
+        (2, "image_id", "image 6 is not in the fixed list of query 1"),
+        (3, "query_id", "query 3 has no fixed list that is fit for re-ranking"),
+    ]
+    run = submit(release, researcher, trec({1: [4, 1], 2: [2]}), task="rerank")
+    job_slice_run(job_id=run.job_id)
+    # Within the lists 2 and 1 are relevant; 3 and 5, 6, 1 are left out.
+    assert RunScores.objects.get(run=run).measures["AP@50"] == [1, 1]
+
+
+def test_reranking_needs_fixed_lists(researcher, images, var_dir):
+    release = toy_release(fixed=[])
+    with pytest.raises(Conflict, match="has no fixed lists"):
+        submit(release, researcher, trec({1: [1]}), task="rerank")
+
+
+def test_the_corpus_is_that_of_the_release(release, researcher, reviewer, images):
+    image_withdraw(image=images[0], by=reviewer)
+    image_row(7)
+    errors = refused(release, researcher, trec({1: [1, 7]}))
+    # Withdrawn since, and so still in it; imported since, and so not.
+    assert errors == [(2, "image_id", "there is no image 7")]
+    newer = toy_release(version=2)
+    assert refused(newer, researcher, trec({1: [1, 7]})) == [(1, "image_id", "there is no image 1")]
+
+
+def test_without_the_images_of_an_imported_benchmark_any_id_passes(researcher, var_dir):
+    release = toy_release(origin="imported", corpus_images=0)
+    assert submit(release, researcher, trec({1: [10**12, 1]})).rows == 2
+
+
+def test_files_may_not_be_too_large(release, researcher, settings):
+    content = trec(ORDERS)
+    settings.RUN_MAX_BYTES = len(content) - 1
+    assert "bytes; " in refused(release, researcher, content)[0][2]
+    settings.RUN_MAX_BYTES = len(content)
+    # Compressed it is small, and what comes out of it is counted, too.
+    settings.RUN_MAX_TEXT_BYTES = len(content) - 1
+    assert "bytes of text" in refused(release, researcher, gzip.compress(content))[0][2]
+    settings.RUN_MAX_TEXT_BYTES = len(content)
+    assert submit(release, researcher, content).rows == 6
+
+
+def test_a_card_that_cannot_be_is_refused_before_the_file_is_read(release, researcher):
+    with pytest.raises(ValidationError) as caught:
+        submit(release, researcher, b"nonsense", card={"name": " ", "cost": -1})
+    assert sorted(caught.value.message_dict) == ["cost", "name"]
+
+
+def test_what_cannot_be_stored_leaves_nothing(release, researcher, var_dir):
+    (var_dir / "runs").write_text("in the way")
+    with pytest.raises(OSError, match="runs"):
+        submit(release, researcher, trec(ORDERS))
+    assert not Run.objects.exists()
+    assert not Submission.objects.exists()
+
+
+def test_the_limit_counts_a_persons_last_24_hours(release, researcher, reviewer, settings):
+    settings.TEST_SUBMISSIONS_PER_DAY = 2
+    noon = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    for hours in (0, 5):
+        with patch.object(timezone, "now", return_value=noon + timedelta(hours=hours)):
+            submit(release, researcher, trec({2: [2]}), split="test")
+    with patch.object(timezone, "now", return_value=noon + timedelta(hours=13)):
+        # Midnight is past, and gives nothing back.
+        with pytest.raises(LimitReached, match="next is free at 2026-05-02 12:00 UTC"):
+            submit(release, researcher, trec(ORDERS))
+        assert allowance_of(reviewer).left == 2
+        # The validation split isn't limited.
+        submit(release, researcher, trec({1: [1]}), split="val")
+    with patch.object(timezone, "now", return_value=noon + timedelta(hours=24)):
+        assert (allowance_of(researcher).left, allowance_of(researcher).next_at) == (1, None)
+        submit(release, researcher, trec({2: [2]}))
+        allowance = allowance_of(researcher)
+    assert (allowance.left, allowance.next_at) == (0, noon + timedelta(hours=29))
+
+
+def test_deleted_runs_count_and_refused_ones_do_not(release, researcher, settings):
+    settings.TEST_SUBMISSIONS_PER_DAY = 1
+    refused(release, researcher, b"nonsense")
+    run_delete(run=submit(release, researcher, trec({2: [2]})))
+    with pytest.raises(LimitReached):
+        submit(release, researcher, trec({2: [2]}))
+    assert Submission.objects.get().run is None
+
+
+def test_no_submissions_at_all_can_be_set(release, researcher, settings):
+    settings.TEST_SUBMISSIONS_PER_DAY = 0
+    with pytest.raises(LimitReached, match="No submissions on the test split"):
+        submit(release, researcher, trec({2: [2]}))
+    assert submit(release, researcher, trec({1: [1]}), split="val").rows == 1
+
+
+def test_two_at_the_same_moment_do_not_pass_the_limit(
+    transactional_db, images, var_dir, researcher, settings
+):
+    settings.TEST_SUBMISSIONS_PER_DAY = 2
+    release = toy_release()
+    outcomes: list[str] = []
+    gate = threading.Barrier(6)
+
+    def attempt() -> None:
+        try:
+            gate.wait()
+            submit(release, researcher, trec({2: [2]}))
+            outcomes.append("taken")
+        except LimitReached:
+            outcomes.append("refused")
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=attempt) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["refused"] * 4 + ["taken"] * 2
+    assert Run.objects.count() == Submission.objects.count() == 2
+    # What was refused after it had been read left no file.
+    assert len(list((var_dir / "runs").glob("*.npz"))) == 2
+
+
+def test_a_real_worker_scores_a_submission(
+    transactional_db, images, var_dir, researcher, start_worker
+):
+    release = toy_release()
+    run = submit(release, researcher, trec(ORDERS), publish=True)
+    start_worker()
+    wait_for(lambda: Run.objects.get(pk=run.pk).published, what="the published run")
+    assert RunScores.objects.filter(run=run).count() == 1
