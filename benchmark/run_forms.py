@@ -28,6 +28,13 @@ class MethodCardForm(forms.ModelForm):
         label="Weights",
         help_text="Whether anybody can download the model.",
     )
+    link = forms.URLField(
+        required=False,
+        max_length=500,
+        assume_scheme="https",
+        help_text="Paper or code.",
+        widget=forms.URLInput(attrs={"placeholder": "https://"}),
+    )
     parameters = forms.FloatField(
         required=False,
         min_value=0,
@@ -52,12 +59,10 @@ class MethodCardForm(forms.ModelForm):
         labels = {"name": "Method", "training_data": "Training data"}
         help_texts = {
             "name": "As it shall stand on the leaderboard.",
-            "link": "Paper or code.",
             "training_data": "For example DFN-5B.",
             "description": "What is ranked how; prompts, ensembles, first stages.",
         }
         widgets = {
-            "link": forms.URLInput(attrs={"placeholder": "https://"}),
             "description": forms.Textarea(attrs={"rows": 3}),
         }
 
