@@ -19,8 +19,9 @@ from benchmark.leaderboard_page import scale_of
 from benchmark.leaderboard_selectors import PAPER_MEASURES, BoardRuns, board_runs, kept, splits_of
 from benchmark.models import Release, Run
 from benchmark.run_access import labels_visible_to, ranking_visible_to
-from benchmark.run_page import only_by, ranking_of, relevant_ids, row_of
+from benchmark.run_page import image_ids_of, only_by, relevant_ids, row_of
 from benchmark.run_selectors import NoSnapshot, get_run_for
+from benchmark.run_services import rankings_on
 from benchmark.run_store import RunDamaged
 from benchmark.snapshot import SnapshotQuery
 
@@ -112,10 +113,10 @@ def _comparison(
     if first.pk == second.pk:
         return {"problem": "Choose two different runs."}
     board = runs.board(split)
-    rows = [row_of(runs, board, run) for run in (first, second)]
-    if rows[0] is None or rows[1] is None:
+    row_a, row_b = (row_of(runs, board, run) for run in (first, second))
+    if row_a is None or row_b is None:
         return {"problem": "The two runs hold no split in common, or one is not scored yet."}
-    a, b = board.of(measure)[rows]
+    a, b = board.of(measure)[[row_a, row_b]]
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
     title = mean_title(measure, first.task)
@@ -125,7 +126,7 @@ def _comparison(
         "verdicts": verdicts(a - b),
         "means": [printed(measure, float(values.mean())) for values in (a, b)],
         "difference": _signed(measure, float((a - b).mean())),
-        "p_value": statistics.p_value(runs, board, rows[0], rows[1], measure),
+        "p_value": _p_text(statistics.p_value(runs, board, row_a, row_b, measure)),
         "svg": kept(
             lambda: charts.differences_svg(
                 first.name,
@@ -158,13 +159,13 @@ def _pairs(
 ) -> list[Pair]:
     """Every query, those where the first is furthest ahead at the top."""
     order = np.argsort(b - a, kind="stable").tolist()
-    counted = {*order[:COUNTED], *order[-COUNTED:]}
+    ends = [runs.queries[query_ids[place]] for place in {*order[:COUNTED], *order[-COUNTED:]}]
+    counted = [one.query_id for one in ends if labels_visible_to(request.user, one.split)]
+    only = _only(request, first, second, counted)
     pairs = []
     for place in order:
         query = runs.queries[query_ids[place]]
-        only: tuple[int, int] | tuple[None, None] = (None, None)
-        if place in counted and labels_visible_to(request.user, query.split):
-            only = _only(request, first, second, query.query_id)
+        alone = only.get(query.query_id)
         pairs.append(
             Pair(
                 query=query,
@@ -172,30 +173,36 @@ def _pairs(
                 second=printed(measure, float(b[place])),
                 difference=float(a[place] - b[place]),
                 text=_signed(measure, float(a[place] - b[place])),
-                only_first=only[0],
-                only_second=only[1],
+                only_first=alone[0] if alone else None,
+                only_second=alone[1] if alone else None,
             )
         )
     return pairs
 
 
 def _only(
-    request: HttpRequest, first: Run, second: Run, query_id: int
-) -> tuple[int, int] | tuple[None, None]:
-    """How many relevant images each of two runs found that the other missed."""
+    request: HttpRequest, first: Run, second: Run, query_ids: list[int]
+) -> dict[int, tuple[int, int]]:
+    """How many relevant images each of two runs found that the other missed, by query id; nothing
+    where an order isn't there or not to be seen."""
     if Run.Kind.RANDOM in (first.kind, second.kind) or not all(
         ranking_visible_to(request.user, run) for run in (first, second)
     ):
-        return None, None
+        return {}
     try:
-        rankings = [ranking_of(run, first.release, query_id) for run in (first, second)]
+        one, other = (rankings_on(run, first.release) for run in (first, second))
     except RunDamaged:
-        return None, None
-    relevant = relevant_ids(first.release, first.task, query_id)
-    return (
-        len(only_by(rankings[0], rankings[1], relevant)),
-        len(only_by(rankings[1], rankings[0], relevant)),
-    )
+        return {}
+    counts = {}
+    for query_id in query_ids:
+        a, b = (image_ids_of(rankings, query_id) for rankings in (one, other))
+        relevant = relevant_ids(first.release, first.task, query_id)
+        counts[query_id] = (len(only_by(a, b, relevant)), len(only_by(b, a, relevant)))
+    return counts
+
+
+def _p_text(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
 
 
 def _signed(measure: str, difference: float) -> str:

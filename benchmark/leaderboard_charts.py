@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import altair as alt
 from django.utils.safestring import SafeString
@@ -57,8 +57,7 @@ class Label:
     text: str
     x: float
     y: float
-    align: str
-    """"left", "right" or "center"."""
+    align: Literal["left", "right", "center"]
 
 
 def short(name: str, length: int = LABEL_LENGTH) -> str:
@@ -192,11 +191,15 @@ def categories_svg(
     span = base.mark_rule(color=LINE, strokeWidth=3).encode(
         y=y, x=alt.X("min(mean):Q", title=measure), x2="max(mean):Q"
     )
-    key = {"title": None, "scale": alt.Scale(domain=names, range=list(SERIES[: len(names)]))}
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
         y=y,
         x=alt.X("mean:Q", title=measure),
-        color=alt.Color("run:N", **key, legend=alt.Legend(orient="top", columns=2, labelLimit=260)),
+        color=alt.Color(
+            "run:N",
+            title=None,
+            scale=alt.Scale(domain=names, range=list(SERIES)),
+            legend=alt.Legend(orient="top", columns=2, labelLimit=260),
+        ),
         shape=alt.Shape("run:N", title=None, scale=alt.Scale(domain=names, range=list(SHAPES))),
     )
     chart = (span + dots).properties(width=WIDTH - 180, height=max(1, len(categories)) * ROW_HEIGHT)
@@ -273,12 +276,13 @@ def _free_place(
 ) -> tuple[Label, Box] | None:
     x, y = point
     gap, line, wide = 8, LABEL_SIZE + 3, len(text) * LETTER
-    for at_x, at_y, align, left in (
+    tries: tuple[tuple[float, float, Literal["left", "right", "center"], float], ...] = (
         (x + gap, y, "left", x + gap),
         (x - gap, y, "right", x - gap - wide),
         (x, y - gap - line / 2, "center", x - wide / 2),
         (x, y + gap + line / 2, "center", x - wide / 2),
-    ):
+    )
+    for at_x, at_y, align, left in tries:
         box = (left, at_y - line / 2, left + wide, at_y + line / 2)
         inside = box[0] >= 0 and box[2] <= width and box[1] >= 0 and box[3] <= height
         if inside and not any(_overlap(box, other) for other in taken):

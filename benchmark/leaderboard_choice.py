@@ -146,7 +146,7 @@ _KINDS: Final = {
 
 
 def _known(text: str | None, known: Any, usual: str) -> str:
-    return text if text in known else usual
+    return text if text is not None and text in known else usual
 
 
 def _is_id(text: str | None) -> bool:

@@ -4,34 +4,52 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmark import significance
 from benchmark.leaderboard import Board, Column, Floats
 from benchmark.leaderboard_selectors import BoardRuns, kept
 
 
 def intervals(runs: BoardRuns, board: Board, column: Column) -> Floats:
     """(runs, 2) the 95 % interval of each run's mean in a column; NaN without queries."""
-    values = board.of(column.measure)[:, column.subset.queries]
-    if not values.size:
-        return np.full((len(values), 2), np.nan)
-
-    def compute() -> Floats:
-        rng = np.random.default_rng(0)
-        count = values.shape[1]
-        weights = rng.multinomial(count, np.full(count, 1 / count), size=2000) / count
-        found: Floats = np.quantile(weights @ values.T, [0.025, 0.975], axis=0).T
-        return found
-
     return kept(
-        compute,
+        lambda: significance.bootstrap_intervals(
+            board.of(column.measure)[:, column.subset.queries]
+        ),
         *("intervals", runs.fingerprint, board.split, column.measure, column.subset.key),
     )
 
 
+def interval(board: Board, row: int, column: Column) -> tuple[float, float]:
+    """The same of one run alone."""
+    values = board.of(column.measure)[row, column.subset.queries]
+    low, high = significance.bootstrap_intervals(values)
+    return float(low), float(high)
+
+
 def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
-    """Letters of each row of the board; rows that share one can't be told apart."""
-    return {}
+    """Letters of each row of the board that competes, by mean over all its queries: rows that share
+    a letter can't be told apart (paired randomisation test, Holm's correction for all pairs, 5 %).
+    """
+
+    def compute() -> dict[int, str]:
+        values = board.of(measure)
+        rows = [
+            row
+            for row in range(len(values))
+            if row not in board.oracles and not np.isnan(values[row]).any()
+        ]
+        if not values.shape[1]:
+            return {}
+        found = significance.letters(significance.groups(values[rows]), len(rows))
+        return dict(zip(rows, found, strict=True))
+
+    return kept(compute, "groups", runs.fingerprint, board.split, measure)
 
 
-def p_value(runs: BoardRuns, board: Board, first: int, second: int, measure: str) -> str:
-    """The paired randomisation test's p of two rows, as printed."""
-    return "–"
+def p_value(runs: BoardRuns, board: Board, first: int, second: int, measure: str) -> float:
+    """The p-value of two rows' difference by the paired randomisation test, uncorrected."""
+    values = board.of(measure)
+    return kept(
+        lambda: significance.randomisation_test(values[first], values[second]),
+        *("p", runs.fingerprint, board.split, measure, first, second),
+    )

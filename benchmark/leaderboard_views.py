@@ -15,6 +15,7 @@ from benchmark.baselines import baselines_begin, baselines_job
 from benchmark.leaderboard import SPLITS
 from benchmark.leaderboard_charts import MOST_RUNS
 from benchmark.leaderboard_choice import VIEWS, Choice, mean_title, measure_groups, read_choice
+from benchmark.leaderboard_export import CONTENT_TYPES, export, file_name
 from benchmark.leaderboard_selectors import PAPER_MEASURES, BoardRuns, board_runs, other_versions
 from benchmark.models import Release, Run
 from benchmark.run_access import can_submit
@@ -124,4 +125,15 @@ def _pictures(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
 @require_safe
 def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
     """The published runs as CSV, JSON or one web page."""
-    raise Http404
+    release = get_release(pk)
+    if extension not in CONTENT_TYPES:
+        raise Http404("There is no such export.")
+    try:
+        text = export(release, extension)
+    except NoSnapshot as error:
+        raise Http404(str(error)) from error
+    return HttpResponse(
+        text,
+        content_type=CONTENT_TYPES[extension],
+        headers={"Content-Disposition": f'attachment; filename="{file_name(release, extension)}"'},
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from benchmark.leaderboard import (
 from benchmark.leaderboard_page import Figure
 from benchmark.leaderboard_selectors import BoardRuns, board_runs, values_on
 from benchmark.models import Release, Run
+from benchmark.run_files import Ranking
 from benchmark.run_selectors import release_data, release_qrels, task_qrels
 from benchmark.run_services import rankings_on
 from benchmark.snapshot import SnapshotQuery
@@ -103,10 +104,7 @@ def part_lines(
             PartLine(
                 part.name,
                 len(part.queries),
-                tuple(
-                    _figure(runs, board, row, Column(part.key, measure, part))
-                    for measure in measures
-                ),
+                tuple(_figure(board, row, Column(part.key, measure, part)) for measure in measures),
             )
             for part in subsets(board.query_ids, runs.queries, grouping)
         ]
@@ -138,9 +136,14 @@ def ranking_of(run: Run, release: Release, query_id: int) -> Ids:
     NoSnapshot, RunDamaged: as `run_services.rankings_on`.
     """
     if run.kind == Run.Kind.RANDOM:
-        return np.zeros(0, dtype=np.int64)
-    ranking = rankings_on(run, release).get(query_id)
-    return np.zeros(0, dtype=np.int64) if ranking is None else ranking.image_ids
+        return _none()
+    return image_ids_of(rankings_on(run, release), query_id)
+
+
+def image_ids_of(rankings: Mapping[int, Ranking], query_id: int) -> Ids:
+    """Image ids for a query, best first; none where the rankings lack it."""
+    ranking = rankings.get(query_id)
+    return _none() if ranking is None else ranking.image_ids
 
 
 def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
@@ -189,12 +192,12 @@ def only_by(other: Ids, ranking: Ids, relevant: Ids, within: int = FOUND_WITHIN)
     return first[np.isin(first, relevant) & ~np.isin(first, ranking[:within])]
 
 
-def _figure(runs: BoardRuns, board: Board, row: int, column: Column) -> Figure:
+def _figure(board: Board, row: int, column: Column) -> Figure:
     value = float(column_means(board, column)[row])
     if np.isnan(value):
         return Figure("–", None, False, "")
-    low, high = statistics.intervals(runs, board, column)[row]
-    span = f"{printed(column.measure, float(low))}–{printed(column.measure, float(high))}"
+    low, high = statistics.interval(board, row, column)
+    span = f"{printed(column.measure, low)}–{printed(column.measure, high)}"
     return Figure(printed(column.measure, value), value, False, span)
 
 

@@ -108,11 +108,11 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
         "worst_lines": by_value[::-1][:EXTREMES],
         "query_count": len(lines),
         "others": _others(runs, run),
-        **_query_table(request, lines),
+        **_query_table(request, lines, measure),
     }
 
 
-def _query_table(request: HttpRequest, lines: list[page.QueryLine]) -> dict[str, Any]:
+def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str) -> dict[str, Any]:
     """The queries that the filters leave, sorted, and the headers that sort them."""
     search = request.GET.get("search", "").strip()[:200]
     category = request.GET.get("category", "")
@@ -126,12 +126,18 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine]) -> dict[str,
         and (not category or line.query.category == category)
     ]
     shown.sort(key=SORTS[sort], reverse=falling)
-    kept = {
+    kept: dict[str, str] = {
         name: request.GET[name]
         for name in ("release", "split", "measure", "search", "category")
         if request.GET.get(name)
     }
-    titles = {"id": "No.", "text": "Query", "category": "Category", "value": "", "rank": "Rank"}
+    titles = {
+        "id": "No.",
+        "text": "Query",
+        "category": "Category",
+        "value": measure,
+        "rank": "Rank",
+    }
     headers = [
         {
             "key": key,
@@ -152,7 +158,7 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine]) -> dict[str,
         "categories": sorted({line.query.category for line in lines}),
         "filtered": bool(search or category),
         "sort": sort,
-        "kept": urlencode({name: kept[name] for name in ("release", "measure") if name in kept}),
+        "kept": urlencode({"release": kept["release"]} if "release" in kept else {}),
     }
 
 

@@ -1,0 +1,48 @@
+"""Write a release's leaderboard to a file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark.leaderboard_export import CONTENT_TYPES, export
+from benchmark.run_selectors import NoSnapshot
+from benchmark.selectors.releases import release_find
+
+
+class Command(BaseCommand):
+    """export_leaderboard RELEASE OUT [--release-version N]"""
+
+    help = (
+        "Writes the published runs of a release to OUT, whose name tells the format: .csv, .json, "
+        "or .html for one web page that needs no server."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which release, and where to."""
+        parser.add_argument("release", help="the release's name")
+        parser.add_argument("out", type=Path, help="a file name with .csv, .json or .html")
+        parser.add_argument(
+            "--release-version", type=int, help="of the release; the latest unless told"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write the file, replacing one that is there."""
+        out: Path = options["out"]
+        extension = out.suffix.removeprefix(".").lower()
+        if extension not in CONTENT_TYPES:
+            known = ", ".join(f".{one}" for one in CONTENT_TYPES)
+            raise CommandError(f"{out.name} must end with one of {known}.")
+        name, version = options["release"], options["release_version"]
+        release = release_find(name=name, version=version)
+        if release is None:
+            raise CommandError(
+                f"There is no release {name!r}" + (f" v{version}." if version else ".")
+            )
+        try:
+            text = export(release, extension)
+            out.write_text(text, encoding="utf-8")
+        except (NoSnapshot, OSError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"{release}: {out}, {len(text.encode()):,} bytes")
