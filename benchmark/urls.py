@@ -6,6 +6,7 @@ urlpatterns = [
     path("releases/", views.releases_page, name="releases"),
     path("", include("benchmark.leaderboard_urls")),
     path("", include("benchmark.run_urls")),
+    path("", include("benchmark.rerank_urls")),
     path("releases/split/", split_views.split_queries, name="split-queries"),
     path("releases/<int:pk>/", views.release_page, name="release"),
     path("releases/<int:pk>/files/<path:name>", views.release_file, name="release-file"),

@@ -1,0 +1,204 @@
+"""`manage.py rerank_run RUN --depth 100 (--model NAME | --endpoint URL --api-model NAME)`."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any, Final
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmark.management.arguments import positive
+from benchmark.models import Release, Run
+from benchmark.multimodal.prices import Prices, dollars
+from benchmark.rerank_estimate import rerank_estimate
+from benchmark.rerank_services import RerankChoice, rerank_begin, rerank_checked
+from benchmark.rerank_setup import EndpointSetup
+from retrieval.management.ready import require_migrated
+from retrieval.models import EmbeddingModel, Job
+from retrieval.terminal import ProgressLine, bar, duration
+
+POLL_SECONDS: Final = 0.3
+#: Without a worker at the job, a hint follows.
+PATIENCE_SECONDS: Final = 10.0
+ERRORS_SHOWN: Final = 20
+
+
+def _amount(text: str) -> float:
+    """An argument in US dollars."""
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise ArgumentTypeError(f"{text!r} is not an amount from 0")
+    return amount
+
+
+class Command(BaseCommand):
+    """Make a two-stage run as a job of the workers."""
+
+    help = (
+        "Re-rank the first images of each query of RUN with another embedding model, or with a "
+        "multimodal model behind an OpenAI-compatible address (its key in the environment variable "
+        "MULTIMODAL_API_KEY). The same command again goes on with a run that stopped; what was "
+        "answered is never asked twice."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "run", help="the first stage's number; or fixed:N for the fixed lists of release N"
+        )
+        parser.add_argument(
+            "--depth", type=positive, default=100, help="images of each query (default: 100)"
+        )
+        second = parser.add_mutually_exclusive_group(required=True)
+        second.add_argument("--model", help="an embedding model of the corpus")
+        second.add_argument(
+            "--endpoint", metavar="URL", help="what stands before /chat/completions"
+        )
+        parser.add_argument("--api-model", default="", help="a model, as that server names it")
+        parser.add_argument("--name", default="", help="as it shall stand on the leaderboard")
+        parser.add_argument(
+            "--price-in", type=_amount, help="US dollars for a million tokens of input"
+        )
+        parser.add_argument("--price-out", type=_amount, help="and of output")
+        parser.add_argument("--max-cost", type=_amount, help="stop before more dollars are spent")
+        parser.add_argument(
+            "--rpm", type=positive, default=0, help="requests a minute (default: no limit)"
+        )
+        parser.add_argument(
+            "--estimate", action="store_true", help="tell what it takes, and begin nothing"
+        )
+        parser.add_argument(
+            "--wait",
+            action="store_true",
+            help="show progress until the job ends; Ctrl-C stops the waiting, not the job",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        try:
+            choice = rerank_checked(_choice(options))
+            self._tell_estimate(choice)
+            if options["estimate"]:
+                return
+            run = rerank_begin(choice=choice)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        job = run.job
+        assert job is not None
+        self.stdout.write(f"Run {run.pk}, job {job.pk}: {run.name}")
+        if not options["wait"]:
+            return
+        try:
+            self._wait(job)
+        except KeyboardInterrupt:
+            self.stdout.write(f"\nJob {job.pk} goes on without this command.")
+            return
+        self._report(run, job)
+
+    def _tell_estimate(self, choice: RerankChoice) -> None:
+        told = rerank_estimate(choice)
+        self.stdout.write(f"{told.pairs:,} images of {told.queries:,} queries are to be scored.")
+        if choice.endpoint is not None:
+            cost = "" if told.cost is None else f", about {dollars(told.cost)}"
+            guess = "" if told.measured else " (guessed: no answer of this model tells yet)"
+            self.stdout.write(
+                f"{told.kept:,} are answered already; {told.requests:,} requests with about "
+                f"{told.prompt_tokens:,} tokens{cost}{guess}."
+            )
+        if told.unavailable:
+            why = "can't be sent" if choice.endpoint is not None else "are not embedded"
+            self.stderr.write(f"{told.unavailable:,} {why} and go behind the others.")
+
+    def _wait(self, job: Job) -> None:
+        line = ProgressLine(sys.stderr)
+        begun, told = time.monotonic(), False
+        while job.state in Job.UNFINISHED:
+            time.sleep(POLL_SECONDS)
+            job.refresh_from_db()
+            waits = job.state == Job.State.QUEUED
+            if waits and not told and time.monotonic() - begun > PATIENCE_SECONDS:
+                told = True
+                line.end()
+                self.stdout.write(
+                    "No worker is at this job: either all are busy or none is running. "
+                    "“python manage.py serve” starts one; the job waits in the database."
+                )
+            line.show(_progress(job))
+        line.end()
+
+    def _report(self, run: Run, job: Job) -> None:
+        for error in job.item_errors.order_by("pk")[:ERRORS_SHOWN]:
+            self.stderr.write(f"failed {error}")
+        if job.state != Job.State.DONE:
+            raise CommandError(f"Job {job.pk} {job.state}. {job.error}")
+        run.refresh_from_db()
+        unscored = run.endpoint.get("unscored", 0)
+        behind = f"; {unscored:,} without a score are behind the others" if unscored else ""
+        cost = "" if run.cost is None else f", {dollars(run.cost)}"
+        self.stdout.write(f"Run {run.pk} is ready{cost}{behind}.")
+
+
+def _choice(options: dict[str, Any]) -> RerankChoice:
+    release, first = _first_stage(options["run"])
+    model = None
+    if options["model"]:
+        model = EmbeddingModel.objects.filter(name=options["model"]).first()
+        if model is None:
+            raise CommandError(
+                f"No image is embedded with {options['model']!r} yet; run "
+                f"`manage.py embed --model {options['model']} --wait` first."
+            )
+    elif not options["api_model"]:
+        raise CommandError("--endpoint needs --api-model, the model as the server names it.")
+    setup = EndpointSetup(
+        base_url=options["endpoint"] or "",
+        model=options["api_model"],
+        rpm=options["rpm"],
+        prices=Prices(options["price_in"], options["price_out"]),
+        max_cost=options["max_cost"],
+    )
+    return RerankChoice(
+        release=release,
+        first_stage=first,
+        depth=options["depth"],
+        embedding_model=model,
+        endpoint=setup if options["endpoint"] else None,
+        name=options["name"],
+    )
+
+
+def _first_stage(text: str) -> tuple[Release, Run | None]:
+    if text.startswith("fixed:") and text[6:].isdigit():
+        release = Release.objects.filter(pk=int(text[6:]), made_at__isnull=False).first()
+        if release is None:
+            raise CommandError(f"There is no release {text[6:]} that is made.")
+        return release, None
+    run = None
+    if text.isdigit():
+        run = Run.objects.select_related("release").filter(pk=int(text)).first()
+    if run is None:
+        raise CommandError(
+            f"There is no run {text}: give the number in its page's address, or fixed:N for the "
+            "fixed lists of release N."
+        )
+    return run.release, run
+
+
+def _progress(job: Job) -> str:
+    if job.total is None:
+        return f"{job.state}: reading the first stage" if job.started_at else "waiting for a worker"
+    worked = job.done + job.failed
+    parts = [f"{bar(worked, job.total)} {worked} of {job.total}"]
+    if job.failed:
+        parts.append(f"{job.failed} failed")
+    if job.result.get("cost"):
+        parts.append(f"{dollars(job.result['cost'])} spent")
+    if job.rate:
+        parts.append(f"{duration(max(job.total - worked, 0) / job.rate)} left")
+    return ", ".join(parts)
