@@ -1,0 +1,210 @@
+"""The fixed lists for re-ranking: exact, of the whole corpus, from candidate lists where they are
+the same."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from benchmark import selectors, services
+from benchmark.snapshot import FixedImage, Snapshot
+from labeling.models import CandidateList, Query
+from retrieval.encoders import ModelSpecError
+from retrieval.jobs import JobFailed
+from retrieval.models import Embedding, EmbeddingModel, Image, Species
+from retrieval.selectors.ranking import rank_images, text_vector
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.flags import image_restore, image_withdraw
+from tests.benchmark.toy import WIDTH, make_list, make_query
+
+COUNT = 130
+
+
+@pytest.fixture
+def model(db: None, tiny_model: str, settings: Any) -> EmbeddingModel:
+    """The tiny model with COUNT embedded images in any direction, some of them twice."""
+    settings.EMBEDDING_MODEL = tiny_model
+    model = embedding_model_get_or_create(name=tiny_model)
+    assert model.dimension == WIDTH
+    images = Image.objects.bulk_create(
+        Image(
+            id=number,
+            dataset="toy",
+            source_id=str(number),
+            file_name=f"{number}.jpg",
+            sha256=f"{number:064x}",
+            format="JPEG",
+            width=10,
+            height=10,
+            size_bytes=100,
+        )
+        for number in range(1, COUNT + 1)
+    )
+    vectors = np.random.default_rng(5).normal(size=(COUNT, WIDTH))
+    vectors[1::13] = vectors[0]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    stored = timezone.now() - timedelta(days=1)
+    Embedding.objects.bulk_create(
+        Embedding(model=model, image=image, vector=vector.tolist(), created_at=stored)
+        for image, vector in zip(images, vectors, strict=True)
+    )
+    return model
+
+
+def frozen(query: Query, model: EmbeddingModel, **values: Any) -> CandidateList:
+    """The query's candidate list, with all images in their exact order."""
+    vector = text_vector(model, query.text)
+    ranked = rank_images(model=model, text_vector=vector, limit=None)
+    made = make_list(query, [image_id for image_id, _ in ranked])
+    for candidate, (_, score) in zip(made.candidates.order_by("rank"), ranked, strict=True):
+        candidate.score = score
+        candidate.save(update_fields=["score"])
+    wanted = {"embedding_model": model, "model_name": model.name, "text_vector": vector, **values}
+    CandidateList.objects.filter(pk=made.pk).update(**wanted)
+    made.refresh_from_db()
+    return made
+
+
+def exact(query: Query, model: EmbeddingModel) -> list[FixedImage]:
+    """The best hundred of the corpus by an exact scan."""
+    ranked = rank_images(model=model, text_vector=text_vector(model, query.text), limit=100)
+    return [
+        FixedImage(query.query_id, rank, image_id, score)
+        for rank, (image_id, score) in enumerate(ranked, start=1)
+    ]
+
+
+def made_with_scans(model: EmbeddingModel) -> tuple[list[list[FixedImage]], int]:
+    """The fixed lists, and how many scans of the corpus they took."""
+    with CaptureQueriesContext(connection) as captured:
+        lists = list(selectors.released_fixed_lists(model))
+    scans = [entry for entry in captured.captured_queries if "<#>" in entry["sql"]]
+    return lists, len(scans)
+
+
+def test_a_query_without_a_list_is_ranked_over_the_whole_corpus(
+    query: Query, model: EmbeddingModel
+) -> None:
+    make_query(7, "a fox", state=Query.State.OPEN)
+    other = make_query(40, "a snail on a leaf", split="val")
+    lists, scans = made_with_scans(model)
+    assert lists == [exact(query, model), exact(other, model)]
+    assert [len(one) for one in lists] == [100, 100]
+    assert scans == 2
+
+
+def test_the_first_ranks_of_the_querys_own_list_are_taken(
+    query: Query, model: EmbeddingModel
+) -> None:
+    frozen(query, model)
+    assert made_with_scans(model) == ([exact(query, model)], 0)
+
+
+def test_withdrawn_images_are_left_out_of_a_list_taken_over(
+    query: Query, model: EmbeddingModel, reviewer: Any
+) -> None:
+    frozen(query, model)
+    before = exact(query, model)
+    image_withdraw(image=Image(pk=before[4].image_id), by=reviewer)
+    lists, scans = made_with_scans(model)
+    assert lists == [exact(query, model)]
+    assert before[4].image_id not in {row.image_id for row in lists[0]}
+    assert (lists[0][4].rank, lists[0][4].image_id) == (5, before[5].image_id)
+    assert scans == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"species_ids": [1]},
+        {"text": "an earlier text"},
+        {"size": 99},
+        {"frozen_at": timezone.now() - timedelta(days=2)},
+    ],
+    ids=["of a species filter", "of another text", "too short", "before the last embedding"],
+)
+def test_a_list_that_is_not_the_same_is_not_taken(
+    query: Query, model: EmbeddingModel, change: dict[str, Any]
+) -> None:
+    made = frozen(query, model, **change)
+    # Were it taken, it would be seen.
+    made.candidates.filter(rank__lte=50).delete()
+    lists, scans = made_with_scans(model)
+    assert lists == [exact(query, model)]
+    assert scans == 1
+
+
+def test_a_list_of_another_model_is_not_taken(query: Query, model: EmbeddingModel) -> None:
+    make_list(query, list(range(1, COUNT + 1)))
+    assert made_with_scans(model) == ([exact(query, model)], 1)
+
+
+def test_an_image_that_came_back_is_not_missed(
+    query: Query, model: EmbeddingModel, reviewer: Any
+) -> None:
+    best = exact(query, model)[0].image_id
+    image_withdraw(image=Image(pk=best), by=reviewer)
+    frozen(query, model)
+    assert made_with_scans(model)[1] == 0
+    image_restore(image=Image(pk=best), by=reviewer)
+    lists, scans = made_with_scans(model)
+    assert lists[0][0].image_id == best
+    assert lists == [exact(query, model)]
+    assert scans == 1
+
+
+def test_a_filtered_list_lends_its_texts_vector(
+    query: Query, model: EmbeddingModel, settings: Any
+) -> None:
+    species = Species.objects.create(scientific_name="Ciconia ciconia")
+    frozen(query, model, species_ids=[species.pk])
+    expected = exact(query, model)
+    # A model that can't be loaded any more: its stored vectors are enough.
+    EmbeddingModel.objects.filter(pk=model.pk).update(name="/nowhere/at/all")
+    model.refresh_from_db()
+    assert list(selectors.released_fixed_lists(model)) == [expected]
+
+
+def test_a_corpus_smaller_than_a_list_is_taken_whole(query: Query, model: EmbeddingModel) -> None:
+    Image.objects.filter(pk__gt=30).delete()
+    lists, _ = made_with_scans(model)
+    assert [row.rank for row in lists[0]] == list(range(1, 31))
+    assert lists == [exact(query, model)]
+
+
+def test_a_release_holds_them_with_their_images(
+    query: Query, model: EmbeddingModel, var_dir: Any
+) -> None:
+    release = services.release_make(release=services.release_claim(name="v1", created_by=None))
+    snapshot = Snapshot(release.directory / "snapshot")
+    assert list(snapshot.fixed()) == exact(query, model)
+    images = {row.image_id for row in snapshot.fixed()}
+    assert [image.image_id for image in snapshot.images()] == sorted(images)
+    assert release.header["rerank_model"] == model.name
+
+
+def test_none_are_made_unless_wanted(query: Query, model: EmbeddingModel, var_dir: Any) -> None:
+    claimed = services.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
+    release = services.release_make(release=claimed)
+    assert list(Snapshot(release.directory / "snapshot").fixed()) == []
+    assert release.header["rerank_model"] == ""
+
+
+def test_a_model_that_cant_be_loaded_is_told(
+    query: Query, model: EmbeddingModel, var_dir: Any
+) -> None:
+    claimed = services.release_claim(name="v1", created_by=None)
+    EmbeddingModel.objects.filter(pk=model.pk).update(name="/nowhere/at/all")
+    claimed.options["rerank_model"] = "/nowhere/at/all"
+    claimed.save()
+    with pytest.raises(JobFailed, match="fixed lists for re-ranking can't be made") as caught:
+        services.release_make(release=claimed)
+    assert isinstance(caught.value.__cause__, ModelSpecError)
+    claimed.refresh_from_db()
+    assert (claimed.files_ready, claimed.directory.exists()) == (False, False)
