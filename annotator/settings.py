@@ -201,6 +201,12 @@ SILENCED_SYSTEM_CHECKS = ["security.W001"]
 
 # A CSV of queries may have 5 MB, also as the whole body of a request.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
+# Runs are the largest files that are sent.
+FILE_UPLOAD_HANDLERS = [
+    "annotator.uploads.SizeLimit",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 # A species filter is one field a species, and a family of plants has thousands.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000
 

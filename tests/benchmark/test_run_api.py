@@ -5,12 +5,13 @@ import gzip
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from annotator.uploads import REST_OF_THE_FORM
 from benchmark.models import Run
 from benchmark.run_services import run_publish
 from retrieval.services.jobs import job_slice_run
 from tests.benchmark.runs import scored_run, trec
 from tests.benchmark.toy_release import toy_release
-from tests.conftest import api_of, person
+from tests.conftest import api_of, client_of, person
 
 ORDERS = {1: [2, 1, 4], 2: [2, 5], 3: [3]}
 
@@ -81,6 +82,16 @@ def test_errors_of_a_run_come_with_file_line_and_field(release, researcher_api):
     answer = post_run(researcher_api, release, b"")
     assert "the file is empty" in answer.json()["detail"]
     assert not Run.objects.exists()
+
+
+def test_a_form_that_is_too_large_is_refused_before_it_is_kept(release, researcher, settings):
+    settings.RUN_MAX_BYTES = 1000
+    content = b"x" * (1000 + REST_OF_THE_FORM)
+    answer = post_run(api_of(researcher), release, content)
+    assert (answer.status_code, answer["Content-Type"]) == (413, "application/problem+json")
+    file = SimpleUploadedFile("run.txt", content)
+    page = client_of(researcher).post(f"/releases/{release.pk}/submit/", {"file": file})
+    assert page.status_code == 400
 
 
 def test_the_limit_is_429_with_the_time_to_wait(release, researcher_api, settings):
