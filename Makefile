@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint bench-labelling bench-metrics clean
+.PHONY: demo serve test lint bench-labelling bench-metrics bench-releases clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -30,6 +30,10 @@ bench-labelling: $(VENV)/development
 ## How fast runs are scored, beside ir-measures and pytrec_eval: see bench/metrics.py
 bench-metrics: $(VENV)/development
 	@exec $(BIN)/python -m bench.metrics
+
+## How fast a release of INQUIRE's size is made, and in how much memory: see bench/releases.py
+bench-releases: $(VENV)/development
+	@exec $(BIN)/python -m bench.releases
 
 ## Removes what tools made, but neither var/ (your data) nor the virtual environment
 clean:

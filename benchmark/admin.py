@@ -8,7 +8,17 @@ from benchmark.models import Release
 
 @admin.register(Release)
 class ReleaseAdmin(admin.ModelAdmin):
-    list_display = ("name", "created_at", "created_by", "made_at", "positives", "judgments")
+    list_display = (
+        "name",
+        "version",
+        "origin",
+        "created_at",
+        "created_by",
+        "made_at",
+        "positives",
+        "judgments",
+    )
+    list_filter = ("origin",)
     search_fields = ("name",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:

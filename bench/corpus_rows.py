@@ -1,0 +1,177 @@
+"""Rows of a benchmark of INQUIRE's size over a large corpus, without any picture.
+
+Django must be set up on a database of the benchmark's own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.utils import timezone
+
+from labeling.categories import CATEGORIES, ICONIC_GROUPS
+from labeling.models import CandidateList, Query
+from retrieval.access import Role
+from retrieval.models import Embedding, EmbeddingModel, Image, Species, SpeciesName
+from retrieval.services.embedding_models import embedding_model_get_or_create
+
+QUERIES: Final = 250
+VAL_QUERIES: Final = 50
+DEPTH: Final = 5000
+ANNOTATORS: Final = 10
+MODEL: Final = "rows"
+#: Prime to every corpus size asked for, so that a list holds no image twice.
+STEP: Final = 15_485_863
+
+_LICENSES: Final = (
+    ("CC-BY-NC 4.0", "https://creativecommons.org/licenses/by-nc/4.0/"),
+    ("CC-BY 4.0", "https://creativecommons.org/licenses/by/4.0/"),
+    ("CC0 1.0", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    ("CC-BY-NC-ND 4.0", "https://creativecommons.org/licenses/by-nc-nd/4.0/"),
+    ("all rights reserved", ""),
+)
+
+
+def fill(*, images: int, species: int, judgments: int) -> None:
+    """Fill an empty, migrated database: `images` of `species`, QUERIES completed queries with
+    candidate lists of DEPTH, and `judgments` of their first candidates."""
+    _species(species)
+    _images(images, species)
+    people = [_person(f"ann{number}", Role.ANNOTATOR) for number in range(ANNOTATORS)]
+    model = embedding_model_get_or_create(name=MODEL, dimension=4)
+    embedded_at = timezone.now()
+    # The fixed lists come from the candidate lists, so one embedding stands for all.
+    Embedding.objects.create(
+        model=model, image=Image(pk=1), vector=[1, 0, 0, 0], created_at=embedded_at
+    )
+    _queries(model, images)
+    _candidates(images)
+    _judgments(judgments, people)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def judged_pairs_copied(path: str) -> int:
+    """Write the judged pairs to a file by a bare COPY, as a reference for time; how many."""
+    with connection.cursor() as cursor, open(path, "wb") as file:
+        cursor.copy_expert(
+            "COPY (SELECT query_id, image_id, relevance FROM labeling_judgment "
+            "ORDER BY query_id, image_id) TO STDOUT",
+            file,
+        )
+        return int(cursor.rowcount)
+
+
+def _species(count: int) -> None:
+    made = Species.objects.bulk_create(
+        Species(
+            scientific_name=f"Genus{number // 5} species{number}",
+            kingdom="Animalia",
+            phylum="Chordata",
+            class_name="Aves",
+            order=f"Order{number // 500}",
+            family=f"Family{number // 50}",
+            genus=f"Genus{number // 5}",
+            specific_epithet=f"species{number}",
+            iconic_group=ICONIC_GROUPS[number % len(ICONIC_GROUPS)],
+        )
+        for number in range(count)
+    )
+    SpeciesName.objects.bulk_create(
+        SpeciesName(
+            species=one,
+            language=language,
+            name=f"{word} {one.specific_epithet}",
+            search_text=f"{word} {one.specific_epithet}".lower(),
+        )
+        for one in made
+        for language, word in (("de", "Gemeine Art"), ("en", "Common kind of"))
+    )
+
+
+def _images(count: int, species: int) -> None:
+    licenses = ", ".join(f"('{name}', '{url}')" for name, url in _LICENSES)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT min(id) FROM retrieval_species")
+        first_species = cursor.fetchone()[0]
+        cursor.execute(
+            "INSERT INTO retrieval_image (id, dataset, source_id, file_name, sha256, format, width,"
+            " height, size_bytes, species_id, license, license_url, rights_holder, observed_at,"
+            " latitude, longitude, location_uncertainty, created_at) "
+            "SELECT i, 'rows', i::text,"
+            " 'train/species_' || i %% %(species)s || '/' || md5(i::text) || '.jpg',"
+            " encode(sha256(i::text::bytea), 'hex'), 'JPEG', 500, 375, 60000,"
+            " %(first)s + i %% %(species)s, l.name, l.url, 'observer ' || i %% 5000,"
+            " timestamptz '2012-01-01T00:00:00Z' + i * interval '1 minute',"
+            " i %% 170 - 85 + 0.125, i %% 359 - 179 + 0.0625, i %% 1000, now() "
+            f"FROM generate_series(1, %(count)s) i JOIN (SELECT row_number() OVER () - 1 AS n,"
+            f" name, url FROM (VALUES {licenses}) v(name, url)) l ON l.n = i %% {len(_LICENSES)}",
+            {"species": species, "first": first_species, "count": count},
+        )
+
+
+def _person(name: str, role: Role) -> int:
+    person = get_user_model().objects.create(username=name, role=role)
+    return int(person.pk)
+
+
+def _queries(model: EmbeddingModel, images: int) -> None:
+    categories = list(CATEGORIES)
+    queries = Query.objects.bulk_create(
+        Query(
+            query_id=number,
+            text=f"an animal that does the thing number {number}",
+            category=categories[number % len(categories)],
+            iconic_group=ICONIC_GROUPS[number % len(ICONIC_GROUPS)],
+            split=Query.Split.VAL if number < VAL_QUERIES else Query.Split.TEST,
+            state=Query.State.COMPLETE,
+        )
+        for number in range(QUERIES)
+    )
+    lists = CandidateList.objects.bulk_create(
+        CandidateList(
+            query=query,
+            model_name=model.name,
+            embedding_model=model,
+            text=query.text,
+            depth=DEPTH,
+            size=min(DEPTH, images),
+            total=images,
+            text_vector=[1, 0, 0, 0],
+            frozen_at=timezone.now(),
+            checksum="0" * 64,
+        )
+        for query in queries
+    )
+    for query, made in zip(queries, lists, strict=True):
+        query.current_list = made
+    Query.objects.bulk_update(queries, ["current_list"])
+
+
+def _candidates(images: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO labeling_candidate (list_id, rank, image_id, score) "
+            "SELECT l.id, r, (l.query_id * 104729 + r::bigint * %s) %% %s + 1,"
+            " 0.3 - r / 100000.0 FROM labeling_candidatelist l, generate_series(1, %s) r",
+            [STEP, images, min(DEPTH, images)],
+        )
+
+
+def _judgments(count: int, people: list[int]) -> None:
+    """The first candidates of each list, one in six of them relevant, the earlier the likelier."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO labeling_judgment (query_id, image_id, annotator_id, relevance, source,"
+            " candidate_list_id, rank, seconds, created_at, updated_at) "
+            "SELECT l.query_id, c.image_id, (%s)[1 + q.query_id %% %s],"
+            " CASE WHEN c.rank * 7919 %% 1000 < greatest(20, 350 - c.rank / 2) THEN 'relevant'"
+            " WHEN c.rank %% 97 = 0 THEN 'unsure' ELSE 'not_relevant' END,"
+            " 'list', l.id, c.rank, 1.5 + c.rank %% 7, now(), now() "
+            "FROM labeling_candidate c JOIN labeling_candidatelist l ON l.id = c.list_id"
+            " JOIN labeling_query q ON q.id = l.query_id "
+            "ORDER BY c.rank, c.list_id LIMIT %s",
+            [people, len(people), count],
+        )
