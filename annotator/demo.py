@@ -12,6 +12,7 @@ from django.conf import settings
 
 from annotator.models import User
 from annotator.services import user_create
+from benchmark.demo import demo_release_begin
 from labeling.demo import DemoSpeciesMissing, demo_queries_load
 from labeling.models import CandidateList, Query
 from retrieval.access import Role
@@ -23,6 +24,7 @@ from retrieval.services.importing import ImportReport, import_images
 
 DATASET = "demo"
 POLL_SECONDS = 0.2
+LABELLER = "simulated"
 CAST = {
     "admin": Role.ADMIN,
     "reviewer": Role.REVIEWER,
@@ -95,6 +97,21 @@ def demo_queries_open() -> list[Query]:
         return demo_queries_load(by=User.objects.get(username="admin"))
     except DemoSpeciesMissing as error:
         raise DemoError(f"{error} Too few pictures were asked for (--images).") from error
+
+
+def demo_release_job() -> Job:
+    """The job that labels twelve more queries as the scenes truly are, makes a release of them, and
+    runs on it: it works on while the demo is used."""
+    people = {name: User.objects.get(username=name) for name in ("admin", "researcher")}
+    labeller = User.objects.filter(username=LABELLER).first()
+    if labeller is None:
+        # Nobody logs in as a simulation, so nobody is told the password.
+        labeller, _ = user_create(
+            username=LABELLER, role=Role.ANNOTATOR, password=secrets.token_urlsafe(24)
+        )
+    return demo_release_begin(
+        admin=people["admin"], researcher=people["researcher"], labeller=labeller
+    )
 
 
 def demo_embedding_job() -> Job:

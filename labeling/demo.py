@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -18,14 +19,14 @@ class DemoSpeciesMissing(LookupError):
     """The demo corpus isn't imported, or not all of it."""
 
 
-def demo_queries_load(*, by: Any) -> list[Query]:
-    """Create and open the 24 demo queries, `by` an admin; returns them in their order.
+def demo_queries_load(*, by: Any, demo_queries: Sequence[DemoQuery] = QUERIES) -> list[Query]:
+    """Create and open demo queries, the 24 unless told, `by` an admin; returns them in their order.
 
     A demo query that exists is left as people have made it, so running it again only adds what is
     missing and asks again for lists that failed. Raises DemoSpeciesMissing before the demo corpus
     is imported.
     """
-    loaded = [_load(demo, by) for demo in QUERIES]
+    loaded = [_load(demo, by) for demo in demo_queries]
     lists_refresh_stale(by=by)
     return loaded
 

@@ -49,6 +49,7 @@ class Command(BaseCommand):
             demo.job_wait(job=demo.demo_embedding_job(), progress=step.progress)
         with Step("Opening the queries and ranking the pictures for each") as step:
             demo.lists_wait(queries=demo.demo_queries_open(), progress=step.progress)
+        demo.demo_release_job()
 
 
 class Step:

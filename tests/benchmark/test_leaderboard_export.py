@@ -1,0 +1,134 @@
+"""The leaderboard's exports, read with other people's libraries."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+from django.core.management import CommandError, call_command
+
+from benchmark.run_services import run_publish
+from tests.benchmark.runs import scored_run
+from tests.benchmark.test_leaderboard_pages import STRONG, WEAK
+from tests.benchmark.toy_release import toy_release
+from tests.conftest import client_of
+
+
+@pytest.fixture
+def release(db, var_dir):
+    return toy_release(name="Toy, quoted")
+
+
+@pytest.fixture
+def published(release):
+    names = {"weak, <b>“quoted”</b>": WEAK, "strong": STRONG}
+    return [
+        run_publish(run=scored_run(release, orders, name=name, parameters=150 + len(name)))
+        for name, orders in names.items()
+    ]
+
+
+@pytest.fixture
+def private(release, researcher):
+    return scored_run(release, WEAK, name="a secret method", owner=researcher)
+
+
+def exported(user, release, extension):
+    response = client_of(user).get(f"/releases/{release.pk}/leaderboard.{extension}")
+    assert response.status_code == 200
+    name = f"toy-quoted-v1-leaderboard.{extension}"
+    assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+    return response.content.decode()
+
+
+def test_pandas_reads_the_csv(release, published, private, annotator):
+    table = pd.read_csv(io.StringIO(exported(annotator, release, "csv")))
+    assert "a secret method" not in set(table["name"])
+    own = table[(table["name"] == "weak, <b>“quoted”</b>") & (table["split"] == "test")]
+    whole = own[own["subset"] == "all"].iloc[0]
+    assert whole["AP@50"] == pytest.approx(1 / 6)
+    assert whole["queries"] == 2
+    assert 0 <= whole["AP@50_low"] <= whole["AP@50"] <= whole["AP@50_high"] <= 1
+    by_subset = dict(zip(own["subset"], own["AP@50"], strict=True))
+    assert by_subset["supercategory:Context"] == pytest.approx(1 / 3)
+    assert by_subset["category:Species ID"] == 0
+    assert set(table["split"]) == {"test", "val", "both"}
+    assert whole["parameters"] == 150 + len("weak, <b>“quoted”</b>")
+
+
+def test_json_tells_runs_with_their_scores(release, published, private, researcher):
+    told = json.loads(exported(researcher, release, "json"))
+    assert (told["release"], told["version"]) == ("Toy, quoted", 1)
+    runs = {run["name"]: run for run in told["tasks"]["full"]["runs"]}
+    assert "a secret method" not in runs
+    strong = runs["strong"]
+    assert strong["scores"]["test"]["all"]["measures"]["AP@50"] == 1
+    assert strong["scores"]["test"]["all"]["intervals"]["AP@50"] == [1, 1]
+    assert strong["groups"]["test"] == "a"
+    assert runs["Best possible re-rank of the top 50"]["groups"]["test"] == ""
+    assert told["tasks"]["rerank"]["runs"] == []
+
+
+class Addresses(HTMLParser):
+    """What a page would fetch, and its texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.fetched = []
+        self.tags = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        told = dict(attributes)
+        if tag != "a":
+            self.fetched += [told[name] for name in ("src", "href", "action") if told.get(name)]
+
+
+def test_the_web_page_stands_alone(release, published, private, annotator):
+    text = exported(annotator, release, "html")
+    page = Addresses()
+    page.feed(text)
+    assert page.fetched == ["data:,"]
+    assert not re.search(r"@import|url\(", text)
+    assert "a secret method" not in text
+    assert "weak, &lt;b&gt;“quoted”&lt;/b&gt;" in text
+    assert page.tags.count("svg") >= 3
+    assert {"style", "script", "table"} <= set(page.tags)
+    assert "/releases/" not in text
+
+
+def test_an_empty_board_is_exported_too(release, annotator):
+    assert "No run is published yet" in exported(annotator, release, "html")
+    assert pd.read_csv(io.StringIO(exported(annotator, release, "csv"))).empty
+    assert json.loads(exported(annotator, release, "json"))["tasks"]["full"]["runs"] == []
+
+
+def test_who_may_and_what_there_is_not(release, client, annotator):
+    assert client.get(f"/releases/{release.pk}/leaderboard.csv").status_code == 302
+    assert client_of(annotator).get(f"/releases/{release.pk}/leaderboard.pdf").status_code == 404
+    assert client_of(annotator).get("/releases/99/leaderboard.csv").status_code == 404
+
+
+def test_the_command_writes_the_same(release, published, annotator, tmp_path, capsys):
+    for extension in ("csv", "json", "html"):
+        out = tmp_path / f"board.{extension}"
+        call_command("export_leaderboard", "Toy, quoted", str(out))
+        assert out.read_text(encoding="utf-8") == exported(annotator, release, extension)
+    assert "Toy, quoted v1" in capsys.readouterr().out
+
+
+def test_the_command_says_what_is_wrong(release, tmp_path):
+    with pytest.raises(CommandError, match="must end with one of"):
+        call_command("export_leaderboard", "Toy, quoted", str(tmp_path / "board.xlsx"))
+    with pytest.raises(CommandError, match="no release 'Other'"):
+        call_command("export_leaderboard", "Other", str(tmp_path / "board.csv"))
+    with pytest.raises(CommandError, match="no release 'Toy, quoted' v7"):
+        call_command(
+            "export_leaderboard", "Toy, quoted", str(tmp_path / "b.csv"), "--release-version", "7"
+        )
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("export_leaderboard", "Toy, quoted", str(tmp_path / "gone" / "board.csv"))
