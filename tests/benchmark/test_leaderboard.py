@@ -5,7 +5,7 @@ import pytest
 
 from benchmark import leaderboard
 from benchmark.leaderboard import board, measure_columns, subset_columns, subsets, table
-from tests.benchmark.board import run_values, query_of
+from tests.benchmark.board import query_of, run_values
 
 QUERIES = {
     1: query_of(1, "Human Impact", iconic_group="Birds"),

@@ -1,287 +1,190 @@
-"""A run's page, its queries, comparisons and correlations: figures, roles, hidden labels."""
-
-from __future__ import annotations
+"""The pages of runs: who may do what, and what is said."""
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
-from benchmark.models import Run
-from benchmark.run_services import run_publish, run_score
-from tests.benchmark.runs import scored_run, stored_run
-from tests.benchmark.snapshots import image, pair, query
-from tests.benchmark.test_leaderboard_pages import STRONG, WEAK
-from tests.benchmark.toy_release import ready_release, toy_release
-from tests.conftest import client_of
+from benchmark.models import Run, RunScores
+from benchmark.run_services import run_publish
+from retrieval.models import Job
+from retrieval.services.jobs import job_slice_run
+from tests.benchmark.runs import scored_run, stored_run, trec
+from tests.benchmark.toy_release import toy_release
+from tests.conftest import client_of, person
 
-RELEVANT = ("✓</span> Relevant", "✗</span> Not relevant", "?</span> Unjudged")
+ORDERS = {1: [2, 1, 4], 2: [2, 5], 3: [3]}
 
 
 @pytest.fixture
-def release(db, var_dir, images):
+def release(images, var_dir):
     return toy_release()
 
 
 @pytest.fixture
-def weak(release):
-    return run_publish(run=scored_run(release, WEAK, name="weak"))
+def browser(researcher):
+    return client_of(researcher)
 
 
-@pytest.fixture
-def strong(release, researcher):
-    return scored_run(release, STRONG, name="strong", owner=researcher)
+def form(content: bytes, **values):
+    file = SimpleUploadedFile("run.txt", content)
+    return {"file": file, "name": "my run", "task": "full", "split": "all", **values}
 
 
-@pytest.fixture
-def people(admin, reviewer, researcher, annotator):
-    return {one.role: one for one in (admin, reviewer, researcher, annotator)}
-
-
-def get(user, path):
-    response = client_of(user).get(path)
-    assert response.status_code == 200, path
-    return response
-
-
-def texts(response):
-    return response.content.decode()
-
-
-def test_the_run_s_scores_per_subset(weak, admin):
-    context = get(admin, f"/runs/{weak.pk}/").context
-    parts = dict(context["parts"])
-    whole = parts["All queries"][0]
-    assert (whole.queries, [figure.text for figure in whole.figures]) == (
-        2,
-        ["16.7", "23.5", "0.50"],
+def test_submitting_in_the_browser(release, browser, researcher):
+    page = browser.get(f"/releases/{release.pk}/submit/")
+    assert "<strong>5 of 5</strong> submissions with test queries are left" in page.text
+    answer = browser.post(
+        f"/releases/{release.pk}/submit/",
+        form(trec(ORDERS), parameters="86.5", open_weights="true", link="https://example.org/a"),
     )
-    assert whole.figures[0].interval == "0.0–33.3"
-    assert {row.name: row.figures[0].text for row in parts["By category"]} == {
-        "Human Impact": "33.3",
-        "Species ID": "0.0",
-    }
+    assert answer.url == "/runs/"
+    run = Run.objects.get()
+    assert (run.owner, run.name, run.parameters) == (researcher, "my run", 86.5)
+    assert (run.open_weights, run.link, run.published) == (True, "https://example.org/a", False)
+    waiting = browser.get("/runs/").text
+    assert f'data-job="{run.job_id}"' in waiting
+    job_slice_run(job_id=run.job_id)
+    scored = browser.get("/runs/").text
+    assert "data-job" not in scored
+    # (1/2 + 2/3) / 2 of the validation query; 1 and 1/3 of the test queries.
+    assert "0.583" in scored
+    assert "0.667" in scored
 
 
-def test_each_query_with_its_rank_against_the_other_runs(weak, strong, admin):
-    context = get(admin, f"/runs/{weak.pk}/").context
-    # Both runs and the best possible re-ranks of each: for query 2 those of weak find nothing.
-    assert context["competitors"] == 6
-    lines = {line.query.query_id: line for line in context["lines"]}
-    assert {number: (line.text, line.rank, line.best) for number, line in lines.items()} == {
-        2: ("0.0", 4, "100.0"),
-        3: ("33.3", 4, "100.0"),
-    }
-    assert [line.query.query_id for line in context["worst_lines"]] == [2, 3]
-    assert [line.query.query_id for line in context["best_lines"]] == [3, 2]
-
-
-def test_queries_are_sorted_and_filtered(weak, admin):
-    def ids(parameters):
-        context = get(admin, f"/runs/{weak.pk}/?{parameters}").context
-        return [line.query.query_id for line in context["lines"]]
-
-    assert ids("sort=value") == [2, 3]
-    assert ids("sort=value&order=desc") == [3, 2]
-    assert ids("sort=text") == [3, 2]
-    assert ids("search=FOX") == [2]
-    assert ids("category=Human Impact") == [3]
-    assert ids("split=val") == [1]
-    text = texts(get(admin, f"/runs/{weak.pk}/?search=nothing like it"))
-    assert "No query matches" in text
-
-
-def test_private_runs_exist_for_their_owner_and_admins_only(strong, people):
-    found = {
-        role: client_of(user).get(f"/runs/{strong.pk}/").status_code
-        for role, user in people.items()
-    }
-    assert found == {"admin": 200, "reviewer": 404, "researcher": 200, "annotator": 404}
-    assert client_of(people["reviewer"]).get(f"/runs/{strong.pk}/queries/2/").status_code == 404
-    other = client_of(people["reviewer"]).get(f"/runs/compare/?a={strong.pk}&b={strong.pk}")
-    assert other.status_code == 404
-
-
-def test_pages_need_a_log_in(weak, client):
-    for path in (
-        f"/runs/{weak.pk}/",
-        f"/runs/{weak.pk}/queries/2/",
-        f"/runs/compare/?a={weak.pk}",
-        f"/releases/{weak.release_id}/correlations/",
-    ):
-        assert client.get(path).status_code == 302
-
-
-@pytest.mark.parametrize(
-    ("role", "number", "shown"),
-    [
-        ("admin", 2, True),
-        ("reviewer", 2, True),
-        ("researcher", 2, False),
-        ("researcher", 1, True),
-        ("annotator", 2, False),
-        ("annotator", 1, False),
-    ],
-)
-def test_labels_are_shown_to_those_who_may_see_them(weak, strong, people, role, number, shown):
-    run_publish(run=strong)
-    path = f"/runs/{weak.pk}/queries/{number}/?other={strong.pk}"
-    response = get(people[role], path)
-    text = texts(response)
-    assert any(mark in text for mark in RELEVANT) is shown
-    assert ("Relevant, but not among" in text) is shown
-    assert ("What another run found" in text) is shown
-    assert ("is hidden from you" in text) is not shown
-    assert all(bool(one.mark) is shown for one in response.context["images"])
-    assert ("missed" in response.context) is shown
-    # The images themselves are for everybody.
-    assert [one.image_id for one in response.context["images"]] == WEAK[number]
-
-
-def test_what_it_returned_missed_and_another_found(weak, strong, admin):
-    context = get(admin, f"/runs/{weak.pk}/queries/3/?other={strong.pk}").context
-    assert [(one.image_id, one.rank, one.mark) for one in context["images"]] == [
-        (3, 1, "relevant"),
-        (4, 2, "not_relevant"),
-        (1, 3, "unjudged"),
-        (2, 4, "unjudged"),
-    ]
-    assert [(one.image_id, one.rank) for one in context["missed"]] == [(5, None), (6, None)]
-    assert [(one.image_id, one.rank) for one in context["only_other"]] == [(5, 2), (6, 3)]
-    assert (context["relevant_count"], context["hits"]) == (3, 1)
-    figures = {one["title"]: (one["text"], one["rank"]) for one in context["figures"]}
-    assert figures["AP@50"] == ("33.3", 4)
-    assert (context["previous_query"], context["next_query"]) == (2, None)
-
-
-def test_a_query_without_relevant_images_or_without_images(weak, admin):
-    text = texts(get(admin, f"/runs/{weak.pk}/queries/4/"))
-    assert "so it isn’t scored" in text
-    lone = scored_run(weak.release, {2: [2]}, name="lone")
-    assert "so counts 0" in texts(get(admin, f"/runs/{lone.pk}/queries/3/"))
-    assert client_of(admin).get(f"/runs/{weak.pk}/queries/77/").status_code == 404
-    # It has no query of the validation split.
-    assert client_of(admin).get(f"/runs/{lone.pk}/queries/1/").status_code == 404
-
-
-def test_an_oracle_s_order_is_hidden_from_those_without_labels(weak, researcher, reviewer):
-    best = weak.second_stages.get(rerank_depth=50)
-    text = texts(get(researcher, f"/runs/{best.pk}/queries/3/"))
-    assert "its order is hidden from you" in text
-    assert "rank 1" not in text.replace("rank 1 of", "")
-    assert "images" not in get(researcher, f"/runs/{best.pk}/queries/3/").context
-    first = get(reviewer, f"/runs/{best.pk}/queries/3/").context["images"][0]
-    assert first.mark == "relevant"
-
-
-def test_a_random_order_has_scores_and_no_images(release, admin):
-    run = Run.objects.create(release=release, kind=Run.Kind.RANDOM, name="Random order")
-    run_score(run=run, release=release)
-    Run.objects.filter(pk=run.pk).update(ready_at=release.made_at, published_at=release.made_at)
-    assert get(admin, f"/runs/{run.pk}/").context["query_count"] == 2
-    assert "stands for all orders" in texts(get(admin, f"/runs/{run.pk}/queries/3/"))
-
-
-def test_a_hundred_images_are_on_a_page(db, var_dir, admin):
-    release = ready_release(
-        queries=[query(1)], pairs=[pair(1, 7, True)], images=[image(7)], corpus_images=0
+def test_errors_are_listed_with_their_lines_and_nothing_is_kept(release, browser):
+    answer = browser.post(
+        f"/releases/{release.pk}/submit/", form(b"9 Q0 1 1 0.5 x\n1 Q0 77 1 inf x\n")
     )
-    run = scored_run(release, {1: range(1, 251)})
-    first = get(admin, f"/runs/{run.pk}/queries/1/")
-    assert [one.rank for one in first.context["images"]] == list(range(1, 101))
-    last = get(admin, f"/runs/{run.pk}/queries/1/?page=3")
-    assert [one.image_id for one in last.context["images"]] == list(range(201, 251))
-    assert "Ranks 201 to 250 of 250" in texts(last)
+    assert answer.status_code == 200
+    assert "the release has no query 9" in answer.text
+    assert "&#x27;inf&#x27; is not a finite number" in answer.text
+    assert 'value="my run"' in answer.text
+    assert not Run.objects.exists()
 
 
-def test_images_of_an_imported_release_that_are_not_here_show_their_id(db, var_dir, images, admin):
-    """The corpus's own images of those numbers are other pictures."""
-    release = ready_release(
-        queries=[query(1)], pairs=[pair(1, 3, True)], origin="imported", corpus_images=0
+def test_the_form_says_when_the_next_submission_is_free(release, browser, settings):
+    settings.TEST_SUBMISSIONS_PER_DAY = 1
+    browser.post(f"/releases/{release.pk}/submit/", form(trec(ORDERS)))
+    answer = browser.post(f"/releases/{release.pk}/submit/", form(trec(ORDERS)))
+    assert "the next is free at" in answer.text
+    assert "<strong>None of 1</strong>" in answer.text
+    assert Run.objects.count() == 1
+
+
+def test_a_wrong_card_is_told_beside_its_field(release, browser):
+    answer = browser.post(
+        f"/releases/{release.pk}/submit/", form(trec(ORDERS), name="", link="javascript:alert(1)")
     )
-    run = scored_run(release, {1: [3]})
-    response = get(admin, f"/runs/{run.pk}/queries/1/")
-    assert response.context["images"][0].image is None
-    assert "<img" not in texts(response).partition("<main")[2]
-    assert '<div class="found-absent"><span>3</span></div>' in texts(response)
+    assert "This field is required." in answer.text
+    assert "Enter a valid URL." in answer.text
+    assert not Run.objects.exists()
 
 
-def test_a_run_that_waits_says_so(release, researcher):
-    run = stored_run(release, WEAK, owner=researcher)
-    text = texts(get(researcher, f"/runs/{run.pk}/"))
-    assert "Not scored yet" in text
-    assert "Nothing works on it" in text
+def test_without_fixed_lists_there_is_one_task(browser, images, var_dir):
+    release = toy_release(fixed=[])
+    page = browser.get(f"/releases/{release.pk}/submit/").text
+    assert 'name="task" value="full"' in page
+    assert "Re-ranking of the fixed" not in page
 
 
-def test_a_lost_ranking_is_said(weak, admin):
-    weak.path.unlink()
-    assert "is gone: restore it" in texts(get(admin, f"/runs/{weak.pk}/queries/2/"))
-    assert get(admin, f"/runs/{weak.pk}/").context["query_count"] == 2
+@pytest.mark.parametrize("address", ["/releases/{release}/submit/", "/runs/"])
+def test_annotators_submit_nothing(release, clients, address):
+    path = address.format(release=release.pk)
+    codes = {role: client.get(path).status_code for role, client in clients.items()}
+    assert codes == {"anonymous": 302, "annotator": 403, "reviewer": 200, "admin": 200}
+    assert clients["annotator"].post(path, form(trec(ORDERS))).status_code in (403, 405)
+    assert not Run.objects.exists()
 
 
-def test_scores_on_another_version(weak, admin):
-    second = toy_release(version=2, previous=weak.release)
-    run_score(run=weak, release=second)
-    context = get(admin, f"/runs/{weak.pk}/?release={second.pk}").context
-    assert context["release"] == second
-    assert context["competitors"] == 1
-    assert [line.query.query_id for line in context["lines"]] == [2, 3]
-    assert get(admin, f"/runs/{weak.pk}/queries/3/?release={second.pk}").status_code == 200
+def test_a_release_that_is_not_made_takes_no_runs(release, browser):
+    assert browser.get("/releases/999999/submit/").status_code == 404
 
 
-def test_two_runs_query_by_query(weak, strong, admin):
-    response = get(admin, f"/runs/compare/?a={strong.pk}&b={weak.pk}")
-    context = response.context
-    assert context["verdicts"] == {"win": 2, "tie": 0, "loss": 0}
-    assert context["means"] == ["100.0", "16.7"]
-    assert context["difference"] == "+83.3"
-    # Two queries: of the four ways to swap, two are as far apart.
-    assert context["p_value"] == "= 0.500"
-    told = [
-        (one.query.query_id, one.text, one.only_first, one.only_second) for one in context["pairs"]
-    ]
-    assert told == [(2, "+100.0", 1, 0), (3, "+66.7", 2, 0)]
-    back = get(admin, f"/runs/compare/?a={weak.pk}&b={strong.pk}").context
-    assert [one.text for one in back["pairs"]] == ["−66.7", "−100.0"]
+def test_others_neither_see_nor_change_a_private_run(release, researcher):
+    run = scored_run(release, ORDERS, owner=researcher)
+    other = client_of(person("rolf", "researcher"))
+    for act in ("card", "publish", "unpublish", "delete", "score"):
+        assert other.post(f"/runs/{run.pk}/{act}/", {"name": "stolen"}).status_code == 404
+    run_publish(run=run)
+    for act in ("card", "publish", "unpublish", "delete"):
+        assert other.post(f"/runs/{run.pk}/{act}/", {"name": "stolen"}).status_code == 403
+    run.refresh_from_db()
+    assert (run.name, run.published) == ("toy run", True)
+    assert "toy run" not in other.get("/runs/").text
 
 
-def test_found_images_are_not_counted_for_those_without_labels(weak, strong, researcher):
-    test = get(researcher, f"/runs/compare/?a={strong.pk}&b={weak.pk}").context
-    assert {one.only_first for one in test["pairs"]} == {None}
-    val = get(researcher, f"/runs/compare/?a={strong.pk}&b={weak.pk}&split=val").context
-    assert [(one.query.query_id, one.only_first) for one in val["pairs"]] == [(1, 0)]
+def test_publishing_asks_first_and_only_admins_undo_it(release, browser, researcher, admin):
+    run = scored_run(release, ORDERS, owner=researcher)
+    assert "Everybody who is logged in sees it" in browser.get(f"/runs/{run.pk}/publish/").text
+    assert not Run.objects.get(pk=run.pk).published
+    assert browser.post(f"/runs/{run.pk}/publish/").url == f"/runs/{run.pk}/"
+    assert Run.objects.get(pk=run.pk).published
+    assert browser.post(f"/runs/{run.pk}/unpublish/").status_code == 403
+    assert browser.post(f"/runs/{run.pk}/delete/").status_code == 403
+    client_of(admin).post(f"/runs/{run.pk}/unpublish/")
+    assert not Run.objects.get(pk=run.pk).published
 
 
-def test_comparisons_that_make_no_sense_say_so(weak, strong, admin):
-    other = scored_run(toy_release(name="Other"), WEAK, name="elsewhere")
-    only_val = scored_run(weak.release, {1: [1]}, name="only val")
-    only_test = scored_run(weak.release, {2: [2]}, name="only test")
-
-    def problem(a, b):
-        return get(admin, f"/runs/compare/?a={a.pk}&b={b.pk}").context["problem"]
-
-    assert "not of the same release" in problem(weak, other)
-    assert "two different runs" in problem(weak, weak)
-    assert "no split in common" in problem(only_val, only_test)
-    assert "pairs" in get(admin, f"/runs/compare/?a={only_val.pk}&b={weak.pk}").context
-    assert client_of(admin).get("/runs/compare/").status_code == 404
-    assert client_of(admin).get("/runs/compare/?a=x").status_code == 404
-    text = texts(get(admin, f"/runs/compare/?release={weak.release_id}"))
-    assert "Choose one" in text
+def test_deleting_asks_first(release, browser, researcher):
+    run = scored_run(release, ORDERS, owner=researcher)
+    assert "removed for good" in browser.get(f"/runs/{run.pk}/delete/").text
+    assert Run.objects.filter(pk=run.pk).exists()
+    assert browser.post(f"/runs/{run.pk}/delete/").url == "/runs/"
+    assert not Run.objects.exists()
+    assert "No runs yet" in browser.get("/runs/").text
 
 
-def test_correlations_between_measures_and_versions(weak, strong, admin):
-    path = f"/releases/{weak.release_id}/correlations/"
-    assert "Fewer than 3 runs" in texts(get(admin, path))
-    middle = scored_run(weak.release, {2: [5, 2], 3: [3, 5, 1, 6]}, name="middle")
-    second = toy_release(version=2, previous=weak.release)
-    for run in (weak, strong, middle):
-        run_score(run=run, release=second)
-    context = get(admin, f"{path}?columns=AP@50&columns=P@1&columns=nDCG@50").context
-    heat = context["between_measures"]
-    assert context["runs"] == 3
-    assert heat["names"] == ["mAP@50", "P@1", "nDCG@50"]
-    cells = [[cell.text for cell in row] for _, row in heat["rows"]]
-    # P@1 of the three: 0.5, 1, 0.5; one tie, so 2 concordant pairs over sqrt(3 * 2).
-    assert cells == [["-", "0.82", "1.00"], ["0.82", "-", "0.82"], ["1.00", "0.82", "-"]]
-    versions = context["between_versions"]
-    assert versions["names"] == ["v1", "v2"]
-    assert versions["rows"][0][1][1].text == "1.00"
-    assert versions["most"] == 3
+def test_a_card_can_be_changed_after_publishing(release, browser, researcher):
+    run = run_publish(run=scored_run(release, ORDERS, owner=researcher))
+    page = browser.get(f"/runs/{run.pk}/card/").text
+    assert 'value="toy run"' in page
+    assert "Only an admin can take it off." in page
+    browser.post(f"/runs/{run.pk}/card/", {"name": "A <b>name</b>", "open_weights": "false"})
+    run.refresh_from_db()
+    assert (run.name, run.open_weights, run.published) == ("A <b>name</b>", False, True)
+    assert "A &lt;b&gt;name&lt;/b&gt;" in browser.get("/runs/").text
+    answer = browser.post(f"/runs/{run.pk}/card/", {"name": ""})
+    assert "This field is required." in answer.text
+
+
+def test_a_failed_scoring_is_told_and_begun_again(release, browser, researcher):
+    run = stored_run(release, ORDERS, owner=researcher)
+    browser.post(f"/runs/{run.pk}/score/")
+    run.refresh_from_db()
+    path = run.path
+    aside = path.with_suffix(".aside")
+    path.rename(aside)
+    job_slice_run(job_id=run.job_id)
+    assert "is gone: restore it from a backup" in browser.get("/runs/").text
+    aside.rename(path)
+    assert "Score it again" in browser.get(f"/runs/{run.pk}/card/").text
+    browser.post(f"/runs/{run.pk}/score/")
+    assert Job.objects.get(pk=run.job_id).state == "queued"
+    job_slice_run(job_id=run.job_id)
+    run.refresh_from_db()
+    assert run.ready
+
+
+def test_a_run_is_scored_on_another_version(release, browser, researcher):
+    newer = toy_release(version=2)
+    other = toy_release("Another benchmark")
+    run = scored_run(release, ORDERS, owner=researcher)
+    page = browser.get(f"/runs/{run.pk}/card/").text
+    assert f'<option value="{newer.pk}">Toy v2</option>' in page
+    assert "Another benchmark" not in page
+    browser.post(f"/runs/{run.pk}/score/", {"release": newer.pk})
+    assert browser.post(f"/runs/{run.pk}/score/", {"release": other.pk}).status_code == 404
+    scored = RunScores.objects.filter(run=run).order_by("pk")
+    assert [score.release_id for score in scored] == [release.pk, newer.pk]
+
+
+def test_admins_see_everybodys_runs(release, researcher, admin, browser):
+    scored_run(release, ORDERS, owner=researcher)
+    scored_run(release, ORDERS, name="operator's", owner=None)
+    browser_of_admin = client_of(admin)
+    assert "toy run" not in browser_of_admin.get("/runs/").text
+    everybody = browser_of_admin.get("/runs/?of=all").text
+    assert "toy run" in everybody
+    assert "the operator" in everybody
+    # The best possible re-ranks aren't anybody's submission.
+    assert "Best possible" not in everybody
+    assert "operator&#x27;s" not in browser.get("/runs/?of=all").text

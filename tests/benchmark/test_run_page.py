@@ -1,0 +1,287 @@
+"""A run's page, its queries, comparisons and correlations: figures, roles, hidden labels."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmark.models import Run
+from benchmark.run_services import run_publish, run_score
+from tests.benchmark.runs import scored_run, stored_run
+from tests.benchmark.snapshots import image, pair, query
+from tests.benchmark.test_leaderboard_pages import STRONG, WEAK
+from tests.benchmark.toy_release import ready_release, toy_release
+from tests.conftest import client_of
+
+RELEVANT = ("✓</span> Relevant", "✗</span> Not relevant", "?</span> Unjudged")
+
+
+@pytest.fixture
+def release(db, var_dir, images):
+    return toy_release()
+
+
+@pytest.fixture
+def weak(release):
+    return run_publish(run=scored_run(release, WEAK, name="weak"))
+
+
+@pytest.fixture
+def strong(release, researcher):
+    return scored_run(release, STRONG, name="strong", owner=researcher)
+
+
+@pytest.fixture
+def people(admin, reviewer, researcher, annotator):
+    return {one.role: one for one in (admin, reviewer, researcher, annotator)}
+
+
+def get(user, path):
+    response = client_of(user).get(path)
+    assert response.status_code == 200, path
+    return response
+
+
+def texts(response):
+    return response.content.decode()
+
+
+def test_the_run_s_scores_per_subset(weak, admin):
+    context = get(admin, f"/runs/{weak.pk}/").context
+    parts = dict(context["parts"])
+    whole = parts["All queries"][0]
+    assert (whole.queries, [figure.text for figure in whole.figures]) == (
+        2,
+        ["16.7", "23.5", "0.50"],
+    )
+    assert whole.figures[0].interval == "0.0–33.3"
+    assert {row.name: row.figures[0].text for row in parts["By category"]} == {
+        "Human Impact": "33.3",
+        "Species ID": "0.0",
+    }
+
+
+def test_each_query_with_its_rank_against_the_other_runs(weak, strong, admin):
+    context = get(admin, f"/runs/{weak.pk}/").context
+    # Both runs and the best possible re-ranks of each: for query 2 those of weak find nothing.
+    assert context["competitors"] == 6
+    lines = {line.query.query_id: line for line in context["lines"]}
+    assert {number: (line.text, line.rank, line.best) for number, line in lines.items()} == {
+        2: ("0.0", 4, "100.0"),
+        3: ("33.3", 4, "100.0"),
+    }
+    assert [line.query.query_id for line in context["worst_lines"]] == [2, 3]
+    assert [line.query.query_id for line in context["best_lines"]] == [3, 2]
+
+
+def test_queries_are_sorted_and_filtered(weak, admin):
+    def ids(parameters):
+        context = get(admin, f"/runs/{weak.pk}/?{parameters}").context
+        return [line.query.query_id for line in context["lines"]]
+
+    assert ids("sort=value") == [2, 3]
+    assert ids("sort=value&order=desc") == [3, 2]
+    assert ids("sort=text") == [3, 2]
+    assert ids("search=FOX") == [2]
+    assert ids("category=Human Impact") == [3]
+    assert ids("split=val") == [1]
+    text = texts(get(admin, f"/runs/{weak.pk}/?search=nothing like it"))
+    assert "No query matches" in text
+
+
+def test_private_runs_exist_for_their_owner_and_admins_only(strong, people):
+    found = {
+        role: client_of(user).get(f"/runs/{strong.pk}/").status_code
+        for role, user in people.items()
+    }
+    assert found == {"admin": 200, "reviewer": 404, "researcher": 200, "annotator": 404}
+    assert client_of(people["reviewer"]).get(f"/runs/{strong.pk}/queries/2/").status_code == 404
+    other = client_of(people["reviewer"]).get(f"/runs/compare/?a={strong.pk}&b={strong.pk}")
+    assert other.status_code == 404
+
+
+def test_pages_need_a_log_in(weak, client):
+    for path in (
+        f"/runs/{weak.pk}/",
+        f"/runs/{weak.pk}/queries/2/",
+        f"/runs/compare/?a={weak.pk}",
+        f"/releases/{weak.release_id}/correlations/",
+    ):
+        assert client.get(path).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("role", "number", "shown"),
+    [
+        ("admin", 2, True),
+        ("reviewer", 2, True),
+        ("researcher", 2, False),
+        ("researcher", 1, True),
+        ("annotator", 2, False),
+        ("annotator", 1, False),
+    ],
+)
+def test_labels_are_shown_to_those_who_may_see_them(weak, strong, people, role, number, shown):
+    run_publish(run=strong)
+    path = f"/runs/{weak.pk}/queries/{number}/?other={strong.pk}"
+    response = get(people[role], path)
+    text = texts(response)
+    assert any(mark in text for mark in RELEVANT) is shown
+    assert ("Relevant, but not among" in text) is shown
+    assert ("What another run found" in text) is shown
+    assert ("is hidden from you" in text) is not shown
+    assert all(bool(one.mark) is shown for one in response.context["images"])
+    assert ("missed" in response.context) is shown
+    # The images themselves are for everybody.
+    assert [one.image_id for one in response.context["images"]] == WEAK[number]
+
+
+def test_what_it_returned_missed_and_another_found(weak, strong, admin):
+    context = get(admin, f"/runs/{weak.pk}/queries/3/?other={strong.pk}").context
+    assert [(one.image_id, one.rank, one.mark) for one in context["images"]] == [
+        (3, 1, "relevant"),
+        (4, 2, "not_relevant"),
+        (1, 3, "unjudged"),
+        (2, 4, "unjudged"),
+    ]
+    assert [(one.image_id, one.rank) for one in context["missed"]] == [(5, None), (6, None)]
+    assert [(one.image_id, one.rank) for one in context["only_other"]] == [(5, 2), (6, 3)]
+    assert (context["relevant_count"], context["hits"]) == (3, 1)
+    figures = {one["title"]: (one["text"], one["rank"]) for one in context["figures"]}
+    assert figures["AP@50"] == ("33.3", 4)
+    assert (context["previous_query"], context["next_query"]) == (2, None)
+
+
+def test_a_query_without_relevant_images_or_without_images(weak, admin):
+    text = texts(get(admin, f"/runs/{weak.pk}/queries/4/"))
+    assert "so it isn’t scored" in text
+    lone = scored_run(weak.release, {2: [2]}, name="lone")
+    assert "so counts 0" in texts(get(admin, f"/runs/{lone.pk}/queries/3/"))
+    assert client_of(admin).get(f"/runs/{weak.pk}/queries/77/").status_code == 404
+    # It has no query of the validation split.
+    assert client_of(admin).get(f"/runs/{lone.pk}/queries/1/").status_code == 404
+
+
+def test_an_oracle_s_order_is_hidden_from_those_without_labels(weak, researcher, reviewer):
+    best = weak.second_stages.get(rerank_depth=50)
+    text = texts(get(researcher, f"/runs/{best.pk}/queries/3/"))
+    assert "its order is hidden from you" in text
+    assert "rank 1" not in text.replace("rank 1 of", "")
+    assert "images" not in get(researcher, f"/runs/{best.pk}/queries/3/").context
+    first = get(reviewer, f"/runs/{best.pk}/queries/3/").context["images"][0]
+    assert first.mark == "relevant"
+
+
+def test_a_random_order_has_scores_and_no_images(release, admin):
+    run = Run.objects.create(release=release, kind=Run.Kind.RANDOM, name="Random order")
+    run_score(run=run, release=release)
+    Run.objects.filter(pk=run.pk).update(ready_at=release.made_at, published_at=release.made_at)
+    assert get(admin, f"/runs/{run.pk}/").context["query_count"] == 2
+    assert "stands for all orders" in texts(get(admin, f"/runs/{run.pk}/queries/3/"))
+
+
+def test_a_hundred_images_are_on_a_page(db, var_dir, admin):
+    release = ready_release(
+        queries=[query(1)], pairs=[pair(1, 7, True)], images=[image(7)], corpus_images=0
+    )
+    run = scored_run(release, {1: range(1, 251)})
+    first = get(admin, f"/runs/{run.pk}/queries/1/")
+    assert [one.rank for one in first.context["images"]] == list(range(1, 101))
+    last = get(admin, f"/runs/{run.pk}/queries/1/?page=3")
+    assert [one.image_id for one in last.context["images"]] == list(range(201, 251))
+    assert "Ranks 201 to 250 of 250" in texts(last)
+
+
+def test_images_of_an_imported_release_that_are_not_here_show_their_id(db, var_dir, images, admin):
+    """The corpus's own images of those numbers are other pictures."""
+    release = ready_release(
+        queries=[query(1)], pairs=[pair(1, 3, True)], origin="imported", corpus_images=0
+    )
+    run = scored_run(release, {1: [3]})
+    response = get(admin, f"/runs/{run.pk}/queries/1/")
+    assert response.context["images"][0].image is None
+    assert "<img" not in texts(response).partition("<main")[2]
+    assert '<div class="found-absent"><span>3</span></div>' in texts(response)
+
+
+def test_a_run_that_waits_says_so(release, researcher):
+    run = stored_run(release, WEAK, owner=researcher)
+    text = texts(get(researcher, f"/runs/{run.pk}/"))
+    assert "Not scored yet" in text
+    assert "Nothing works on it" in text
+
+
+def test_a_lost_ranking_is_said(weak, admin):
+    weak.path.unlink()
+    assert "is gone: restore it" in texts(get(admin, f"/runs/{weak.pk}/queries/2/"))
+    assert get(admin, f"/runs/{weak.pk}/").context["query_count"] == 2
+
+
+def test_scores_on_another_version(weak, admin):
+    second = toy_release(version=2, previous=weak.release)
+    run_score(run=weak, release=second)
+    context = get(admin, f"/runs/{weak.pk}/?release={second.pk}").context
+    assert context["release"] == second
+    assert context["competitors"] == 1
+    assert [line.query.query_id for line in context["lines"]] == [2, 3]
+    assert get(admin, f"/runs/{weak.pk}/queries/3/?release={second.pk}").status_code == 200
+
+
+def test_two_runs_query_by_query(weak, strong, admin):
+    response = get(admin, f"/runs/compare/?a={strong.pk}&b={weak.pk}")
+    context = response.context
+    assert context["verdicts"] == {"win": 2, "tie": 0, "loss": 0}
+    assert context["means"] == ["100.0", "16.7"]
+    assert context["difference"] == "+83.3"
+    # Two queries: of the four ways to swap, two are as far apart.
+    assert context["p_value"] == "= 0.500"
+    told = [
+        (one.query.query_id, one.text, one.only_first, one.only_second) for one in context["pairs"]
+    ]
+    assert told == [(2, "+100.0", 1, 0), (3, "+66.7", 2, 0)]
+    back = get(admin, f"/runs/compare/?a={weak.pk}&b={strong.pk}").context
+    assert [one.text for one in back["pairs"]] == ["−66.7", "−100.0"]
+
+
+def test_found_images_are_not_counted_for_those_without_labels(weak, strong, researcher):
+    test = get(researcher, f"/runs/compare/?a={strong.pk}&b={weak.pk}").context
+    assert {one.only_first for one in test["pairs"]} == {None}
+    val = get(researcher, f"/runs/compare/?a={strong.pk}&b={weak.pk}&split=val").context
+    assert [(one.query.query_id, one.only_first) for one in val["pairs"]] == [(1, 0)]
+
+
+def test_comparisons_that_make_no_sense_say_so(weak, strong, admin):
+    other = scored_run(toy_release(name="Other"), WEAK, name="elsewhere")
+    only_val = scored_run(weak.release, {1: [1]}, name="only val")
+    only_test = scored_run(weak.release, {2: [2]}, name="only test")
+
+    def problem(a, b):
+        return get(admin, f"/runs/compare/?a={a.pk}&b={b.pk}").context["problem"]
+
+    assert "not of the same release" in problem(weak, other)
+    assert "two different runs" in problem(weak, weak)
+    assert "no split in common" in problem(only_val, only_test)
+    assert "pairs" in get(admin, f"/runs/compare/?a={only_val.pk}&b={weak.pk}").context
+    assert client_of(admin).get("/runs/compare/").status_code == 404
+    assert client_of(admin).get("/runs/compare/?a=x").status_code == 404
+    text = texts(get(admin, f"/runs/compare/?release={weak.release_id}"))
+    assert "Choose one" in text
+
+
+def test_correlations_between_measures_and_versions(weak, strong, admin):
+    path = f"/releases/{weak.release_id}/correlations/"
+    assert "Fewer than 3 runs" in texts(get(admin, path))
+    middle = scored_run(weak.release, {2: [5, 2], 3: [3, 5, 1, 6]}, name="middle")
+    second = toy_release(version=2, previous=weak.release)
+    for run in (weak, strong, middle):
+        run_score(run=run, release=second)
+    context = get(admin, f"{path}?columns=AP@50&columns=P@1&columns=nDCG@50").context
+    heat = context["between_measures"]
+    assert context["runs"] == 3
+    assert heat["names"] == ["mAP@50", "P@1", "nDCG@50"]
+    cells = [[cell.text for cell in row] for _, row in heat["rows"]]
+    # P@1 of the three: 0.5, 1, 0.5; one tie, so 2 concordant pairs over sqrt(3 * 2).
+    assert cells == [["-", "0.82", "1.00"], ["0.82", "-", "0.82"], ["1.00", "0.82", "-"]]
+    versions = context["between_versions"]
+    assert versions["names"] == ["v1", "v2"]
+    assert versions["rows"][0][1][1].text == "1.00"
+    assert versions["most"] == 3
