@@ -1,6 +1,6 @@
 from django.urls import include, path
 
-from benchmark import split_views, views
+from benchmark import split_views, statistics_views, views
 
 urlpatterns = [
     path("releases/", views.releases_page, name="releases"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("releases/split/", split_views.split_queries, name="split-queries"),
     path("releases/<int:pk>/", views.release_page, name="release"),
     path("releases/<int:pk>/files/<path:name>", views.release_file, name="release-file"),
+    path("releases/<int:pk>/statistics/", statistics_views.statistics, name="release-statistics"),
     path("releases/<int:pk>/archive", views.release_archive, name="release-archive"),
     path("releases/<int:pk>/retry/", views.release_retry, name="release-retry"),
 ]

@@ -1,0 +1,283 @@
+"""A release's numbers against counts by hand, and the page that shows them to whom."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark.importing import benchmark_import
+from benchmark.models import Release
+from benchmark.services import release_export
+from benchmark.snapshot import Snapshot
+from benchmark.statistics import (
+    CELL,
+    COUNT_EDGES,
+    RANKS,
+    agreement,
+    found_by_rank,
+    release_statistics,
+    summary,
+)
+from benchmark.statistics_sections import sections
+from benchmark.statistics_views import statistics_of
+from retrieval.access import Role
+from tests.benchmark.layouts import write_layout
+from tests.benchmark.snapshots import (
+    empty_snapshot,
+    header,
+    image,
+    judgment,
+    pair,
+    query,
+    toy_snapshot,
+    write_snapshot,
+)
+from tests.benchmark.toy import make_list
+from tests.conftest import client_of, person
+
+
+def small(directory: Path) -> Snapshot:
+    """Two queries with lists: 3 of 4 and 1 of 2 judged images are relevant."""
+    return write_snapshot(
+        directory,
+        header=header(annotators=2),
+        queries=[
+            query(1, split="val"),
+            query(2, supercategory="Species", category="Species ID", iconic_group=""),
+        ],
+        pairs=[
+            pair(1, 10, True, rank=1, votes=2),
+            pair(1, 11, True, rank=10, votes=2),
+            pair(1, 12, False, rank=2),
+            pair(1, 13, True, rank=None),
+            pair(2, 10, True, rank=100),
+            pair(2, 14, False, rank=1),
+        ],
+        judgments=[
+            judgment(1, 10, "relevant", seconds=2),
+            judgment(1, 10, "relevant", annotator=2, seconds=4),
+            judgment(1, 11, "relevant", seconds=6),
+            judgment(1, 11, "not_relevant", annotator=2, seconds=0),
+            judgment(1, 12, "not_relevant", seconds=0),
+            judgment(1, 13, "relevant", seconds=0, source="import"),
+            judgment(2, 10, "relevant", seconds=0),
+            judgment(2, 14, "unsure", seconds=0),
+        ],
+        images=[
+            image(10, latitude=48.1, longitude=-0.1),
+            image(11, latitude=50.9, longitude=-2.9),
+            image(12, latitude=1.0, longitude=1.0),
+            image(13, latitude=None, longitude=None),
+            image(14, latitude=1.0, longitude=1.0),
+        ],
+    )
+
+
+def test_the_numbers_of_a_small_release(tmp_path: Path) -> None:
+    numbers = release_statistics(small(tmp_path))
+    assert json.loads(json.dumps(numbers)) == numbers
+    assert numbers["queries"] == {"val": 1, "test": 1}
+    counts = ("pairs", "relevant", "images", "judgments", "annotators")
+    assert [numbers[name] for name in counts] == [6, 4, 5, 8, 2]
+    assert numbers["labelled"] == {
+        "bins": [[2, 5, 2]],
+        "lowest": 2,
+        "median": 3,
+        "mean": 3,
+        "highest": 4,
+    }
+    assert numbers["relevant_per_query"]["bins"] == [[1, 2, 1], [2, 5, 1]]
+    assert numbers["categories"] == [
+        {
+            "supercategory": "Behavior",
+            "category": "Mating, Courtship, Reproduction",
+            "val": 1,
+            "test": 0,
+        },
+        {"supercategory": "Species", "category": "Species ID", "val": 0, "test": 1},
+    ]
+    assert numbers["iconic_groups"] == [
+        {"iconic_group": "", "val": 0, "test": 1},
+        {"iconic_group": "Birds", "val": 1, "test": 0},
+    ]
+    # Image 10 is relevant for both queries, and is one image; irrelevant ones aren't on the map.
+    assert numbers["map"] == {"cells": [[48, -3, 2]], "placed": 2, "unplaced": 1}
+    assert numbers["seconds"]["bins"] == [[2, 3, 1], [3, 5, 1], [5, 10, 1]]
+    assert (numbers["seconds"]["median"], numbers["seconds"]["total"]) == (4, 12)
+    assert numbers["agreement"]["pairs"] == 2
+    assert numbers["agreement"]["given"] == [[["relevant"], 1], [["not_relevant", "relevant"], 1]]
+
+
+def test_what_is_found_by_rank(tmp_path: Path) -> None:
+    ranks = release_statistics(small(tmp_path))["ranks"]
+    shares = {
+        line["name"]: dict(zip(ranks["at"], line["shares"], strict=True)) for line in ranks["lines"]
+    }
+    # One of three at rank 1, two by rank 10; the third is outside the list.
+    assert shares["Behavior"] == {at: (1 / 3 if at < 10 else 2 / 3) for at in RANKS}
+    assert shares["Species"] == {at: float(at >= 100) for at in RANKS}
+    assert shares[""][5] == pytest.approx(1 / 6)
+    assert [line["queries"] for line in ranks["lines"]] == [2, 1, 1]
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 6000)), max_size=60), st.integers(0, 5))
+def test_shares_rise_with_the_rank_and_end_at_those_in_the_list(
+    found: list[tuple[int, int]], missed: int
+) -> None:
+    owners = np.array([owner for owner, _ in found], dtype=np.int64)
+    ranks = np.array([rank for _, rank in found], dtype=np.int64)
+    totals = {owner: int((owners == owner).sum()) + missed for owner in set(owners.tolist())}
+    for owner, shares in found_by_rank(ranks, owners, totals).items():
+        assert shares == sorted(shares)
+        inside = sum(1 <= rank <= RANKS[-1] for one, rank in found if one == owner)
+        assert shares[-1] == inside / totals[owner]
+
+
+@given(st.lists(st.integers(0, 20_000), min_size=1))
+def test_bins_hold_every_value_once(values: list[int]) -> None:
+    found = summary(np.array(values), COUNT_EDGES)
+    assert found is not None
+    for low, high, count in found["bins"]:
+        assert count == sum(low <= value < (high or 10**9) for value in values)
+    assert sum(count for _, _, count in found["bins"]) == len(values)
+    assert found["bins"][0][2] > 0
+    assert found["bins"][-1][2] > 0
+    assert (found["lowest"], found["highest"]) == (min(values), max(values))
+
+
+def test_krippendorffs_own_example() -> None:
+    # "Computing Krippendorff's Alpha-Reliability" (2011), section C: four observers, twelve units.
+    observers = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
+    units = np.array(
+        [[[one[unit] for one in observers].count(label) for label in "12345"] for unit in range(12)]
+    )
+    found = agreement(units)
+    assert found["pairs"] == 11
+    assert found["alpha"] == pytest.approx(0.743, abs=0.0005)
+
+
+@pytest.mark.parametrize(
+    "units", [np.zeros((0, 0), int), np.array([[2, 0], [3, 0]]), np.eye(3, dtype=int)]
+)
+def test_without_variation_there_is_no_alpha(units: Any) -> None:
+    assert agreement(units)["alpha"] is None
+
+
+def test_the_edges_of_the_world_are_on_the_map(tmp_path: Path) -> None:
+    corners = [(90.0, 180.0), (-90.0, -180.0), (89.9, 179.9)]
+    images = [image(n, latitude=lat, longitude=lon) for n, (lat, lon) in enumerate(corners)]
+    snapshot = write_snapshot(
+        tmp_path,
+        header=header(),
+        queries=[query(1)],
+        pairs=[pair(1, n, True) for n in range(3)],
+        images=images,
+    )
+    cells = release_statistics(snapshot)["map"]["cells"]
+    assert cells == [[90 - CELL, 180 - CELL, 2], [-90, -180, 1]]
+
+
+def test_an_empty_release_says_so_in_each_place(tmp_path: Path) -> None:
+    numbers = release_statistics(empty_snapshot(tmp_path))
+    drawn = sections(numbers)
+    assert all(one.says and not one.svg and not one.rows for one in drawn)
+    assert len(drawn) == 8
+
+
+def test_every_picture_has_words_and_figures(tmp_path: Path) -> None:
+    drawn = {one.key: one for one in sections(release_statistics(small(tmp_path)))}
+    for one in drawn.values():
+        assert 'role="img"' in one.svg
+        assert one.says.split(";")[0][:20] in one.svg  # also for who doesn't see it
+        assert 'viewBox="' in one.svg
+        assert all(len(row) == len(one.headings) for row in one.rows)
+        assert one.rows
+    assert drawn["relevant"].rows == [["1 images", "1"], ["2 to 4 images", "1"]]
+    assert drawn["map"].rows == [["48° N to 51° N", "3° W to 0° E", "2"]]
+    assert drawn["agreement"].rows[1] == ["not relevant and relevant", "1"]
+    assert "Half of the labels took 4 seconds" in drawn["seconds"].says
+
+
+def test_nasty_names_stay_text(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>"
+    snapshot = write_snapshot(
+        tmp_path,
+        header=header(),
+        queries=[query(1, supercategory=name, category=name, iconic_group=name)],
+    )
+    for one in sections(release_statistics(snapshot)):
+        assert "<script" not in one.svg
+
+
+def test_a_toy_release_in_pictures(tmp_path: Path) -> None:
+    drawn = sections(release_statistics(toy_snapshot(tmp_path)))
+    assert [one.key for one in drawn if one.svg]
+
+
+@pytest.mark.django_db
+class TestPage:
+    @pytest.fixture
+    def release(
+        self, var_dir: Path, query: Any, judge: Any, annotator: Any, tmp_path: Path
+    ) -> Release:
+        make_list(query, [3, 2])
+        judge(query, 3, annotator, "relevant", seconds=2)
+        judge(query, 2, annotator, "not_relevant", seconds=3)
+        return release_export(name="v1", directory=tmp_path / "v1")[0]
+
+    def test_shows_pictures_with_their_figures(self, release: Release, reviewer: Any) -> None:
+        page = client_of(reviewer).get(f"/releases/{release.pk}/statistics/").content.decode()
+        assert page.count("<details>") == page.count('<div class="statistic-picture">') >= 5
+        assert "By rank 100 of its candidate list a query has shown 100.0 %" in page
+        assert not re.search(r"<[^>]+ style=", page)
+        assert "<script>" not in page
+
+    def test_is_for_researchers_too_and_not_for_annotators(
+        self, release: Release, annotator: Any, admin: Any
+    ) -> None:
+        address = f"/releases/{release.pk}/statistics/"
+        researcher = person("rosa", Role.RESEARCHER)
+        statuses = [client_of(u).get(address).status_code for u in (researcher, admin, annotator)]
+        assert statuses == [200, 200, 403]
+
+    def test_numbers_are_kept_and_made_again_where_they_are_lost(self, release: Release) -> None:
+        numbers = statistics_of(release)
+        kept = release.directory / "statistics.json"
+        assert json.loads(kept.read_text()) == numbers
+        kept.write_text(json.dumps(numbers | {"relevant": 99}))
+        assert statistics_of(release)["relevant"] == 99
+        for damaged in ("{", '{"form": -1}', "[]"):
+            kept.write_text(damaged)
+            assert statistics_of(release) == numbers
+        assert [path.name for path in release.directory.glob(".statistics*")] == []
+
+    def test_an_unmade_release_has_none(self, var_dir: Path, admin: Any) -> None:
+        unmade = Release.objects.create(name="unmade")
+        assert client_of(admin).get(f"/releases/{unmade.pk}/statistics/").status_code == 404
+
+    def test_a_release_without_a_snapshot_says_so(self, release: Release, admin: Any) -> None:
+        for path in (release.directory / "snapshot").iterdir():
+            path.unlink()
+        (release.directory / "snapshot").rmdir()
+        page = client_of(admin).get(f"/releases/{release.pk}/statistics/").content.decode()
+        assert "kept no snapshot" in page
+
+    def test_an_imported_benchmark_shows_what_it_tells(
+        self, var_dir: Path, tmp_path: Path, admin: Any
+    ) -> None:
+        release = benchmark_import(directory=write_layout(tmp_path / "toy")).release
+        page = client_of(admin).get(f"/releases/{release.pk}/statistics/").content.decode()
+        for words in (
+            "doesn’t tell which images were judged",
+            "has no candidate lists",
+            "The median query has 1.5 relevant images",
+            "No judgment of this release tells how long it took",
+        ):
+            assert words in page
