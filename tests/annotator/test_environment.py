@@ -8,6 +8,10 @@ from django.core.exceptions import ImproperlyConfigured
 from annotator.environment import Environment, choose_model
 from tests.processes import ROOT
 
+WRONG_ADDRESS = (
+    "X: '{}' is not a name of its own with an address, such as local=http://127.0.0.1:8001/v1."
+)
+
 
 def test_unset_and_blank_variables_mean_the_default():
     env = Environment({"BLANK": "  "})
@@ -30,6 +34,15 @@ def test_words_are_cut_at_commas_without_blanks():
     assert Environment({"X": " a.org, ,b.org "}).words("X", []) == ["a.org", "b.org"]
 
 
+def test_addresses_are_read_with_their_names():
+    text = "local=http://127.0.0.1:8001/v1, far = https://models.example/v1?a=b ,"
+    assert Environment({"X": text}).addresses("X") == {
+        "local": "http://127.0.0.1:8001/v1",
+        "far": "https://models.example/v1?a=b",
+    }
+    assert Environment({}).addresses("X") == {}
+
+
 @pytest.mark.parametrize(
     ("read", "text", "complaint"),
     [
@@ -44,6 +57,13 @@ def test_words_are_cut_at_commas_without_blanks():
             lambda env: env.number("X", 1, minimum=1, maximum=9),
             "0",
             "X=0: write a number from 1 to 9.",
+        ),
+        (lambda env: env.addresses("X"), "http://a/v1", WRONG_ADDRESS.format("http://a/v1")),
+        (lambda env: env.addresses("X"), "a=file:///b", WRONG_ADDRESS.format("a=file:///b")),
+        (
+            lambda env: env.addresses("X"),
+            "a=http://b/v1,a=http://c/v1",
+            WRONG_ADDRESS.format("a=http://c/v1"),
         ),
     ],
 )
