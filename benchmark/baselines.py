@@ -23,7 +23,7 @@ from benchmark.run_selectors import NoSnapshot, ReleaseData, release_data
 from benchmark.run_services import run_finish, run_store
 from benchmark.run_store import load_run, save_run
 from labeling.errors import Conflict
-from retrieval.encoders import ModelSpecError
+from retrieval.encoders import ModelSpecError, describe, load_encoder
 from retrieval.models import Embedding, EmbeddingModel, Job
 from retrieval.selectors.ranking import corpus_counts, image_scores, rank_images, text_vector
 from retrieval.services.jobs import job_advance, job_create, job_item_error, job_retry
@@ -43,12 +43,16 @@ class _Progress:
     """Units done and given up, counted anew in each slice from what is there."""
 
     job: Job
-    done: int = 0
-    failed: int = 0
+    done: int
+    failed: int
 
-    def tell(self) -> None:
+    def tell(self, cursor: dict[str, Any] | None = None) -> None:
+        """Bring the job's counts up to these, never back."""
         job_advance(
-            job=self.job, done=self.done - self.job.done, failed=self.failed - self.job.failed
+            job=self.job,
+            done=max(self.done - self.job.done, 0),
+            failed=max(self.failed - self.job.failed, 0),
+            cursor=cursor,
         )
 
 
@@ -103,21 +107,21 @@ def baselines_step(job: Job, deadline: float) -> bool:
     data = release_data(release)
     if job.total is None:
         _plan(job, release, data)
-    progress = _Progress(job, failed=int(job.cursor["given_up"]))
-    for task in _tasks(data):
+    tasks = _tasks(data)
+    progress = _Progress(job, done=job.cursor["settled"], failed=job.cursor["given_up"])
+    for task in tasks:
         _random(release, task)
         progress.done += 1
     progress.tell()
     for model in EmbeddingModel.objects.filter(pk__in=job.cursor["models"]).order_by("pk"):
-        for task in _tasks(data):
-            try:
-                finished = _model_step(release, data, model, task, progress, deadline)
-            except ModelSpecError as error:
-                _give_up(job, model, str(error), units=_units(data, task))
-                progress.failed += _units(data, task)
-                continue
-            if not finished:
-                return False
+        before = progress.done
+        try:
+            for task in tasks:
+                if not _model_step(release, data, model, task, progress, deadline):
+                    return False
+        except ModelSpecError as error:
+            units = sum(_units(data, task) for task in tasks)
+            _give_up(progress, model, str(error), done=progress.done - before, units=units)
     for run in Run.objects.filter(
         release=release, task=Run.Task.FULL, kind=Run.Kind.UPLOAD, ready_at__isnull=False
     ):
@@ -139,7 +143,7 @@ def _plan(job: Job, release: Release, data: ReleaseData) -> None:
             else:
                 chosen.append(model.pk)
         total = len(tasks) + len(chosen) * sum(_units(data, task) for task in tasks)
-        job_advance(job=job, total=total, cursor={"models": chosen, "given_up": 0})
+        job_advance(job=job, total=total, cursor={"models": chosen, "settled": 0, "given_up": 0})
 
 
 def _incomplete(release: Release, model: EmbeddingModel) -> str:
@@ -153,13 +157,20 @@ def _incomplete(release: Release, model: EmbeddingModel) -> str:
     )
 
 
-def _give_up(job: Job, model: EmbeddingModel, message: str, *, units: int) -> None:
+def _give_up(
+    progress: _Progress, model: EmbeddingModel, message: str, *, done: int, units: int
+) -> None:
+    """Leave a model out of what is still to be done."""
+    cursor = progress.job.cursor
+    progress.failed += units - done
     with transaction.atomic():
-        job_item_error(job=job, item=model.name, message=message)
-        job_advance(
-            job=job,
-            failed=units,
-            cursor={**job.cursor, "given_up": job.cursor["given_up"] + units},
+        job_item_error(job=progress.job, item=model.name, message=message)
+        progress.tell(
+            {
+                "models": [pk for pk in cursor["models"] if pk != model.pk],
+                "settled": cursor["settled"] + done,
+                "given_up": progress.failed,
+            }
         )
 
 
@@ -210,21 +221,11 @@ def _model_step(
 ) -> bool:
     """Rank queries under a model until `deadline`; True once its run is scored."""
     texts = _texts(data, task)
-    for text in list(texts.values())[:1]:
-        # Before there is a row: a model that can't be loaded has no run.
-        text_vector(model, text)
-    run, _ = Run.objects.get_or_create(
-        release=release,
-        task=task,
-        kind=Run.Kind.MODEL,
-        embedding_model=model,
-        defaults={
-            "name": model.name[:150],
-            "description": _about(release, model),
-            "published_at": timezone.now(),
-            "open_weights": True,
-        },
-    )
+    run = Run.objects.filter(
+        release=release, task=task, kind=Run.Kind.MODEL, embedding_model=model
+    ).first()
+    if run is None:
+        run = _model_run(release, model, task)
     if not run.ready:
         made = _taken_up(_ModelRun(run=run, model=model, texts=texts))
         finished = _rank(made, release, data, deadline)
@@ -240,6 +241,30 @@ def _model_step(
     progress.done += len(texts)
     progress.tell()
     return True
+
+
+def _model_run(release: Release, model: EmbeddingModel, task: str) -> Run:
+    """The row of a model's run, with what the model tells of itself. ModelSpecError: it can't be
+    loaded, so there is none."""
+    encoder = load_encoder(model.name)
+    told = describe(model.name)
+    # "<architecture>/<pretrained tag>" is there for everybody; files on this machine may not be.
+    downloaded = told.name == model.name and "/" in model.name
+    run, _ = Run.objects.get_or_create(
+        release=release,
+        task=task,
+        kind=Run.Kind.MODEL,
+        embedding_model=model,
+        defaults={
+            "name": told.name[:150],
+            "description": _about(release, model),
+            "parameters": encoder.parameters / 1e6,
+            "training_data": told.name.rpartition("/")[2] if downloaded else "",
+            "open_weights": True if downloaded else None,
+            "published_at": timezone.now(),
+        },
+    )
+    return run
 
 
 def _taken_up(made: _ModelRun) -> _ModelRun:

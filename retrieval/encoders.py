@@ -89,6 +89,11 @@ class Encoder:
         self._tokenizer = tokenizer
         self._lock = threading.Lock()
 
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model has learned, image and text side together."""
+        return sum(parameter.numel() for parameter in self._model.parameters())
+
     def encode_images(self, images: Sequence[Image.Image]) -> np.ndarray:
         """Return float32 (n, dimension) vectors of unit length, one per picture."""
         import torch
