@@ -64,7 +64,7 @@ def multimodal_rerank_step(run: Run, job: Job, deadline: float) -> bool:
     step = _Step(run, job, deadline, total=len(pairs))
     parts = in_parts(pairs, PART)
     while step.part < len(parts):
-        if not step.settle(parts[step.part]):
+        if not step.settle(parts[step.part]) or step.late:
             return False
     if not run.ready:
         scores, usage, told = step.scores(parts)
@@ -154,7 +154,7 @@ class _Step:
             stored_at = time.monotonic()
             while True:
                 self._begin_some(asker, pending, unpaid=len(waiting))
-                if not asker.under_way and (self.stop or not pending or self._late()):
+                if not asker.under_way and (self.stop or not pending or self.late):
                     break
                 waiting += self._collect(asker)
                 # Trouble at once, since it decides whether more is asked.
@@ -170,7 +170,7 @@ class _Step:
         return not pending
 
     def _begin_some(self, asker: Asker, pending: deque[Question], *, unpaid: int) -> None:
-        while pending and asker.free and not self.stop and not self._late():
+        while pending and asker.free and not self.stop and not self.late:
             now = time.time()
             if self.pace.wait(now) > 0 or not self._affordable(asker.under_way + unpaid):
                 return
@@ -250,9 +250,10 @@ class _Step:
         else:
             pending.appendleft(one.question)
         if self.pace.troubles >= PAUSES:
+            last = str(error).rstrip(".")
             self.stop = self.stop or JobFailed(
-                f"{error} No answer came between {PAUSES} pauses. Start it again when the server "
-                "is well; nothing is asked twice."
+                f"No answer came between {PAUSES} pauses. The last trouble: {last}. Start it again "
+                "when the server is well; nothing is asked twice."
             )
 
     def _keep(self, replies: list[tuple[Question, Reply]], paid: Usage) -> None:
@@ -311,7 +312,9 @@ class _Step:
             job_advance(job=self.job, cursor={**self.job.cursor, "stopped": True})
         raise stop
 
-    def _late(self) -> bool:
+    @property
+    def late(self) -> bool:
+        """Whether the slice's time is over."""
         return time.monotonic() >= self.deadline
 
 
