@@ -53,6 +53,7 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
         "versions": selectors.release_versions(release),
         "groups": selectors.file_groups_for(request.user, release),
         "archive": selectors.archive_for(request.user, release),
+        "refused": selectors.refused_images_for(request.user, release),
         "changes": sentences(release.difference) if release.difference else [],
         "steps": selectors.release_steps(release),
         "error": selectors.release_error(release),

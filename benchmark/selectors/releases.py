@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from benchmark.formats import Access
+from benchmark.formats.picture_files import REFUSED_FILE
 from benchmark.formats.registry import FORMATS
 from benchmark.models import Release
 from benchmark.run_access import file_visible_to
@@ -74,6 +75,13 @@ def release_error(release: Release) -> str:
 def files_for(user: Any, release: Release) -> list[dict[str, Any]]:
     """The entries of the files that the user may have."""
     return [entry for entry in release.file_list if file_visible_to(user, access_of(entry))]
+
+
+def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
+    """The entry of the list of images that the export left out, where there is one and the user may
+    have it."""
+    named = (entry for entry in files_for(user, release) if entry["name"] == REFUSED_FILE)
+    return next(named, None)
 
 
 def access_of(entry: dict[str, Any]) -> Access:
