@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark.leaderboard_export import CONTENT_TYPES, export
+from benchmark.management.arguments import find_release
 from benchmark.run_selectors import NoSnapshot
-from benchmark.selectors.releases import release_find
 
 
 class Command(BaseCommand):
-    """export_leaderboard RELEASE OUT [--release-version N]"""
+    """export_leaderboard RELEASE OUT"""
 
     help = (
         "Writes the published runs of a release to OUT, whose name tells the format: .csv, .json, "
@@ -21,11 +21,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which release, and where to."""
-        parser.add_argument("release", help="the release's name")
-        parser.add_argument("out", type=Path, help="a file name with .csv, .json or .html")
         parser.add_argument(
-            "--release-version", type=int, help="of the release; the latest unless told"
+            "release", help="a release's name with its version, as in “INQUIRE v2”, or its number"
         )
+        parser.add_argument("out", type=Path, help="a file name with .csv, .json or .html")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file, replacing one that is there."""
@@ -34,12 +33,7 @@ class Command(BaseCommand):
         if extension not in CONTENT_TYPES:
             known = ", ".join(f".{one}" for one in CONTENT_TYPES)
             raise CommandError(f"{out.name} must end with one of {known}.")
-        name, version = options["release"], options["release_version"]
-        release = release_find(name=name, version=version)
-        if release is None:
-            raise CommandError(
-                f"There is no release {name!r}" + (f" v{version}." if version else ".")
-            )
+        release = find_release(options["release"])
         try:
             text = export(release, extension)
             out.write_text(text, encoding="utf-8")
