@@ -263,7 +263,7 @@ def _damaged_file(release: Release, task: str) -> io.BytesIO:
         Embedding.objects.filter(model=model).order_by("image_id").values_list("image_id", "vector")
     )
     ids = np.array([image_id for image_id, _ in rows], dtype=np.int64)
-    vectors = np.array([vector.to_numpy() for _, vector in rows], dtype=np.float32)
+    vectors = np.array([vector for _, vector in rows], dtype=np.float32)
     vectors = damaged_vectors(vectors, noise=NOISE, seed=SEED)
     fixed = fixed_lists(release)
     file = io.StringIO()

@@ -15,6 +15,16 @@ from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
 IMAGES = 120
+# Of the queries that are there to be labelled.
+LISTS = (
+    "FROM labeling_candidatelist l JOIN labeling_query q ON q.id = l.query_id"
+    " WHERE l.frozen_at IS NOT NULL AND q.query_id <= 24"
+)
+RELEASE_JOB = "SELECT state FROM retrieval_job WHERE kind = 'demo_release'"
+RUNS = (
+    "SELECT task, kind, name FROM benchmark_run WHERE published_at IS NOT NULL AND task = 'full'"
+    " AND kind <> 'best' ORDER BY task, kind, name"
+)
 
 
 def rows(served, statement):
@@ -60,10 +70,9 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     assert f"Inquire Annotator is at {second.url}" in text
     assert rows(second, embedded) == [(IMAGES,)]
     assert rows(second, "SELECT count(DISTINCT image_id) FROM retrieval_embedding") == [(IMAGES,)]
-    assert rows(second, "SELECT count(*) FROM labeling_query WHERE state = 'open'") == [(24,)]
-    lists = (
-        "SELECT count(DISTINCT query_id) FROM labeling_candidatelist WHERE frozen_at IS NOT NULL"
-    )
+    to_label = "SELECT count(*) FROM labeling_query WHERE state = 'open' AND query_id <= 24"
+    assert rows(second, to_label) == [(24,)]
+    lists = f"SELECT count(DISTINCT l.query_id) {LISTS}"
     assert rows(second, lists) == [(24,)]
 
     secrets = first.var_dir / "demo_passwords.json"
@@ -81,7 +90,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
         with urllib.request.urlopen(request) as answer:
             assert len(json.load(answer)["token"]) == 40
 
-    lists = rows(second, "SELECT id, checksum FROM labeling_candidatelist ORDER BY id")
+    lists = rows(second, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id")
     assert second.stop(signal.SIGTERM) == 0
     assert second.processes() == []
 
@@ -89,5 +98,16 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     wait_for(
         lambda: third.output.read_text().count("password") == 2 * len(CAST), what="the demo again"
     )
-    assert rows(third, "SELECT id, checksum FROM labeling_candidatelist ORDER BY id") == lists
+    assert rows(third, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id") == lists
     assert rows(third, embedded) == [(IMAGES,)]
+
+    wait_for(lambda: rows(third, RELEASE_JOB) == [("done",)], seconds=120, what="the release")
+    assert rows(third, RUNS) == [
+        ("full", "model", "demo"),
+        ("full", "random", "Random order"),
+        ("full", "rerank_embedding", "Damaged vectors, top 50 by the demo model"),
+        ("full", "upload", "Demo model, damaged vectors"),
+    ]
+    complete = "SELECT count(*) FROM labeling_query WHERE state = 'complete' AND query_id > 24"
+    assert rows(third, complete) == [(12,)]
+    assert rows(third, to_label) == [(24,)]
