@@ -25,7 +25,7 @@ from benchmark.models import Release, Run
 from benchmark.rerank_services import RerankChoice, rerank_begin
 from benchmark.run_files import RunLine, write_trec
 from benchmark.run_selectors import fixed_lists, release_queries
-from benchmark.run_services import run_publish
+from benchmark.run_services import run_card_update, run_publish
 from benchmark.services import release_create
 from benchmark.submissions import run_submit
 from labeling.demo import demo_queries_load
@@ -33,6 +33,7 @@ from labeling.models import CandidateList, Query, Relevance
 from labeling.services.judgments import LARGEST_BATCH, JudgmentInput, judgments_record
 from labeling.services.queries import query_transition, query_update
 from retrieval.demo.queries import read_scenes
+from retrieval.encoders import load_encoder
 from retrieval.jobs import JobFailed
 from retrieval.models import Embedding, EmbeddingModel, Image, Job
 from retrieval.selectors.ranking import text_vector
@@ -192,8 +193,7 @@ def _damaged_submitted(job: Job) -> bool:
                     "name": DAMAGED,
                     "description": "The demo model's image vectors with noise added to them, "
                     "to see what a worse model does.",
-                    "open_weights": True,
-                    "training_data": "drawn scenes",
+                    **_card(),
                 },
                 publish=True,
                 limited=False,
@@ -219,7 +219,7 @@ def _second_stage_made(job: Job) -> bool:
         run = rerank_begin(choice=choice, created_by=job.created_by)
     _refuse_stopped(run.job)
     if run.ready and not run.published:
-        run_publish(run=run)
+        run_publish(run=run_card_update(run=run, **_card()))
     return run.ready
 
 
@@ -290,6 +290,11 @@ def _release() -> Release | None:
 
 def _made_release() -> Release:
     return Release.objects.get(name=RELEASE_NAME, version=1)
+
+
+def _card() -> dict[str, Any]:
+    """What is told of a method that works with the vectors of the model in use."""
+    return {"parameters": load_encoder(settings.EMBEDDING_MODEL).parameters / 1e6}
 
 
 def _person(job: Job, role: str) -> Any:

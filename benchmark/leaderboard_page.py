@@ -93,6 +93,13 @@ def scale_of(measure: str) -> float:
     return 1.0 if measure.startswith("RR") else 100.0
 
 
+def drawn_name(run: Run) -> str:
+    """What a run is called where nothing else tells what it re-ranks."""
+    if run.kind == Run.Kind.BEST and run.first_stage is not None:
+        return f"Best re-rank of {run.rerank_depth}: {run.first_stage.name}"
+    return run.name
+
+
 def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) -> Shown:
     """The table that is asked for, with intervals, and with groups by the chosen measure."""
     made = runs.board(choice.split)
@@ -148,7 +155,7 @@ def interval_svg(choice: Choice, runs: BoardRuns) -> SafeString | None:
     means = column_means(made, column)
     spans = statistics.intervals(runs, made, column)
     rows = [
-        charts.Interval(runs.runs[made.runs[row]].name, means[row], *spans[row])
+        charts.Interval(drawn_name(runs.runs[made.runs[row]]), means[row], *spans[row])
         for row in np.argsort(-means, kind="stable").tolist()
         if not np.isnan(means[row])
     ]
@@ -181,7 +188,7 @@ def tradeoff_svg(
         if x and not np.isnan(means[row]):
             points.append(
                 charts.Point(
-                    name=run.name,
+                    name=drawn_name(run),
                     x=x,
                     y=float(means[row]),
                     place=places.get(run.pk),
@@ -216,7 +223,7 @@ def categories_svg(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> Saf
         (part.name, [None if np.isnan(value) else float(value) for value in values])
         for part, values in zip(parts, means, strict=True)
     ]
-    names = [run.name for run in drawn]
+    names = [drawn_name(run) for run in drawn]
     return kept(
         lambda: charts.categories_svg(
             names,
