@@ -146,5 +146,10 @@ class RerankForm(forms.Form):
 class ResumeForm(forms.Form):
     """With which limits a run that stopped goes on."""
 
-    max_cost = _dollars("Cost limit", "US dollars for the whole run; empty for no limit.")
+    max_cost = _dollars("Cost limit, US dollars", "")
     rpm = forms.IntegerField(required=False, min_value=0, label="Requests a minute")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["placeholder"] = "no limit"

@@ -37,6 +37,8 @@ class RunRow:
     stopped: bool
     spent: str
     """What its own requests cost so far; empty where nobody said a price."""
+    limit: str
+    """What they may cost; empty without a limit."""
     resume: ResumeForm | None
     """Of a multimodal run that stopped."""
 
@@ -140,9 +142,14 @@ def _row(run: Run) -> RunRow:
     state = run.job.state if run.job is not None else ""
     stopped = not run.ready and state in (Job.State.FAILED, Job.State.CANCELLED)
     if run.kind != Run.Kind.RERANK_MULTIMODAL:
-        return RunRow(run, stopped, "", None)
+        return RunRow(run, stopped, "", "", None)
     setup = EndpointSetup.of(run)
     spent = setup.prices.cost(setup.paid)
     limits = {"max_cost": setup.max_cost, "rpm": setup.rpm}
-    resume = ResumeForm(initial=limits, prefix=None, auto_id=f"id_{run.pk}_%s") if stopped else None
-    return RunRow(run, stopped, "" if spent is None else dollars(spent), resume)
+    return RunRow(
+        run=run,
+        stopped=stopped,
+        spent="" if spent is None else dollars(spent),
+        limit="" if setup.max_cost is None else dollars(setup.max_cost),
+        resume=ResumeForm(initial=limits, auto_id=f"id_{run.pk}_%s") if stopped else None,
+    )

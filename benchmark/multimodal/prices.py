@@ -36,5 +36,7 @@ class Prices:
 
 
 def dollars(amount: float) -> str:
-    """An amount for people: cents from one dollar up, hundredths of cents below."""
-    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
+    """An amount for people: in cents, or hundredths of a cent where an amount below a dollar has
+    them."""
+    fine = amount < 1 and round(amount, 4) != round(amount, 2)
+    return f"${amount:.4f}" if fine else f"${amount:,.2f}"

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from benchmark.multimodal.pace import LONGEST_ASKED, LONGEST_PAUSE, Pace
-from benchmark.multimodal.prices import Prices, Usage
+from benchmark.multimodal.prices import Prices, Usage, dollars
 from benchmark.multimodal.prompt import NoAnswer, prompt_for, prompt_sha256, score_from_logprobs
 from labeling.query_csv import read_queries
 
@@ -162,3 +162,17 @@ def test_tokens_cost_their_price():
     assert Prices(2.5, 10.0).cost(usage) == pytest.approx(0.00504)
     assert Prices(0, 0).cost(usage) == 0
     assert Prices(2.5, None).cost(usage) is None
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (0, "$0.00"),
+        (0.5, "$0.50"),
+        (0.0241, "$0.0241"),
+        (0.01005, "$0.01"),
+        (1234.567, "$1,234.57"),
+    ],
+)
+def test_amounts_are_written_for_people(amount, shown):
+    assert dollars(amount) == shown

@@ -170,7 +170,7 @@ def test_the_cost_limit_is_kept_and_can_be_raised(release, first, server):
     run = begun(release, first, 6, server.url, price_in=2.5, price_out=10.0, max_cost=0.0101)
     job = worked(run)
     assert job.state == "failed"
-    assert "The cost limit of $0.0101 is reached: $0.0100 are spent" in job.error
+    assert "The cost limit of $0.0101 is reached: $0.01 are spent" in job.error
     assert "5 of 17 images have their answer" in job.error
     assert len(server.requests) == ModelAnswer.objects.count() == 5
     assert not run.ready

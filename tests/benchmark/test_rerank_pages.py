@@ -82,7 +82,7 @@ def seen_of(html):
 
 def test_a_run_is_estimated_and_then_started(page, first, server):
     html = page(chosen(first))
-    assert "12 of 3 queries" in html
+    assert "12 in 3 queries" in html
     # 12 requests of about 1,000 tokens in and 2 out.
     assert "about 12,000 in, 24 out" in html
     assert "<strong>about $0.0302</strong>" in html
@@ -105,7 +105,7 @@ def test_a_run_is_estimated_and_then_started(page, first, server):
 def test_what_was_changed_after_the_estimate_is_not_started(page, first, server):
     seen = seen_of(page(chosen(first)))
     html = page(chosen(first, act="start", seen=seen, depth=6))
-    assert "17 of 3 queries" in html
+    assert "17 in 3 queries" in html
     assert not Run.objects.filter(kind="rerank_multimodal").exists()
     # The name alone is no reason to look again.
     assert page(chosen(first, act="start", seen=seen, name="mine")).status_code == 302
@@ -123,7 +123,7 @@ def test_an_embedding_model_reranks_too(page, first, model):
     Embedding.objects.filter(model=model, image_id=6).delete()
     data = {"first_stage": first.pk, "depth": 3, "kind": "embedding", "embedding_model": model.pk}
     html = page({**data, "act": "estimate"})
-    assert "9 of 3 queries" in html
+    assert "9 in 3 queries" in html
     assert "Not embedded</dt><dd>2;" in html
     page({**data, "act": "start", "seen": seen_of(html)})
     assert Run.objects.get(kind="rerank_embedding").embedding_model == model
@@ -150,7 +150,7 @@ def test_a_run_that_stopped_goes_on_with_another_limit(page, first, server, admi
     run = begun(first.release, first, 6, server.url, price_in=2.5, price_out=10, max_cost=0.01)
     worked(run)
     html = page()
-    assert "The cost limit of $0.0100 is reached" in html
+    assert "The cost limit of $0.01 is reached" in html
     client, address = client_of(admin), reverse("rerank-resume", args=[run.pk])
     client.post(address, {"max_cost": "much", "rpm": "0"})
     run.job.refresh_from_db()
