@@ -25,12 +25,17 @@ def score_run(job: Job, deadline: float) -> bool:
     """Score a run, make its best possible re-ranks and publish it if that was asked for: well under
     a slice of work."""
     from benchmark.models import Run
+    from benchmark.run_selectors import NoSnapshot
     from benchmark.run_services import run_finish, run_publish
+    from benchmark.run_store import RunDamaged
 
     run = Run.objects.filter(pk=job.params["run"]).first()
     # Deleted meanwhile.
     if run is not None:
-        run_finish(run=run, job=job)
+        try:
+            run_finish(run=run, job=job)
+        except (NoSnapshot, RunDamaged) as error:
+            raise JobFailed(str(error)) from error
         if job.params.get("publish"):
             run_publish(run=run)
     return True
@@ -40,8 +45,13 @@ def score_run(job: Job, deadline: float) -> bool:
 def make_baselines(job: Job, deadline: float) -> bool:
     """Make a release's baselines, query by query."""
     from benchmark.baselines import baselines_step
+    from benchmark.run_selectors import NoSnapshot
+    from benchmark.run_store import RunDamaged
 
-    return baselines_step(job, deadline)
+    try:
+        return baselines_step(job, deadline)
+    except (NoSnapshot, RunDamaged) as error:
+        raise JobFailed(str(error)) from error
 
 
 @job_handler("rerank_run")

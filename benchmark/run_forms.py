@@ -33,7 +33,7 @@ class MethodCardForm(forms.ModelForm):
         max_length=500,
         assume_scheme="https",
         help_text="Paper or code.",
-        widget=forms.URLInput(attrs={"placeholder": "https://"}),
+        widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
     )
     parameters = forms.FloatField(
         required=False,

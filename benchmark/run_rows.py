@@ -22,7 +22,7 @@ class RunRow:
 
     run: Run
     figures: list[tuple[str, float]]
-    """(split, mean over its scored queries) of each split that the run answers."""
+    """(split, mean over its scored queries in percent) of each split that the run answers."""
     may_edit: bool
     may_publish: bool
     may_delete: bool
@@ -52,23 +52,13 @@ def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
     return [
         RunRow(
             run=run,
-            figures=means_by_split(run, scores.get((run.pk, run.release_id))),
+            figures=_figures(run, scores.get((run.pk, run.release_id))),
             may_edit=can_edit(user, run),
             may_publish=can_publish(user, run),
             may_delete=can_delete(user, run),
         )
         for run in listed
     ]
-
-
-def means_by_split(
-    run: Run, scores: RunScores | None, measure: Measure = HEADLINE
-) -> list[tuple[str, float]]:
-    """(split, mean) of a run on its release, of each split that it answers a query of; none while
-    it isn't scored."""
-    if scores is None:
-        return []
-    return [(split, means[measure.key]) for split, means in split_means(run, scores).items()]
 
 
 def split_means(run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
@@ -94,3 +84,8 @@ def split_means(run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
         for split, chosen in places.items()
         if chosen
     }
+
+
+def _figures(run: Run, scores: RunScores | None) -> list[tuple[str, float]]:
+    means = split_means(run, scores) if scores is not None else {}
+    return [(split, 100 * by_measure[HEADLINE.key]) for split, by_measure in means.items()]

@@ -77,9 +77,10 @@ def load_run(path: Path) -> dict[int, Ranking]:
                 for name in ("query_ids", "offsets", "image_ids", "scores")
             )
     except FileNotFoundError:
-        raise RunDamaged(f"{path} is gone: restore it from a backup.") from None
+        raise RunDamaged(f"{_told(path)} is gone: restore it from a backup.") from None
     except (OSError, ValueError, KeyError, struct.error, zipfile.BadZipFile) as error:
-        raise RunDamaged(f"{path} can't be read ({error}): restore it from a backup.") from error
+        text = f"{_told(path)} can't be read ({error}): restore it from a backup."
+        raise RunDamaged(text) from error
     parts = [
         slice(begin, end)
         for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
@@ -88,6 +89,11 @@ def load_run(path: Path) -> dict[int, Ranking]:
         query_id: Ranking(image_ids=image_ids[part], scores=scores[part])
         for query_id, part in zip(query_ids.tolist(), parts, strict=True)
     }
+
+
+def _told(path: Path) -> str:
+    """A file's place for people who needn't know where VAR_DIR is."""
+    return f"{path.parent.name}/{path.name}"
 
 
 def _joined(arrays: list[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:

@@ -46,8 +46,8 @@ def test_submitting_in_the_browser(release, browser, researcher):
     scored = browser.get("/runs/").text
     assert "data-job" not in scored
     # (1/2 + 2/3) / 2 of the validation query; 1 and 1/3 of the test queries.
-    assert "0.583" in scored
-    assert "0.667" in scored
+    assert "58.3" in scored
+    assert "66.7" in scored
 
 
 def test_errors_are_listed_with_their_lines_and_nothing_is_kept(release, browser):
@@ -146,7 +146,7 @@ def test_a_card_can_be_changed_after_publishing(release, browser, researcher):
     assert "This field is required." in answer.text
 
 
-def test_a_failed_scoring_is_told_and_begun_again(release, browser, researcher):
+def test_a_failed_scoring_is_told_and_begun_again(release, browser, researcher, var_dir):
     run = stored_run(release, ORDERS, owner=researcher)
     browser.post(f"/runs/{run.pk}/score/")
     run.refresh_from_db()
@@ -154,7 +154,9 @@ def test_a_failed_scoring_is_told_and_begun_again(release, browser, researcher):
     aside = path.with_suffix(".aside")
     path.rename(aside)
     job_slice_run(job_id=run.job_id)
-    assert "is gone: restore it from a backup" in browser.get("/runs/").text
+    told = browser.get("/runs/").text
+    assert f"runs/{run.pk}.npz is gone: restore it from a backup" in told
+    assert str(var_dir) not in told
     aside.rename(path)
     assert "Score it again" in browser.get(f"/runs/{run.pk}/card/").text
     browser.post(f"/runs/{run.pk}/score/")
