@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedWriter, RawIOBase
+from itertools import islice
 from typing import Any, Final
 
 from django.db import connection
+from django.db.models.expressions import RawSQL
 
 from benchmark.snapshot import SnapshotImage
 from retrieval.models import Image, SpeciesName
@@ -16,6 +18,12 @@ from retrieval.models import Image, SpeciesName
 IMAGES_AT_A_TIME: Final = 5000
 
 _BUFFER: Final = 1 << 20
+_COLUMNS: Final = (
+    "id", "dataset", "source_id", "file_name", "sha256", "width", "height", "species_id",
+    "species__scientific_name", "species__kingdom", "species__phylum", "species__class_name",
+    "species__order", "species__family", "species__genus", "species__iconic_group", "license",
+    "license_url", "rights_holder", "observed_at", "latitude", "longitude", "location_uncertainty",
+)  # fmt: skip
 
 _NOT_WITHDRAWN = (
     "i.id NOT IN (SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE w.restored_at IS NULL)"
@@ -33,9 +41,16 @@ class Corpus:
 
 
 def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
-    """The images with these ids, which ascend; ids of no image are left out."""
-    for start in range(0, len(image_ids), IMAGES_AT_A_TIME):
-        yield from _images(list(image_ids[start : start + IMAGES_AT_A_TIME]))
+    """The images with these ids, by id; ids of no image are left out.
+
+    Streams from one statement with all ids, so that PostgreSQL reads a large share of the corpus in
+    its order on disk instead of looking up id by id.
+    """
+    wanted = RawSQL("SELECT unnest(%s::bigint[])", [list(image_ids)])
+    rows = Image.objects.filter(pk__in=wanted).order_by("pk").values_list(*_COLUMNS)
+    stream = rows.iterator(IMAGES_AT_A_TIME)
+    while some := list(islice(stream, IMAGES_AT_A_TIME)):
+        yield from _images(some)
 
 
 def corpus() -> Corpus:
@@ -76,18 +91,8 @@ class _Hashing(RawIOBase):
         return len(written)
 
 
-def _images(image_ids: list[int]) -> Iterator[SnapshotImage]:
-    rows = list(
-        Image.objects.filter(pk__in=image_ids)
-        .order_by("pk")
-        .values_list(
-            "id", "dataset", "source_id", "file_name", "sha256", "width", "height", "species_id",
-            "species__scientific_name", "species__kingdom", "species__phylum",
-            "species__class_name", "species__order", "species__family", "species__genus",
-            "species__iconic_group", "license", "license_url", "rights_holder", "observed_at",
-            "latitude", "longitude", "location_uncertainty",
-        )
-    )  # fmt: skip
+def _images(rows: list[tuple[Any, ...]]) -> Iterator[SnapshotImage]:
+    """Images of rows of _COLUMNS."""
     names = _vernacular_names({row[7] for row in rows if row[7] is not None})
     for (
         image_id, dataset, source_id, file_name, sha256, width, height, species_id,
