@@ -41,6 +41,16 @@ def in_corpus(release: Release, image_ids: npt.NDArray[np.int64]) -> npt.NDArray
     return known[places]
 
 
+def withdrawn_since(release: Release) -> int:
+    """How many images of the corpus that a release ranks were withdrawn after it was made: they
+    still count in it, and runs may hold them."""
+    moment = corpus_moment(release)
+    if moment is None:
+        return 0
+    since = ImageWithdrawal.objects.filter(restored_at__isnull=True, withdrawn_at__gt=moment)
+    return _corpus(moment).filter(pk__in=since.values("image_id")).count()
+
+
 def _corpus(moment: datetime | None) -> QuerySet[Image]:
     if moment is None:
         return Image.objects.all()

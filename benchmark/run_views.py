@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from benchmark.models import Release, Run
 from benchmark.run_access import can_delete, can_edit, can_publish, can_submit, can_unpublish
+from benchmark.run_corpus import withdrawn_since
 from benchmark.run_forms import MethodCardForm, SubmitForm
 from benchmark.run_rows import run_rows
 from benchmark.run_selectors import (
@@ -72,6 +73,7 @@ def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
         "row_errors": row_errors,
         "allowance": allowance_of(request.user),
         "fit": len(data.fixed),
+        "withdrawn": withdrawn_since(release),
         "max_bytes": settings.RUN_MAX_BYTES,
     }
     return render(request, "benchmark/submit_run.html", context)

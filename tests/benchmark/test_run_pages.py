@@ -6,6 +6,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from benchmark.models import Run, RunScores
 from benchmark.run_services import run_publish
 from retrieval.models import Job
+from retrieval.services.flags import image_withdraw
 from retrieval.services.jobs import job_slice_run
 from tests.benchmark.runs import scored_run, stored_run, trec
 from tests.benchmark.toy_release import toy_release
@@ -48,6 +49,15 @@ def test_submitting_in_the_browser(release, browser, researcher):
     # (1/2 + 2/3) / 2 of the validation query; 1 and 1/3 of the test queries.
     assert "58.3" in scored
     assert "66.7" in scored
+
+
+def test_images_withdrawn_since_are_told_of(release, browser, reviewer, images):
+    assert "withdrawn" not in browser.get(f"/releases/{release.pk}/submit/").text
+    image_withdraw(image=images[0], by=reviewer)
+    page = browser.get(f"/releases/{release.pk}/submit/").text
+    assert "1 image was withdrawn from the corpus after the release was made" in page
+    newer = toy_release(version=2)
+    assert "withdrawn" not in browser.get(f"/releases/{newer.pk}/submit/").text
 
 
 def test_errors_are_listed_with_their_lines_and_nothing_is_kept(release, browser):
