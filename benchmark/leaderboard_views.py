@@ -19,6 +19,7 @@ from benchmark.leaderboard_export import CONTENT_TYPES, export, file_name
 from benchmark.leaderboard_selectors import PAPER_MEASURES, BoardRuns, board_runs, other_versions
 from benchmark.models import Release, Run
 from benchmark.run_access import can_submit
+from benchmark.run_corpus import withdrawn_since
 from benchmark.run_selectors import NoSnapshot
 from labeling.errors import Conflict
 from retrieval.access import Role, at_least, require_role
@@ -39,6 +40,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_submit": can_submit(request.user),
         "may_compute": at_least(request.user, Role.ADMIN),
         "baselines_job": baselines_job(release),
+        "withdrawn": withdrawn_since(release),
     }
     try:
         runs = board_runs(release, choice.task, request.user)
