@@ -52,6 +52,12 @@ def session_lock(key: int) -> Iterator[None]:
         _session_unlock(key)
 
 
+def is_locked(key: int) -> bool:
+    """Tell whether another session holds `key` now."""
+    with try_session_lock(key) as free:
+        return not free
+
+
 def _session_unlock(key: int) -> None:
     try:
         with connection.cursor() as cursor:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.text import slugify
 
+from retrieval.locks import is_locked, lock_key
 from retrieval.models import Job
 
 
@@ -101,13 +102,18 @@ class Release(models.Model):
 
     @property
     def state(self) -> str:
-        """ "done" once it is made, else the state of its job; "failed" where nothing works on
-        it."""
+        """ "done" once it is made, else the state of its job; without a job "running" while a
+        command makes it, and "failed" where nothing works on it."""
         if self.files_ready:
             return Job.State.DONE
         if self.job is None or self.job.state == Job.State.DONE:
-            return Job.State.FAILED
+            return Job.State.RUNNING if is_locked(self.lock) else Job.State.FAILED
         return self.job.state
+
+    @property
+    def lock(self) -> int:
+        """The number of the advisory lock that whoever makes it holds."""
+        return lock_key("release", self.pk)
 
     @property
     def directory(self) -> Path:

@@ -15,7 +15,7 @@ from benchmark.models import Release
 from benchmark.services.files import SNAPSHOT_FOLDER, Written, file_steps, files_write
 from benchmark.services.progress import Progress, Report, job_report
 from benchmark.services.snapshots import SNAPSHOT_STEPS, snapshot_take
-from retrieval.locks import lock_key, session_lock
+from retrieval.locks import session_lock
 from retrieval.models import Job
 from retrieval.services.jobs import job_advance
 
@@ -52,7 +52,7 @@ def release_fill(
     Of two makers one waits, and finds it made. All files appear at once, before the row tells of
     them; killed at any moment, it leaves nothing that doing it again doesn't replace.
     """
-    with session_lock(lock_key("release", release.pk)), ExitStack() as stack:
+    with session_lock(release.lock), ExitStack() as stack:
         release.refresh_from_db()
         record = stack.enter_context(job_report(job))
 

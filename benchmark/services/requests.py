@@ -103,7 +103,7 @@ def _insert(release: Release) -> Release:
 def _refuse_unless_left_over(release: Release) -> None:
     if release.files_ready:
         raise ValidationError(f"{release} is made and never changes.")
-    if release.job is not None and release.job.state in Job.UNFINISHED:
+    if release.state in Job.UNFINISHED:
         raise _being_made(release)
 
 

@@ -124,6 +124,24 @@ def test_of_two_makers_one_waits_and_finds_it_made(paused: Any) -> None:
     assert names == [str(release.pk)]
 
 
+def test_what_a_command_makes_is_neither_taken_up_nor_called_failed(
+    paused: Any, tmp_path: Path
+) -> None:
+    release, pause, thread = paused
+    release.refresh_from_db()
+    assert (release.state, release.job) == ("running", None)
+    for ask in (
+        lambda: services.release_create(name="v1", created_by=None),
+        lambda: services.release_retry(release=release, by=None),
+        lambda: services.release_export(name="v1", directory=tmp_path / "out"),
+    ):
+        with pytest.raises(ValidationError, match="Version 1 of 'v1' is already being made"):
+            ask()
+    pause.go_on.set()
+    thread.join(30)
+    assert Release.objects.get().state == "done"
+
+
 def test_two_who_ask_for_a_version_at_once_get_one(var_dir: Path) -> None:
     ready = threading.Barrier(4)
     asked: list[Release] = []
