@@ -2,7 +2,7 @@
  * Sorts a table[data-board] by the header that is pressed, at once. Without it, headers are links.
  * Rows without a figure stay last; equal ones keep their order. No imports: exports hold this file.
  */
-const text = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+const text = new Intl.Collator("en", { sensitivity: "base" });
 
 function compare(a, b, direction) {
   if (a === "" || b === "") return (a === "") - (b === "");

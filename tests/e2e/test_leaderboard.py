@@ -1,0 +1,214 @@
+"""The leaderboard in a browser: sorting by keys, every page by machine's rules, the file alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
+
+from tests.e2e.axe import violations, wider_than_window
+from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.test_accessibility import judge
+from tests.processes import wait_for
+
+pytestmark = pytest.mark.e2e
+
+NARROW: ViewportSize = {"width": 360, "height": 740}
+
+
+@dataclass
+class Board:
+    """A release with baselines and an uploaded run."""
+
+    release: int
+    queries: list[int]
+    run: int
+    baseline: int
+
+
+@pytest.fixture(scope="module")
+def board(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Board:
+    """Two queries of the test split and one of the validation split, four runs."""
+    numbers = []
+    for text, split, category in (
+        ("a finch for the leaderboard", "test", "Species ID"),
+        ("a beetle for the leaderboard", "test", "Human Impact"),
+        ("a snail for the leaderboard", "val", "Species ID"),
+    ):
+        query = site.open_query(text, split=split, category=category)
+        listed = [one["image"] for one in site.candidates("ann", query, limit=40)["results"]]
+        judge(site, "ann", query, listed[:30:3], "relevant")
+        judge(site, "ann", query, listed[1:30:3], "not_relevant")
+        site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+        numbers.append(site.api("ada", "GET", f"/api/queries/{query}/")["query_id"])
+    release = site.api("ada", "POST", "/api/releases/", {"name": "Board"})["id"]
+    wait_for(
+        lambda: site.api("ada", "GET", f"/api/releases/{release}/")["state"] == "done",
+        what="the release",
+    )
+    site.served.manage("make_baselines", str(release), "--wait")
+    file = tmp_path_factory.mktemp("runs") / "run.trec"
+    file.write_text(
+        "".join(
+            f"{number} Q0 {image} {rank} {100 - rank} upload\n"
+            for number in numbers
+            for rank, image in enumerate(listed, start=1)
+        )
+    )
+    name = "An uploaded run with a name that is much longer than anybody would like to read"
+    site.served.manage(
+        *("submit_run", str(release), str(file), "--name", name, "--parameters", "150"),
+        *("--publish", "--wait"),
+    )
+    runs = site.api("ada", "GET", f"/api/releases/{release}/runs/")["results"]
+    by_kind = {one["kind"]: one["id"] for one in runs}
+    return Board(release, numbers, run=by_kind["upload"], baseline=by_kind["model"])
+
+
+def names(page: Page) -> list[str]:
+    """The methods in the order shown."""
+    texts: list[str] = page.locator("table[data-board] .board-title").all_inner_texts()
+    return [text.strip() for text in texts]
+
+
+def test_headers_sort_at_once_by_keyboard(log_in: Any, site: Site, board: Board) -> None:
+    page = log_in("ada")
+    page.goto(f"{site.url}/releases/{board.release}/leaderboard/")
+    header = page.locator("table[data-board] thead th", has_text="mAP@50")
+    expect(header).to_have_attribute("aria-sort", "descending")
+    falling = names(page)
+    assert len(falling) >= 4
+    visits: list[str] = []
+    page.on(
+        "request",
+        lambda request: (
+            visits.append(request.url) if request.resource_type in {"document", "fetch"} else None
+        ),
+    )
+    header.get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    figures = [
+        float(one)
+        for one in page.locator("table[data-board] tbody tr td:nth-child(4)").evaluate_all(
+            "cells => cells.map((cell) => cell.dataset.value)"
+        )
+    ]
+    assert figures == sorted(figures)
+    assert visits == []
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("thead th", has_text="Method")).to_have_attribute("aria-sort", "ascending")
+    assert names(page) == sorted(names(page), key=str.casefold)
+    expect(header).not_to_have_attribute("aria-sort", "ascending")
+    by_name = names(page)
+    page.reload()
+    assert names(page) == by_name
+
+
+def test_headers_are_links_without_scripts(browser: Browser, site: Site, board: Board) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport=DESKTOP)
+    page = context.new_page()
+    page.goto(f"{site.url}/login/?next=/releases/{board.release}/leaderboard/")
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill("tawny-owl-at-dusk-7")
+    page.get_by_role("button", name="Log in").click()
+    page.locator("thead").get_by_role("link", name="nDCG@50").click()
+    header = page.locator("thead th", has_text="nDCG@50")
+    expect(header).to_have_attribute("aria-sort", "descending")
+    header.get_by_role("link").click()
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    context.close()
+
+
+def test_every_page_fits_and_keeps_the_rules(log_in: Any, site: Site, board: Board) -> None:
+    page = log_in("ada", reduced_motion="reduce")
+    wrong = []
+    pages = (
+        f"/releases/{board.release}/leaderboard/",
+        f"/releases/{board.release}/leaderboard/?view=category",
+        f"/releases/{board.release}/leaderboard/?view=measures&split=both",
+        f"/releases/{board.release}/leaderboard/?task=rerank",
+        f"/releases/{board.release}/correlations/",
+        f"/runs/{board.run}/",
+        f"/runs/{board.run}/queries/{board.queries[0]}/?other={board.baseline}",
+        f"/runs/compare/?a={board.run}&b={board.baseline}",
+    )
+    for path in pages:
+        page.goto(site.url + path)
+        for window in (DESKTOP, NARROW):
+            page.set_viewport_size(window)
+            page.emulate_media(color_scheme="light")
+            found = violations(page) + wider_than_window(page)
+            page.emulate_media(color_scheme="dark")
+            found += violations(page, "color-contrast")
+            wrong += [f"{path}, {window['width']}, {one}" for one in found]
+    assert wrong == []
+
+
+def test_images_are_marked_in_words_and_load_as_they_come_near(
+    log_in: Any, site: Site, board: Board
+) -> None:
+    page = log_in("rita")
+    page.goto(f"{site.url}/runs/{board.baseline}/queries/{board.queries[0]}/")
+    returned = page.locator("section", has=page.get_by_role("heading", name="What it returned"))
+    assert returned.locator("li").count() == 100
+    assert returned.locator("li.relevant").count() == 10
+    assert returned.locator("li.not_relevant").count() == 10
+    expect(returned.locator("li.relevant").first).to_contain_text("✓ Relevant")
+    expect(returned.locator("li.unjudged").first).to_contain_text("? Unjudged")
+    picture = returned.locator("img").first
+    expect(picture).to_have_js_property("complete", True)
+    assert picture.evaluate("image => image.naturalWidth") > 0
+    assert set(returned.locator("img").evaluate_all("all => all.map((one) => one.loading)")) == {
+        "lazy"
+    }
+
+
+def test_the_exported_page_needs_no_network(
+    browser: Browser, site: Site, board: Board, tmp_path: Path
+) -> None:
+    file = tmp_path / "leaderboard.html"
+    site.served.manage("export_leaderboard", str(board.release), str(file))
+    context = browser.new_context(viewport=DESKTOP, offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    problems: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.abort()
+
+    page.route(lambda url: not url.startswith(("file:", "data:")), refuse)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "console",
+        lambda message: problems.append(message.text) if message.type == "error" else None,
+    )
+    page.goto(file.as_uri())
+    table = page.locator("table[data-board]").first
+    expect(table).to_be_visible()
+    expect(page.locator("svg").first).to_be_visible()
+    header = table.locator("thead th", has_text="mAP@50")
+    expect(header).to_have_attribute("aria-sort", "descending")
+    header.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(header).to_have_attribute("aria-sort", "ascending")
+    light = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") != light
+    page.evaluate(
+        "() => document.querySelectorAll('details').forEach((one) => { one.open = true })"
+    )
+    for size in (DESKTOP, NARROW):
+        page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert violations(page) == []
+        assert wider_than_window(page) == []
+    assert (asked, problems) == ([], [])
+    context.close()
