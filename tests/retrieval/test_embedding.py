@@ -292,10 +292,10 @@ def test_two_jobs_at_once_neither_double_nor_deadlock(corpus, tiny_model, monkey
 
 @pytest.mark.django_db(transaction=True)
 def test_the_command_says_that_no_worker_is_there(corpus, capsys, monkeypatch):
-    from retrieval.management.commands import embed
+    from retrieval.management import waiting
 
-    monkeypatch.setattr(embed, "PATIENCE_SECONDS", {Job.State.QUEUED: 0})
-    monkeypatch.setattr(embed, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", {Job.State.QUEUED: 0})
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
     slept = []
 
     def working(seconds):
@@ -303,7 +303,7 @@ def test_the_command_says_that_no_worker_is_there(corpus, capsys, monkeypatch):
         if len(slept) >= 5:
             run(Job.objects.first())
 
-    monkeypatch.setattr(embed.time, "sleep", working)
+    monkeypatch.setattr(waiting.time, "sleep", working)
     call_command("embed", "--wait")
     said = capsys.readouterr().out
     assert said.count("No worker is at this job") == 1
@@ -313,10 +313,10 @@ def test_the_command_says_that_no_worker_is_there(corpus, capsys, monkeypatch):
 
 
 def test_the_command_names_what_failed_and_its_exit_code_tells(corpus, store, capsys, monkeypatch):
-    from retrieval.management.commands import embed
+    from retrieval.management import waiting
 
     lose(store, 3)
-    monkeypatch.setattr(embed.time, "sleep", lambda seconds: run(Job.objects.get()))
+    monkeypatch.setattr(waiting.time, "sleep", lambda seconds: run(Job.objects.get()))
     with pytest.raises(CommandError, match="1 images could not be embedded"):
         call_command("embed", "--wait")
     assert "failed image 3: The image's file is gone from the store." in capsys.readouterr().out
@@ -332,12 +332,12 @@ def test_the_command_without_waiting_leaves_a_job(corpus, capsys, tiny_model):
 
 
 def test_ctrl_c_stops_the_waiting_and_not_the_job(corpus, capsys, monkeypatch):
-    from retrieval.management.commands import embed
+    from retrieval.management import waiting
 
     def interrupted(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(embed.time, "sleep", interrupted)
+    monkeypatch.setattr(waiting.time, "sleep", interrupted)
     call_command("embed", "--wait")
     assert "goes on without this command" in capsys.readouterr().out
     assert Job.objects.get().state == "queued"
