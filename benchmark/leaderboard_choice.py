@@ -40,6 +40,8 @@ class Choice:
     sort: str = ""
     """Key of a column; empty: the measure, or the first."""
     descending: bool = True
+    under: bool = False
+    """Whether two-stage runs stand under their first stage."""
     runs: tuple[int, ...] = ()
     """Those drawn by category; empty: the best."""
     beside: int | None = None
@@ -58,6 +60,7 @@ class Choice:
             ("sort", self.sort, usual.sort),
             ("order", order, ""),
             ("beside", str(self.beside or ""), ""),
+            ("stages", "under" if self.under else "", ""),
         ]
         return [(name, value) for name, value, default in pairs if value != default]
 
@@ -92,6 +95,7 @@ def read_choice(parameters: Any) -> Choice:
         measure=read_measure(parameters.get("measure"), task),
         sort=parameters.get("sort", "")[:100],
         descending=parameters.get("order") != "asc",
+        under=parameters.get("stages") == "under",
         runs=tuple(dict.fromkeys(int(one) for one in parameters.getlist("run") if _is_id(one))),
         beside=int(parameters["beside"]) if _is_id(parameters.get("beside")) else None,
     )

@@ -81,10 +81,17 @@ class Shown:
     headers: tuple[Header, ...]
     line_headers: dict[str, Header]
     """Of `LINE_KEYS`."""
-    lines: tuple[Line, ...]
+    families: tuple[tuple[Line, ...], ...]
+    """The rows; where two-stage runs stand under their first stage, that run with those under it,
+    else all as one."""
     queries: int
     runs: int
     sort: str
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """All rows in their order."""
+        return tuple(line for family in self.families for line in family)
 
 
 def scale_of(measure: str) -> float:
@@ -141,7 +148,7 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
         line_headers={
             key: _line_header(choice, key, title, sorted_by) for key, title in LINE_KEYS.items()
         },
-        lines=tuple(lines),
+        families=_families(lines) if choice.under else (tuple(lines),),
         queries=len(made.query_ids),
         runs=len(lines),
         sort=sorted_by,
@@ -275,6 +282,26 @@ def _line_header(
         sorted=("descending" if choice.descending else "ascending") if is_sorted else "",
         address=choice.address(sort=key, descending=not choice.descending if is_sorted else first),
     )
+
+
+def _families(lines: list[Line]) -> tuple[tuple[Line, ...], ...]:
+    """Each first stage with the runs that re-rank it, in the order of the lines; a two-stage run
+    whose first stage isn't shown stands alone."""
+    shown = {line.run.pk for line in lines}
+    under: dict[int, list[Line]] = {}
+    heads = []
+    for line in lines:
+        first = line.run.first_stage_id
+        if first in shown and first is not None:
+            under.setdefault(first, []).append(line)
+        else:
+            heads.append(line)
+    return tuple((head, *_below(head, under)) for head in heads)
+
+
+def _below(head: Line, under: dict[int, list[Line]]) -> list[Line]:
+    """What re-ranks a run, and what re-ranks that."""
+    return [one for line in under.get(head.run.pk, ()) for one in (line, *_below(line, under))]
 
 
 def _by_line_key(lines: list[Line], key: str, descending: bool) -> list[Line]:

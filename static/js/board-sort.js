@@ -16,11 +16,16 @@ function sort(header) {
   const opposite = now === "ascending" ? "descending" : "ascending";
   const wanted = now ? opposite : button.dataset.sort;
   const column = [...header.parentElement.children].indexOf(header);
-  const body = header.closest("table").tBodies[0];
+  const table = header.closest("table");
   const value = (row) => row.children[column].dataset.value ?? "";
-  const rows = [...body.rows];
-  rows.sort((a, b) => compare(value(a), value(b), wanted === "ascending" ? 1 : -1));
-  body.append(...rows);
+  const direction = wanted === "ascending" ? 1 : -1;
+  const order = (a, b) => compare(value(a), value(b), direction);
+  for (const body of table.tBodies) {
+    // A family's first row is the run that the others re-rank.
+    const head = "families" in table.dataset ? [body.rows[0]] : [];
+    body.append(...head, ...[...body.rows].slice(head.length).sort(order));
+  }
+  table.append(...[...table.tBodies].sort((a, b) => order(a.rows[0], b.rows[0])));
   for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", wanted);
   return wanted;

@@ -166,6 +166,25 @@ def test_runs_scored_on_two_versions_stand_side_by_side(release, weak, strong, a
     assert "mAP@50 on v2" in response.content.decode()
 
 
+def test_two_stage_runs_stand_under_their_first_stage_if_asked(release, weak, strong, admin):
+    second = scored_run(
+        release, STRONG, name="second", kind="rerank_embedding", first_stage=weak, rerank_depth=3
+    )
+    below = scored_run(
+        release, WEAK, name="third", kind="rerank_embedding", first_stage=second, rerank_depth=2
+    )
+    shown = page(admin, release, "?stages=under").context["shown"]
+    families = [[line.run.name for line in family] for family in shown.families]
+    best = [f"Best possible re-rank of the top {depth}" for depth in (50, 100)]
+    assert families == [["strong", *best], ["weak & long", "second", "third", *best]]
+    assert [line.run.pk for line in shown.families[1]][2] == below.pk
+    flat = page(admin, release).context["shown"]
+    assert len(flat.families) == 1
+    assert flat.runs == 8
+    hidden = page(admin, release, "?stages=under&split=val").context["shown"]
+    assert hidden.runs == 8
+
+
 def test_groups_by_significance(release, weak, strong, admin):
     lines = page(admin, release).context["shown"].lines
     # Two queries can't tell anything apart.

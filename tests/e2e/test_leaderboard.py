@@ -110,6 +110,27 @@ def test_headers_sort_at_once_by_keyboard(log_in: Any, site: Site, board: Board)
     assert names(page) == by_name
 
 
+def test_sorting_keeps_two_stage_runs_under_their_first_stage(
+    log_in: Any, site: Site, board: Board
+) -> None:
+    page = log_in("ada")
+    page.goto(f"{site.url}/releases/{board.release}/leaderboard/?stages=under")
+    families = (
+        "() => [...document.querySelector('table[data-board]').tBodies].map((body) =>"
+        " [...body.rows].map((row) =>"
+        " [row.classList.contains('board-under'), Number(row.children[3].dataset.value)]))"
+    )
+    page.locator("thead").get_by_role("link", name="mAP@50").click()
+    found = page.evaluate(families)
+    assert sorted(map(len, found)) == [1, 3, 3]
+    assert all(
+        [under for under, _ in family] == [False, True, True][: len(family)] for family in found
+    )
+    heads = [family[0][1] for family in found]
+    assert heads == sorted(heads)
+    assert all(family[1:] == sorted(family[1:]) for family in found)
+
+
 def test_headers_are_links_without_scripts(browser: Browser, site: Site, board: Board) -> None:
     context = browser.new_context(java_script_enabled=False, viewport=DESKTOP)
     page = context.new_page()
