@@ -6,9 +6,9 @@ sheet's variables, so that one picture serves light and dark pages.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
-import altair as alt
 import vl_convert
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -19,6 +19,10 @@ LINE: Final = "var(--line)"
 ACCENT: Final = "var(--accent)"
 #: For series and categories, in order; told apart without colour by shape or label too.
 SERIES: Final = ("var(--accent)", "var(--info)", "var(--negative)", "var(--unsure)", "var(--muted)")
+#: Of all text, in pixels.
+TEXT_SIZE: Final = 12
+#: Widths in pixels by the names that leaderboard.css knows; the narrow one fits a phone's card.
+SIZES: Final = {"wide": 1080, "medium": 520, "narrow": 300}
 
 
 def chart_svg(chart: Any, *, label: str) -> SafeString:
@@ -37,10 +41,10 @@ def chart_svg(chart: Any, *, label: str) -> SafeString:
             gridColor=LINE,
             domainColor=LINE,
             tickColor=LINE,
-            labelFontSize=12,
-            titleFontSize=12,
+            labelFontSize=TEXT_SIZE,
+            titleFontSize=TEXT_SIZE,
         )
-        .configure_legend(labelColor=TEXT, titleColor=MUTED)
+        .configure_legend(labelColor=TEXT, titleColor=MUTED, labelFontSize=TEXT_SIZE - 1)
         .configure_header(labelColor=TEXT, titleColor=MUTED)
         .configure_view(stroke=None)
     )
@@ -49,13 +53,15 @@ def chart_svg(chart: Any, *, label: str) -> SafeString:
     return mark_safe(svg.replace("<svg ", opening, 1))
 
 
-def bars(
-    values: list[dict[str, Any]], *, x: str, y: str, width: int = 480, height: int = 160
-) -> Any:
-    """A bar chart of rows; `x` and `y` are Altair shorthands such as "category:N"."""
-    return (
-        alt.Chart(alt.Data(values=values))
-        .mark_bar(color=ACCENT)
-        .encode(x=x, y=y)
-        .properties(width=width, height=height)
-    )
+def sized_svg(draw: Callable[[int], Any], *, label: str) -> SafeString:
+    """A chart drawn for each width of SIZES, for a place with the class `chart-wrap`, whose style
+    sheet shows the one that fits it: so text has the same size on phones and wide screens.
+
+    `draw` makes the chart for a width in pixels, axes and names included. `label`: see
+    `chart_svg`. ValueError: see there.
+    """
+    parts = [
+        f'<div class="chart-{name}">{chart_svg(draw(width), label=label)}</div>'
+        for name, width in SIZES.items()
+    ]
+    return mark_safe("".join(parts))

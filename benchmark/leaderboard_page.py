@@ -192,7 +192,7 @@ def tradeoff_svg(
     for row, place in enumerate(made.runs):
         run = runs.runs[place]
         x = run.parameters if what == "parameters" else run.cost
-        if x and not np.isnan(means[row]):
+        if x is not None and not np.isnan(means[row]):
             points.append(
                 charts.Point(
                     name=drawn_name(run),

@@ -2,15 +2,26 @@
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import pytest
 
 from benchmark import leaderboard_charts as charts
-from benchmark.leaderboard_charts import Interval, Point, place_labels
+from benchmark.chart_labels import LABEL_LENGTH, LETTER, distinct, place_labels, short
+from benchmark.charts import SIZES, TEXT_SIZE
+from benchmark.leaderboard_charts import Interval, Point, log_axis
+
+LONG = "An ensemble of many models with a very long name, variant"
 
 
-def texts(svg):
-    return [element.text for element in ET.fromstring(svg).iter() if element.text]
+def drawn(svg):
+    """Each drawing by the name of its size."""
+    found = {one.get("class"): one[0] for one in ET.fromstring(f"<div>{svg}</div>")}
+    return {size: found[f"chart-{size}"] for size in SIZES}
+
+
+def texts(svg, size="wide"):
+    return [element.text for element in drawn(svg)[size].iter() if element.text]
 
 
 def test_names_stand_beside_their_points_and_never_on_each_other():
@@ -36,20 +47,80 @@ def test_where_a_name_does_not_fit_its_place_stands():
 
 def test_long_names_are_cut_in_the_middle_and_stay_distinct():
     name = "An ensemble of many models with a very long name, variant 7"
-    assert charts.short(name).startswith("An ensemble of many")
-    assert charts.short(name).endswith("variant 7")
-    assert len(charts.short(name)) <= charts.LABEL_LENGTH
-    assert charts.distinct(["CLIP", "CLIP"]) == ["CLIP", "CLIP (2)"]
+    assert short(name).startswith("An ensemble of many")
+    assert short(name).endswith("variant 7")
+    assert len(short(name)) <= LABEL_LENGTH
+    assert distinct(["CLIP", "CLIP"]) == ["CLIP", "CLIP (2)"]
+    assert distinct(["CLIP", "CLIP (2)", "CLIP"]) == ["CLIP", "CLIP (2)", "CLIP (3)"]
+    alike = distinct([f"{LONG} {n} of them all" for n in range(30)])
+    assert len(set(alike)) == 30
+    assert max(map(len, alike)) <= LABEL_LENGTH
 
 
 def test_intervals_name_every_run_in_the_order_given():
     rows = [Interval("better", 0.5, 0.4, 0.6), Interval("<worse> & co", 0.3, 0.25, 0.35)]
     svg = charts.interval_svg(rows, measure="mAP@50", scale=100)
-    assert [text for text in texts(svg) if text in {"better", "<worse> & co"}] == [
-        "better",
-        "<worse> & co",
-    ]
+    for size in SIZES:
+        found = [text for text in texts(svg, size) if text in {"better", "<worse> & co"}]
+        assert found == ["better", "<worse> & co"]
     assert 'aria-label="mAP@50 of 2 runs with 95 % confidence intervals"' in svg
+
+
+def test_every_drawing_has_its_width_one_size_of_text_and_every_name():
+    rows = [Interval(f"{LONG} {n}", 0.5, 0.4, 0.6) for n in range(30)]
+    points = [Point(f"{LONG} {n}", 10.0 * n, n / 30, n + 1) for n in range(30)]
+    names = [row.name for row in rows]
+    pictures = {
+        "intervals": charts.interval_svg(rows, measure="mAP@50", scale=100),
+        "categories": charts.categories_svg(
+            names[:5], [(LONG, [0.1, 0.2, 0.3, 0.4, 0.5])], measure="mAP@50", scale=100
+        ),
+        "tradeoff": charts.tradeoff_svg(points, x="Cost", unit="$", measure="mAP@50", scale=100),
+        "differences": charts.differences_svg(*names[:2], [(0.5, 0.2)], measure="AP@50", scale=100),
+    }
+    for name, svg in pictures.items():
+        for size, picture in drawn(svg).items():
+            width = float(picture.get("width"))
+            assert 0.9 * SIZES[size] < width < 1.1 * SIZES[size], (name, size)
+            sizes = {
+                float(one.get("font-size").removesuffix("px"))
+                for one in picture.iter()
+                if one.get("font-size") and one.text
+            }
+            assert sizes <= {TEXT_SIZE - 1, TEXT_SIZE}, (name, size)
+            assert max(map(len, texts(svg, size))) * LETTER < SIZES[size], (name, size)
+    for size in SIZES:
+        found = texts(pictures["intervals"], size)
+        assert [text.rpartition(" ")[2] for text in found if "…" in text or LONG in text] == [
+            str(n) for n in range(30)
+        ]
+        found = texts(pictures["categories"], size)
+        assert {f" {n}" for n in range(5)} <= {text[-2:] for text in found}
+
+
+@pytest.mark.parametrize("width", [238, 458, 1018])
+@pytest.mark.parametrize(
+    "values",
+    [[3.0], [1.0], [150.0, 150.0], [400.0, 430.0], [0.02, 30], [1e-6, 1e9], [0.0], [0.0, 7.0]],
+)
+def test_a_logarithmic_axis_holds_all_points_and_two_ticks_or_more(values, width):
+    axis = log_axis(values, width)
+    places = [axis.at(tick) * width for tick in axis.ticks]
+    assert len(axis.ticks) - (0.0 in values) >= 2
+    assert min(places) >= 0
+    assert max(places) <= width
+    assert all(later - before > 15 for before, later in pairwise(places))
+    assert all(0 < axis.at(value) < 1 for value in values)
+    assert (axis.zero is not None) == (0.0 in values)
+    if axis.zero is not None:
+        assert axis.at(0.0) < min(axis.at(value) for value in [*axis.ticks[1:], *values] if value)
+
+
+def test_what_costs_nothing_stands_at_a_zero_of_its_own():
+    points = [Point("free", 0.0, 0.2, 2), Point("dear", 2.0, 0.4, 1)]
+    svg = charts.tradeoff_svg(points, x="Cost", unit="$", measure="mAP@50", scale=100)
+    for size in SIZES:
+        assert {"0", "1", "free", "dear"} <= set(texts(svg, size))
 
 
 def test_the_tradeoff_has_a_logarithmic_axis_and_tells_two_stages_apart():
@@ -58,8 +129,8 @@ def test_the_tradeoff_has_a_logarithmic_axis_and_tells_two_stages_apart():
     found = texts(svg)
     assert {"small", "large", "one stage", "two stages"} <= set(found)
     assert {"100", "1k", "10k"} <= set(found)
-    with pytest.raises(ValueError, match="above 0"):
-        charts.tradeoff_svg([Point("free", 0, 0.2)], x="Cost", unit="$", measure="", scale=1)
+    with pytest.raises(ValueError, match="below 0"):
+        charts.tradeoff_svg([Point("paid for", -1, 0.2)], x="Cost", unit="$", measure="", scale=1)
 
 
 def test_a_single_point_is_drawn():
@@ -73,7 +144,7 @@ def test_categories_take_five_runs_and_leave_out_what_has_no_figure():
     rows = [("Human Impact", [0.2, None]), ("Species ID", [0.4, 0.1])]
     svg = charts.categories_svg(["one", "two"], rows, measure="mAP@50", scale=100)
     assert {"Human Impact", "Species ID", "one", "two"} <= set(texts(svg))
-    assert len(re.findall('aria-roledescription="point"', svg)) == 3
+    assert len(re.findall('aria-roledescription="point"', svg)) == 3 * len(SIZES)
     with pytest.raises(ValueError, match="6 runs"):
         charts.categories_svg(["x"] * 6, [], measure="", scale=1)
 
@@ -81,4 +152,4 @@ def test_categories_take_five_runs_and_leave_out_what_has_no_figure():
 def test_two_runs_are_drawn_query_by_query():
     svg = charts.differences_svg("one", "two", [(0.5, 0.2), (0.1, 0.1)], measure="AP@50", scale=100)
     assert {"one: AP@50", "two: AP@50", "difference in AP@50"} <= set(texts(svg))
-    assert len(re.findall('aria-roledescription="bar"', svg)) == 2
+    assert len(re.findall('aria-roledescription="bar"', svg)) == 2 * len(SIZES)
