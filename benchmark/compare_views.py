@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from benchmark import leaderboard_charts as charts
 from benchmark import leaderboard_statistics as statistics
 from benchmark.leaderboard import BOTH, SPLITS, TEST, VAL, Floats, printed, verdicts
-from benchmark.leaderboard_choice import mean_title, measure_groups, read_measure
+from benchmark.leaderboard_choice import is_id, mean_title, measure_groups, read_measure
 from benchmark.leaderboard_page import scale_of
 from benchmark.leaderboard_selectors import PAPER_MEASURES, BoardRuns, board_runs, kept, splits_of
 from benchmark.models import Release, Run
@@ -79,7 +79,7 @@ def _run(request: HttpRequest, name: str) -> Run | None:
     asked = request.GET.get(name, "")
     if not asked:
         return None
-    if not (asked.isascii() and asked.isdigit() and len(asked) < 18):
+    if not is_id(asked):
         raise Http404("There is no such run.")
     return get_run_for(request.user, int(asked))
 
@@ -91,7 +91,7 @@ def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
     asked = request.GET.get("release", "")
     made = Release.objects.filter(made_at__isnull=False)
     task = request.GET.get("task", "")
-    release = get_object_or_404(made, pk=int(asked) if asked.isdigit() and len(asked) < 18 else 0)
+    release = get_object_or_404(made, pk=int(asked) if is_id(asked) else 0)
     return release, task if task in Run.Task.values else Run.Task.FULL
 
 

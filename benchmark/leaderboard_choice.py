@@ -96,8 +96,8 @@ def read_choice(parameters: Any) -> Choice:
         sort=parameters.get("sort", "")[:100],
         descending=parameters.get("order") != "asc",
         under=parameters.get("stages") == "under",
-        runs=tuple(dict.fromkeys(int(one) for one in parameters.getlist("run") if _is_id(one))),
-        beside=int(parameters["beside"]) if _is_id(parameters.get("beside")) else None,
+        runs=tuple(dict.fromkeys(int(one) for one in parameters.getlist("run") if is_id(one))),
+        beside=int(parameters["beside"]) if is_id(parameters.get("beside")) else None,
     )
 
 
@@ -153,5 +153,6 @@ def _known(text: str | None, known: Any, usual: str) -> str:
     return text if text is not None and text in known else usual
 
 
-def _is_id(text: str | None) -> bool:
+def is_id(text: str | None) -> bool:
+    """Whether a parameter of an address writes an id in plain digits."""
     return bool(text) and str(text).isascii() and str(text).isdigit() and len(str(text)) <= 18

@@ -23,6 +23,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from benchmark.baselines import baselines_begin
+from benchmark.leaderboard_choice import is_id
 from benchmark.models import Release, Run
 from benchmark.run_access import can_delete, can_edit, can_submit, can_unpublish
 from benchmark.run_selectors import NoSnapshot, get_run_for, runs_visible_to
@@ -160,7 +161,7 @@ class RunViewSet(
             made = run_score(run=run, release=release)
             return Response(QueryScoresSerializer(made).data, status=status.HTTP_201_CREATED)
         wanted = request.query_params.get("release", str(run.release_id))
-        number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 19 else 0
+        number = int(wanted) if is_id(wanted) else 0
         found = get_object_or_404(run.scores, release=number)
         return Response(QueryScoresSerializer(found).data)
 

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from benchmark.leaderboard_choice import is_id
 from benchmark.models import Release, Run
 from benchmark.run_access import can_delete, can_edit, can_publish, can_submit, can_unpublish
 from benchmark.run_corpus import withdrawn_since
@@ -176,7 +177,7 @@ def score(request: HttpRequest, pk: int) -> HttpResponse:
         if number:
             other = get_object_or_404(
                 Release.objects.filter(name=run.release.name, made_at__isnull=False),
-                pk=int(number) if number.isdigit() else 0,
+                pk=int(number) if is_id(number) else 0,
             )
             run_score(run=run, release=other)
             messages.success(request, f"Scored on {other}.")

@@ -262,7 +262,9 @@ def test_comparisons_that_make_no_sense_say_so(weak, strong, admin):
     assert "no split in common" in problem(only_val, only_test)
     assert "pairs" in get(admin, f"/runs/compare/?a={only_val.pk}&b={weak.pk}").context
     assert client_of(admin).get("/runs/compare/").status_code == 404
-    assert client_of(admin).get("/runs/compare/?a=x").status_code == 404
+    # The last is a digit, but none of a number.
+    for address in ("?a=x", "?a=²", "?release=²", "?release=" + "9" * 30):
+        assert client_of(admin).get(f"/runs/compare/{address}").status_code == 404
     text = texts(get(admin, f"/runs/compare/?release={weak.release_id}"))
     assert "Choose one" in text
 

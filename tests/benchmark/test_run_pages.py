@@ -184,7 +184,8 @@ def test_a_run_is_scored_on_another_version(release, browser, researcher):
     assert f'<option value="{newer.pk}">Toy v2</option>' in page
     assert "Another benchmark" not in page
     browser.post(f"/runs/{run.pk}/score/", {"release": newer.pk})
-    assert browser.post(f"/runs/{run.pk}/score/", {"release": other.pk}).status_code == 404
+    for wrong in (other.pk, "²", "x"):
+        assert browser.post(f"/runs/{run.pk}/score/", {"release": wrong}).status_code == 404
     scored = RunScores.objects.filter(run=run).order_by("pk")
     assert [score.release_id for score in scored] == [release.pk, newer.pk]
 
