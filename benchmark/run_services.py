@@ -159,6 +159,10 @@ def card_validate(run: Run) -> None:
         run.clean_fields(exclude={field.name for field in run._meta.fields} - set(CARD_FIELDS))
     except ValidationError as error:
         errors = error.error_dict
+    for name in ("name", "training_data"):
+        # Also of those that can't be seen, with which one run could pass for another.
+        if name not in errors and not getattr(run, name).isprintable():
+            errors[name] = ["Use characters that can be printed, in one line."]
     for name in ("parameters", "cost"):
         value = getattr(run, name)
         if value is not None and name not in errors and not 0 <= value <= LARGEST_NUMBER:
@@ -171,11 +175,15 @@ def card_validate(run: Run) -> None:
 def run_publish(*, run: Run) -> Run:
     """Show a run to everybody, with its best possible re-ranks; a repeat changes nothing.
 
-    Conflict: it isn't scored yet.
+    Conflict: it isn't scored yet, or it re-ranks a run that is private, of which it would tell.
     """
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if not run.ready:
         raise Conflict("The run isn't scored yet; publish it when it is.")
+    # Locked, so that it doesn't become private meanwhile.
+    first = Run.objects.select_for_update(of=("self",)).filter(pk=run.first_stage_id).first()
+    if first is not None and not first.published:
+        raise Conflict(f"It re-ranks “{first.name}”, which is private; publish that first.")
     family = Run.objects.filter(pk=run.pk) | _bests(run)
     family.filter(published_at__isnull=True).update(published_at=Now())
     run.refresh_from_db()

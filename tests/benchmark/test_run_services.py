@@ -160,6 +160,29 @@ def test_a_first_stage_of_somebody_elses_run_stays(release):
     assert run.second_stages.count() == 3
 
 
+def test_a_private_first_stage_is_not_told_of_by_its_second(release):
+    first = scored_run(release, ORDERS, name="private")
+    second = scored_run(
+        release, ORDERS, kind="rerank_embedding", first_stage=first, rerank_depth=2, name="second"
+    )
+    for run in (second, *first.second_stages.filter(kind="best")):
+        with pytest.raises(Conflict, match="“private”, which is private; publish that first"):
+            run_publish(run=run)
+    assert not Run.objects.filter(published_at__isnull=False).exists()
+    run_publish(run=first)
+    assert run_publish(run=second).published
+    with pytest.raises(Conflict, match="“second” re-ranks this one"):
+        run_unpublish(run=first)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "CLIP\u200b", "\u202egnorw"])
+def test_what_cannot_be_seen_is_in_no_name(release, name):
+    run = scored_run(release, ORDERS)
+    for field in ("name", "training_data"):
+        with pytest.raises(ValidationError, match="characters that can be printed"):
+            run_card_update(run=run, **{field: name})
+
+
 def test_a_card_changes_and_nothing_else(release):
     run = scored_run(release, ORDERS)
     changed = run_card_update(run=run, name=" CLIP, large ", parameters=428.0, open_weights=True)
