@@ -16,6 +16,7 @@ from django.utils.safestring import mark_safe
 
 from benchmark import leaderboard_page as page
 from benchmark import leaderboard_statistics as statistics
+from benchmark.formats.writing import spreadsheet_text
 from benchmark.leaderboard import (
     BOTH,
     GROUPINGS,
@@ -74,7 +75,8 @@ def leaderboard_csv(release: Release) -> str:
     """A row for each run, split and subset; means and intervals from 0 to 1.
 
     `split` is val, test or both, `subset` "all" or such as "category:Human Impact", `queries` the
-    number of queries averaged. AP@50_low and AP@50_high are the 95 % interval of AP@50.
+    number of queries averaged. AP@50_low and AP@50_high are the 95 % interval of AP@50. Texts that
+    a spreadsheet would take for a formula have an apostrophe before them.
     NoSnapshot: see `export`.
     """
     tasks = [published_runs(release, task) for task in Run.Task.values]
@@ -101,13 +103,18 @@ def leaderboard_csv(release: Release) -> str:
                 "subset": record.subset.key,
                 "queries": len(record.subset.queries),
                 **_told(record.run),
-                **{key: repr(value) for key, value in record.means.items()},
+                **record.means,
             }
             row.pop("description")
             for key, (low, high) in record.intervals.items():
-                row |= {f"{key}_low": repr(low), f"{key}_high": repr(high)}
-            writer.writerow({key: "" if value is None else value for key, value in row.items()})
+                row |= {f"{key}_low": low, f"{key}_high": high}
+            writer.writerow({key: _field(value) for key, value in row.items()})
     return file.getvalue()
+
+
+def _field(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    return "" if value is None else spreadsheet_text(value) if isinstance(value, str) else value
 
 
 def leaderboard_json(release: Release) -> str:

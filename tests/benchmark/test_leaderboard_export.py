@@ -60,6 +60,16 @@ def test_pandas_reads_the_csv(release, published, private, annotator):
     assert whole["parameters"] == 150 + len("weak, <b>“quoted”</b>")
 
 
+def test_no_text_of_the_csv_is_taken_for_a_formula(release, researcher):
+    run = scored_run(release, WEAK, name='=HYPERLINK("x")', training_data="@SUM(1)")
+    run_publish(run=run)
+    table = pd.read_csv(io.StringIO(exported(researcher, release, "csv")))
+    assert set(table["name"]) == {"'=HYPERLINK(\"x\")", "Best possible re-rank of the top 50",
+                                  "Best possible re-rank of the top 100"}  # fmt: skip
+    assert set(table["training_data"].dropna()) == {"'@SUM(1)"}
+    assert set(table["first_stage"].dropna()) == {'\'=HYPERLINK("x")'}
+
+
 def test_json_tells_runs_with_their_scores(release, published, private, researcher):
     told = json.loads(exported(researcher, release, "json"))
     assert (told["release"], told["version"]) == ("Toy, quoted", 1)
