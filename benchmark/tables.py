@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import shorten
 from typing import Final
 
 from labeling.query_csv import RowError
@@ -9,6 +10,8 @@ from labeling.query_csv import RowError
 #: A file with this many errors is read no further.
 MAX_ERRORS: Final = 100
 
+#: Characters of a header that a message repeats.
+_SHOWN: Final = 200
 _LARGEST_ID: Final = 2**63 - 1
 
 
@@ -64,8 +67,9 @@ def csv_records(
         if header is None:
             header = [column.strip() for column in fields]
             missing = [column for column in columns if header.count(column) != 1]
+            named = shorten(", ".join(header), width=_SHOWN, placeholder=" …")
             for column in missing:
-                message = "the header must name this column once; it names " + ", ".join(header)
+                message = f"the header must name this column once; it names {named}"
                 errors.append(RowError(name, position, column, message))
             if missing:
                 return

@@ -118,6 +118,12 @@ def test_a_bad_file_is_named(data, expected):
     assert expected in errors[0]
 
 
+def test_a_header_that_is_none_is_not_repeated_whole():
+    _, errors = read("word, " * 5000 + "\n")
+    assert len(errors) == 3
+    assert max(len(error) for error in errors) < 400
+
+
 def test_every_repeat_of_an_image_is_named_with_its_line():
     data = "1 Q0 7 1 3 t\n2 Q0 7 1 3 t\n1 Q0 8 2 2 t\n1 Q0 7 3 1 t\n1 Q0 7 4 0 t\n"
     assert [error.partition(",")[2].partition(":")[0] for error in read(data)[1]] == [
