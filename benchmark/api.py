@@ -111,11 +111,18 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 class ReleaseDetailSerializer(ReleaseSerializer):
     """A release with all that is told of it."""
 
+    difference = serializers.SerializerMethodField(
+        help_text="from the version before, as far as you may know it; empty for a first version"
+    )
     progress = serializers.SerializerMethodField(help_text="the steps of making it, in order")
 
     class Meta(ReleaseSerializer.Meta):
         fields = (*ReleaseSerializer.Meta.fields, "header", "difference", "progress")
         read_only_fields = fields
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_difference(self, release: Release) -> Any:
+        return selectors.difference_for(self.context["request"].user, release)
 
     @extend_schema_field(ReleaseStepSerializer(many=True))
     def get_progress(self, release: Release) -> Any:

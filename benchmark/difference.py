@@ -91,7 +91,8 @@ class Difference:
     """The candidate lists: model and depth."""
     judgments: JudgmentChanges = field(default_factory=JudgmentChanges)
     judgments_by_query: list[dict[str, Any]] = field(default_factory=list)
-    """query_id, text and the counts of JudgmentChanges, of the queries in which a pair changed."""
+    """query_id, text, split and the counts of JudgmentChanges, of the queries in which a pair
+    changed."""
     corpus: dict[str, Any] = field(default_factory=dict)
     """changed, and was and now of images, species and fingerprint."""
     rerank_model: list[str] = field(default_factory=list)
@@ -110,8 +111,9 @@ def compare(old: Snapshot, new: Snapshot) -> Difference:
         changes = by_query[query_id]
         found.judgments.add(changes)
         if changes.any:
-            text = new.queries[query_id].text
-            found.judgments_by_query.append({"query_id": query_id, "text": text, **asdict(changes)})
+            query = new.queries[query_id]
+            named = {"query_id": query_id, "text": query.text, "split": query.split}
+            found.judgments_by_query.append({**named, **asdict(changes)})
     found.corpus = _corpus(old, new)
     found.rerank_model = [header.rerank_model, new.header.rerank_model]
     return found
@@ -120,6 +122,27 @@ def compare(old: Snapshot, new: Snapshot) -> Difference:
 def as_json(difference: Difference) -> dict[str, Any]:
     """The difference in what JSON knows."""
     return asdict(difference)
+
+
+def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
+    """A difference from `as_json` for those who may not see labels of the test split: its sums, and
+    the counts of each validation query alone.
+
+    `judged` and `relevant` of test queries are None, and `withheld` counts the test queries that
+    `judgments_by_query` leaves out. An empty difference stays empty.
+    """
+    if not difference:
+        return {}
+    told = [one for one in difference["judgments_by_query"] if one.get("split") == "val"]
+    bare = {
+        key: [
+            one if one["split"] == "val" else {**one, "judged": None, "relevant": None}
+            for one in difference[key]
+        ]
+        for key in ("added", "dropped")
+    }
+    withheld = len(difference["judgments_by_query"]) - len(told)
+    return {**difference, **bare, "judgments_by_query": told, "withheld": withheld}
 
 
 def _queries(

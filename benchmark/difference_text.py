@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from benchmark.difference import JUDGMENT_CHANGES
+from benchmark.formats.markdown import plain
 
 FIRST_VERSION: Final = "This is the first version."
 NO_SNAPSHOT: Final = (
@@ -15,7 +16,8 @@ NOTHING: Final = "Nothing changed."
 
 
 def sentences(difference: dict[str, Any]) -> list[str]:
-    """What changed, one sentence each, from `difference.as_json`; [NOTHING] where nothing did."""
+    """What changed, one sentence each, from `difference.as_json` or `without_test_labels`;
+    [NOTHING] where nothing did."""
     told = [
         f"{_counted(len(difference[key]), 'query', 'queries')} {words}."
         for key, words in (
@@ -34,11 +36,16 @@ def sentences(difference: dict[str, Any]) -> list[str]:
         f"{counts[name]:,} {words}" for name, words in JUDGMENT_CHANGES.items() if counts[name]
     ]
     if changed:
-        queries = _counted(len(difference["judgments_by_query"]), "query", "queries")
+        count = len(difference["judgments_by_query"]) + difference.get("withheld", 0)
+        queries = _counted(count, "query", "queries")
         told.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
     if difference["corpus"]["changed"]:
         was, now = difference["corpus"]["images"]
-        told.append(f"The corpus changed: from {was:,} to {now:,} images.")
+        told.append(
+            f"The corpus changed: {now:,} images as before, but not the same."
+            if was == now
+            else f"The corpus changed: from {was:,} to {now:,} images."
+        )
     was, now = difference["rerank_model"]
     if was != now:
         told.append(
@@ -52,14 +59,15 @@ def markdown(difference: dict[str, Any], *, title: str, previous: str) -> str:
     """The difference as a Markdown document; `previous` names the version before, empty where
     there is none. An empty difference is one that can't be told.
     """
-    lines = [f"# {title}: what changed", ""]
+    lines = [f"# {plain(title)}: what changed", ""]
     if not previous:
         lines += [FIRST_VERSION]
     elif not difference:
-        lines += [f"Compared with {previous}.", "", NO_SNAPSHOT]
+        lines += [f"Compared with {plain(previous)}.", "", NO_SNAPSHOT]
     else:
-        lines += [f"Compared with {previous}, made {difference['previous']['made_at']}.", ""]
-        lines += [f"- {sentence}" for sentence in sentences(difference)]
+        made_at = difference["previous"]["made_at"]
+        lines += [f"Compared with {plain(previous)}, made {made_at}.", ""]
+        lines += [f"- {plain(sentence)}" for sentence in sentences(difference)]
         lines += _details(difference)
     return "\n".join(lines) + "\n"
 
@@ -72,8 +80,8 @@ def _details(difference: dict[str, Any]) -> list[str]:
                 one["text"],
                 one["split"],
                 one["category"],
-                one["judged"],
-                one["relevant"],
+                _count(one["judged"]),
+                _count(one["relevant"]),
             )
             for one in difference[key]
         ]
@@ -105,6 +113,9 @@ def _details(difference: dict[str, Any]) -> list[str]:
             for one in difference["judgments_by_query"]
         ],
     )
+    if difference.get("withheld"):
+        queries = _counted(difference["withheld"], "query", "queries")
+        lines += ["", f"The counts of {queries} of the test split are withheld."]
     corpus = difference["corpus"]
     if corpus["changed"]:
         rows = [
@@ -112,6 +123,10 @@ def _details(difference: dict[str, Any]) -> list[str]:
         ]
         lines += _table("Corpus", ("", "Was", "Now"), rows)
     return lines
+
+
+def _count(value: int | None) -> str:
+    return "withheld" if value is None else f"{value:,}"
 
 
 def value_text(value: Any) -> str:
@@ -124,15 +139,11 @@ def value_text(value: Any) -> str:
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    body = [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
+    body = [f"| {' | '.join(plain(str(cell)) for cell in row)} |" for row in rows]
     if not body:
         return []
     head = f"| {' | '.join(headings)} |"
     return ["", f"## {title}", "", head, f"|{'---|' * len(headings)}", *body]
-
-
-def _cell(value: Any) -> str:
-    return str(value).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
 
 
 def _counted(count: int, one: str, many: str) -> str:

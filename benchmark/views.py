@@ -48,13 +48,15 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One release: what is in it, its files, what changed; how far it is while it is made."""
     require_evaluator(request.user)
     release = get_object_or_404(selectors.releases(), pk=pk)
+    difference = selectors.difference_for(request.user, release)
     context = {
         "release": release,
         "versions": selectors.release_versions(release),
         "groups": selectors.file_groups_for(request.user, release),
         "archive": selectors.archive_for(request.user, release),
         "refused": selectors.refused_images_for(request.user, release),
-        "changes": sentences(release.difference) if release.difference else [],
+        "difference": difference,
+        "changes": sentences(difference) if difference else [],
         "steps": selectors.release_steps(release),
         "error": selectors.release_error(release),
     }

@@ -8,11 +8,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from benchmark.difference import without_test_labels
 from benchmark.formats import Access
 from benchmark.formats.picture_files import REFUSED_FILE
 from benchmark.formats.registry import FORMATS
 from benchmark.models import Release
-from benchmark.run_access import file_visible_to
+from benchmark.run_access import file_visible_to, labels_visible_to
 from retrieval.models import Job
 
 #: The formats' keys of files that no format wrote.
@@ -75,6 +76,12 @@ def release_error(release: Release) -> str:
 def files_for(user: Any, release: Release) -> list[dict[str, Any]]:
     """The entries of the files that the user may have."""
     return [entry for entry in release.file_list if file_visible_to(user, access_of(entry))]
+
+
+def difference_for(user: Any, release: Release) -> dict[str, Any]:
+    """What changed since the version before, as far as the user may know it."""
+    difference: dict[str, Any] = release.difference
+    return difference if labels_visible_to(user, "test") else without_test_labels(difference)
 
 
 def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmark.archive import file_sha256, write_archive
-from benchmark.difference import as_json, compare
+from benchmark.difference import as_json, compare, without_test_labels
 from benchmark.difference_text import markdown
 from benchmark.formats import Access, WrittenFile
 from benchmark.formats.registry import FORMATS
@@ -21,6 +21,8 @@ from benchmark.snapshot import Snapshot
 from retrieval.storage import source_path
 
 DIFFERENCE_FILE: Final = "difference.md"
+#: The same with what tells of labels of the test split, where anything does.
+TEST_DIFFERENCE_FILE: Final = "difference_test.md"
 SNAPSHOT_FOLDER: Final = "snapshot"
 
 DIFFERENCE_STEP: Final = "What changed"
@@ -61,10 +63,8 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
             written += [(one.key, file) for file in made]
     with progress.step(DIFFERENCE_STEP):
         difference = _difference(release, snapshot)
-        previous = str(release.previous) if release.previous else ""
-        text = markdown(difference, title=str(release), previous=previous)
-        (directory / DIFFERENCE_FILE).write_text(text, encoding="utf-8")
-    written.append((RELEASE_KEY, WrittenFile(DIFFERENCE_FILE, Access.OPEN)))
+        told = _difference_write(release, difference, directory)
+        written += [(RELEASE_KEY, file) for file in told]
     written += [
         (SNAPSHOT_KEY, WrittenFile(f"{SNAPSHOT_FOLDER}/{path.name}", Access.LABELS))
         for path in sorted(snapshot.directory.iterdir())
@@ -101,6 +101,22 @@ def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
     if not before.directory.is_dir():
         return {}
     return as_json(compare(before, snapshot))
+
+
+def _difference_write(
+    release: Release, difference: dict[str, Any], directory: Path
+) -> list[WrittenFile]:
+    previous = str(release.previous) if release.previous else ""
+    bare, whole = (
+        markdown(one, title=str(release), previous=previous)
+        for one in (without_test_labels(difference), difference)
+    )
+    (directory / DIFFERENCE_FILE).write_text(bare, encoding="utf-8")
+    files = [WrittenFile(DIFFERENCE_FILE, Access.OPEN)]
+    if whole != bare:
+        (directory / TEST_DIFFERENCE_FILE).write_text(whole, encoding="utf-8")
+        files.append(WrittenFile(TEST_DIFFERENCE_FILE, Access.LABELS))
+    return files
 
 
 def _entry(directory: Path, key: str, file: WrittenFile, count: Callable[[int], None]) -> Entry:

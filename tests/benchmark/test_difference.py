@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from benchmark.difference import Changed, JudgmentChanges, QueryOf, as_json, compare
+from benchmark.difference import (
+    Changed,
+    JudgmentChanges,
+    QueryOf,
+    as_json,
+    compare,
+    without_test_labels,
+)
 from benchmark.difference_text import NO_SNAPSHOT, NOTHING, markdown, sentences
 from benchmark.snapshot import Header, Pair, Snapshot, SnapshotQuery, SnapshotWriter
 
@@ -184,6 +191,13 @@ def test_bars_and_line_ends_in_a_text_dont_break_the_table(tmp_path: Path, old: 
     assert "| 9 | a\\|b c | val |" in told
 
 
+def test_names_and_texts_are_no_markup(tmp_path: Path, old: Snapshot) -> None:
+    named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="<b> *x*")], [])
+    told = markdown(as_json(compare(old, named)), title="a*b v2", previous="a*b v1")
+    assert "# a\\*b v2" in told
+    assert "| 9 | \\<b\\> \\*x\\* | val |" in told
+
+
 @pytest.mark.parametrize(
     ("previous", "expected"),
     [("", "This is the first version."), ("Birds v1", NO_SNAPSHOT)],
@@ -191,3 +205,35 @@ def test_bars_and_line_ends_in_a_text_dont_break_the_table(tmp_path: Path, old: 
 def test_where_nothing_can_be_compared(previous: str, expected: str) -> None:
     nothing: dict[str, Any] = {}
     assert expected in markdown(nothing, title="Birds v2", previous=previous)
+
+
+def test_without_labels_of_the_test_split_only_its_sums_are_told(
+    old: Snapshot, new: Snapshot
+) -> None:
+    whole = as_json(compare(old, new))
+    bare = without_test_labels(whole)
+    assert (bare["judgments_by_query"], bare["withheld"]) == ([], 1)
+    assert bare["judgments"] == whole["judgments"]
+    assert sentences(bare) == sentences(whole)
+    assert bare["added"] == whole["added"]
+    told = markdown(bare, title="Birds v2", previous="Birds v1")
+    assert "## Judged pairs" not in told
+    assert "The counts of 1 query of the test split are withheld." in told
+    assert without_test_labels({}) == {}
+
+
+def test_counts_of_test_queries_that_come_or_go_are_withheld(tmp_path: Path, old: Snapshot) -> None:
+    queries = [replace(QUERY, query_id=7, split="test"), replace(QUERY, query_id=8)]
+    more = snapshot(tmp_path / "more", queries, [pair(7, 1, True), pair(8, 1, False)])
+    bare = without_test_labels(as_json(compare(old, more)))
+    assert [(one["judged"], one["relevant"]) for one in bare["added"]] == [(None, None), (1, 0)]
+    told = markdown(bare, title="x", previous="y")
+    assert "| 7 | a stork | test | Species ID | withheld | withheld |" in told
+
+
+def test_other_images_in_the_same_number_are_told(tmp_path: Path, old: Snapshot) -> None:
+    header = replace(HEADER, corpus_fingerprint="cc")
+    same = snapshot(tmp_path / "same", [], [], header)
+    assert sentences(as_json(compare(old, same)))[-1] == (
+        "The corpus changed: 100 images as before, but not the same."
+    )

@@ -222,6 +222,25 @@ def test_the_row_keeps_the_difference_from_the_version_before(
     assert "1 became relevant, 1 newly judged." in told
 
 
+def test_changes_of_test_queries_are_told_to_those_who_may_see_their_labels(
+    labelled: Query, judge: Any, reviewer: Any, researcher: Any, client: Any, var_dir: Path
+) -> None:
+    made()
+    judge(labelled, 1, reviewer, "relevant")
+    release = made()
+    access = {one["name"]: one["access"] for one in release.file_list}
+    assert (access["difference.md"], access["difference_test.md"]) == ("open", "labels")
+    assert "## Judged pairs" not in (release.directory / "difference.md").read_text()
+    assert "## Judged pairs" in (release.directory / "difference_test.md").read_text()
+    for user, rows, withheld in ((reviewer, 1, None), (researcher, 0, 1)):
+        client.force_login(user)
+        told = client.get(f"/api/releases/{release.pk}/").json()["difference"]
+        assert (len(told["judgments_by_query"]), told.get("withheld")) == (rows, withheld)
+        page = client.get(f"/releases/{release.pk}/").content.decode()
+        assert ("Judged pairs by query" in page) == bool(rows)
+        assert ("of the test split is withheld" in page) == bool(withheld)
+
+
 def test_a_version_before_without_a_snapshot_is_told_of(db: None, var_dir: Path) -> None:
     old = Release.objects.create(name="Birds")
     Release.objects.filter(pk=old.pk).update(
