@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmark.formats import Access, Format, Pictures, WrittenFile
-from benchmark.formats.writing import rows, spreadsheet_text, write_csv
+from benchmark.formats import Format, Pictures, WrittenFile
+from benchmark.formats.writing import image_access, rows, spreadsheet_text, write_csv
 from benchmark.licences import licence_of
 from benchmark.snapshot import Snapshot
 
@@ -29,7 +29,8 @@ COLUMNS = (
 
 def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
     """Write one row for each image, by id."""
-    return [write_csv(directory, "attribution.csv", Access.OPEN, COLUMNS, _rows(snapshot))]
+    access = image_access(snapshot)
+    return [write_csv(directory, "attribution.csv", access, COLUMNS, _rows(snapshot))]
 
 
 def _rows(snapshot: Snapshot) -> Iterator[tuple[int | str, ...]]:

@@ -15,8 +15,8 @@ from typing import Any, Final, TextIO
 
 import pyarrow as pa
 
-from benchmark.formats import Access, Format, Pictures, WrittenFile
-from benchmark.formats.writing import batches, rows, text_file
+from benchmark.formats import Format, Pictures, WrittenFile
+from benchmark.formats.writing import batches, image_access, rows, text_file
 from benchmark.licences import NOT_GIVEN, licence_of
 from benchmark.snapshot import Snapshot
 
@@ -65,7 +65,7 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
             ),
         )
         file.write("\n}\n")
-    return [WrittenFile(FILE_NAME, Access.OPEN)]
+    return [WrittenFile(FILE_NAME, image_access(snapshot))]
 
 
 def _info(snapshot: Snapshot) -> dict[str, Any]:

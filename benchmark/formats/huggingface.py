@@ -10,7 +10,9 @@
 
 The configurations name folders, not files, so that the folder can be read as it is by somebody who
 has no file with labels of the test split. A split without rows has no file, and a configuration
-without files isn't in the card, since `datasets` refuses both. relevance is 1 or 0.
+without files isn't in the card, since `datasets` refuses both: it reads no configuration at all
+where the folder of one is empty. So one whose files are all withheld from some has WITHHELD.md
+beside them. relevance is 1 or 0.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from benchmark.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_ima
 from benchmark.formats.markdown import plain
 from benchmark.formats.parquet import batches_of, split_name, write_batches
 from benchmark.formats.picture_files import write_pictures
-from benchmark.formats.writing import ACCESS, batches, pair_columns, text_file
+from benchmark.formats.writing import ACCESS, batches, image_access, pair_columns, text_file
 from benchmark.snapshot import ROWS_AT_A_TIME, Snapshot, SnapshotImage, schema_of
 
 FOLDER: Final = "huggingface"
@@ -79,9 +81,20 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
         for name, files in found.items()
         if any(file.name.startswith(f"{FOLDER}/{name}/") for file in files)
     ]
+    for name in configurations:
+        found[name] += _placeholder(directory, name, found[name])
     with text_file(directory, CARD) as file:
         file.write(_card(snapshot, configurations, note))
     return [WrittenFile(CARD, Access.OPEN), *(file for files in found.values() for file in files)]
+
+
+def _placeholder(directory: Path, name: str, files: list[WrittenFile]) -> list[WrittenFile]:
+    if any(file.access is Access.OPEN for file in files):
+        return []
+    path = f"{FOLDER}/{name}/WITHHELD.md"
+    with text_file(directory, path) as file:
+        file.write("The files of this configuration tell labels of the test split.\n")
+    return [WrittenFile(path, Access.OPEN)]
 
 
 def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
@@ -117,7 +130,7 @@ def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
     schema = schema_of(SnapshotImage)
     name = split_name(f"{FOLDER}/corpus", "corpus")
     parts = batches(snapshot, "images", schema.names)
-    return write_batches(directory, name, Access.OPEN, schema, parts)
+    return write_batches(directory, name, image_access(snapshot), schema, parts)
 
 
 def _rerank(snapshot: Snapshot, directory: Path) -> dict[str, list[WrittenFile]]:

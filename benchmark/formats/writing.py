@@ -27,6 +27,12 @@ _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 Ids = npt.NDArray[np.int64]
 
 
+def image_access(snapshot: Snapshot) -> Access:
+    """Who may have a list of all images. An imported benchmark names relevant images alone, so
+    that being listed is a label."""
+    return Access.LABELS if snapshot.header.origin == "imported" else Access.OPEN
+
+
 @dataclass(frozen=True, slots=True)
 class PairColumns:
     """The judged pairs of a snapshot as columns, n pairs by query id and image id."""

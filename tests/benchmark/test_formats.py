@@ -90,6 +90,16 @@ def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
     }
 
 
+@pytest.mark.parametrize(("origin", "access"), [("made", "open"), ("imported", "labels")])
+def test_lists_of_images_are_withheld_where_only_relevant_images_are_known(
+    tmp_path, origin, access
+):
+    files = write_all(toy_snapshot(tmp_path / "snapshot", origin=origin), tmp_path / "out")
+    corpus = "huggingface/corpus/data/corpus-00000-of-00001.parquet"
+    lists = (corpus, "coco/images.json", "attribution.csv")
+    assert {str(files[name].access) for name in lists} == {access}
+
+
 def test_a_release_with_nothing_can_be_written(tmp_path):
     files = write_all(empty_snapshot(tmp_path / "snapshot"), tmp_path / "out")
     for name in files:

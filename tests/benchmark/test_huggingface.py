@@ -17,9 +17,14 @@ from tests.benchmark.snapshots import (
     LINES,
     UNJUDGED,
     empty_snapshot,
+    header,
+    image,
     no_pictures,
+    pair,
+    query,
     toy_pictures,
     toy_snapshot,
+    write_snapshot,
 )
 
 
@@ -106,6 +111,25 @@ def test_the_folder_is_read_without_the_files_of_labels(tmp_path, load):
     assert {split: len(part) for split, part in load("qrels").items()} == {"val": 7}
     assert list(load("rerank")) == ["val"]
     assert list(load("rerank_unlabelled")) == ["test", "val"]
+
+
+@pytest.mark.parametrize("origin", ["made", "imported"])
+def test_a_configuration_of_withheld_files_alone_doesnt_hide_the_others(tmp_path, load, origin):
+    snapshot = write_snapshot(
+        tmp_path / "snapshot",
+        header=header(origin=origin),
+        queries=[query(3)],
+        pairs=[pair(3, 7, True)],
+        images=[image(7)],
+    )
+    files = write(snapshot, tmp_path, no_pictures)
+    assert {split: len(part) for split, part in load("qrels").items()} == {"test": 1}
+    assert list(load("corpus")) == ["corpus"]
+    for file in files:
+        if file.access is Access.LABELS:
+            (tmp_path / file.name).unlink()
+    assert load("queries")["test"]["text"] == ["a stork on a nest"]
+    assert (tmp_path / "huggingface/qrels/WITHHELD.md").is_file()
 
 
 def test_pictures_whose_licence_allows_it_are_the_files_unchanged(tmp_path, load):
