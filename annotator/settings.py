@@ -18,7 +18,8 @@ env = Environment()
 
 VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
 # Private, also where a server under another account must be let through VAR_DIR itself.
-for _folder in (VAR_DIR, *(VAR_DIR / name for name in ("images", "log", "releases", "runs", "static"))):
+_PRIVATE = ("images", "log", "releases", "runs", "static")
+for _folder in (VAR_DIR, *(VAR_DIR / name for name in _PRIVATE)):
     _folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
