@@ -5,10 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -16,34 +15,27 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from benchmark import selectors
-from benchmark.inquire_layout import Layout, LayoutQuery, layout_read
+from benchmark.import_snapshot import (
+    IMAGES_AT_A_TIME,
+    STEPS,
+    ImagesFound,
+    images_here,
+    snapshot_import,
+)
+from benchmark.inquire_layout import layout_read
+from benchmark.layout_store import Layout
 from benchmark.models import Release
-from benchmark.selectors.images import Corpus
 from benchmark.services import release_claim, release_fill
 from benchmark.services.progress import Progress, Report
-from benchmark.snapshot import Header, Pair, SnapshotImage, SnapshotQuery, SnapshotWriter
-from benchmark.software import software
 from retrieval.importing.records import ImageRecord
-from retrieval.models import Image, Job
+from retrieval.models import EmbeddingModel, Image, Job
+from retrieval.selectors.ranking import corpus_counts
 from retrieval.services.importing import OnRefusal, import_listed
 from retrieval.services.jobs import job_create
 
 JOB_KIND: Final = "import_benchmark"
 #: Instead of a folder of pictures: the ids are of a corpus that isn't here.
 NO_IMAGES: Final = "none"
-
-CONSENSUS_RULE: Final = (
-    "Imported: the benchmark's files name the relevant images of each query. Which others were "
-    "judged they don't tell, so every other image counts as not relevant."
-)
-
-QUERIES_STEP: Final = "Queries"
-PAIRS_STEP: Final = "Relevant pairs"
-IMAGES_STEP: Final = "Images"
-CORPUS_STEP: Final = "Corpus fingerprint"
-STEPS: Final = (QUERIES_STEP, PAIRS_STEP, IMAGES_STEP, CORPUS_STEP)
-_IMAGES_AT_A_TIME: Final = 5000
-_NOTHING: Final = Corpus(images=0, species=0, fingerprint="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +57,13 @@ class BenchmarkReport:
     """Pictures that were brought in."""
 
 
-@dataclass(slots=True)
-class _Images:
-    """How many of the images are in the corpus."""
-
-    named: int = 0
-    here: int = 0
-    others: int = 0
-
-
 def benchmark_import(
     *,
     directory: Path,
     name: str = "",
     images: Path | None = None,
     use_corpus: bool = True,
+    rerank_model: str = "",
     new_only: bool = False,
     created_by: Any = None,
     report: Report | None = None,
@@ -92,13 +76,17 @@ def benchmark_import(
     and, where the benchmark tells a path, a file of the same name; then the release tells what is
     known of it. Without `use_corpus` none is: the ids are of another corpus. `images` is a folder
     below which the paths are found: pictures that the corpus doesn't have are brought in first,
-    under the benchmark's ids; `on_refusal` hears of those that can't be.
+    under the benchmark's ids; `on_refusal` hears of those that can't be. `rerank_model` is the name
+    of a model whose top 100 of the corpus are the fixed lists, instead of those in the files; all
+    images of the benchmark must be in the corpus, and the whole corpus embedded with that model.
 
     Nothing is written unless all files are right. Raises LayoutRefused with every error,
-    ValidationError for the name, and OSError for what can't be read.
+    ValidationError for the name and the model, OSError for what can't be read, and JobFailed for a
+    model that can't be loaded.
     """
     with _read(directory) as layout:
-        release = _claim(name or directory.resolve().name, created_by, new_only)
+        _require_corpus(layout, rerank_model, use_corpus)
+        release = _claim(name or directory.resolve().name, created_by, new_only, rerank_model)
         return _fill(release, layout, images, use_corpus, report, on_refusal, None)
 
 
@@ -109,6 +97,7 @@ def benchmark_import_begin(
     name: str = "",
     images: Path | None = None,
     use_corpus: bool = True,
+    rerank_model: str = "",
     new_only: bool = False,
     created_by: Any = None,
 ) -> Release:
@@ -116,8 +105,9 @@ def benchmark_import_begin(
 
     The files are read first, so that wrong ones are refused here.
     """
-    with _read(directory):
-        release = _claim(name or directory.resolve().name, created_by, new_only)
+    with _read(directory) as layout:
+        _require_corpus(layout, rerank_model, use_corpus)
+        release = _claim(name or directory.resolve().name, created_by, new_only, rerank_model)
     release.job = job_create(
         kind=JOB_KIND,
         params={
@@ -153,11 +143,35 @@ def _read(directory: Path) -> Iterator[Layout]:
         yield layout
 
 
-def _claim(name: str, created_by: Any, new_only: bool) -> Release:
+def _require_corpus(layout: Layout, rerank_model: str, use_corpus: bool) -> None:
+    """Refuse to make fixed lists of a corpus that isn't the benchmark's."""
+    model = EmbeddingModel.objects.filter(name=rerank_model).first()
+    # A name of no model is refused with the release's other options.
+    if model is None:
+        return
+    found = images_here(layout) if use_corpus else ImagesFound(named=layout.image_count)
+    unembedded = corpus_counts(model=model).unembedded
+    message = ""
+    if not found.whole:
+        missing = found.named - found.here
+        message = (
+            f"{missing} of the benchmark's {found.named} images aren't in the corpus; fixed lists "
+            "for re-ranking need them all, so bring them in and embed them first."
+        )
+    elif unembedded:
+        message = (
+            f"{unembedded} images of the corpus aren't embedded with {rerank_model!r}; embed them "
+            "first."
+        )
+    if message:
+        raise ValidationError({"rerank_model": message})
+
+
+def _claim(name: str, created_by: Any, new_only: bool, rerank_model: str) -> Release:
     if new_only and selectors.release_find(name=name) is not None:
         raise ValidationError({"name": f"A benchmark {name.strip()!r} is here already."})
-    # Whose top 100 would be ranked isn't known, and no picture's bytes go along.
-    options = {"rerank_model": "", "include_images": False}
+    # No picture's bytes go along.
+    options = {"rerank_model": rerank_model, "include_images": False}
     return release_claim(
         name=name, created_by=created_by, options=options, origin=Release.Origin.IMPORTED
     )
@@ -173,10 +187,10 @@ def _fill(
     job: Job | None,
 ) -> BenchmarkReport:
     added = _bring_in(layout, folder, release.name, on_refusal) if folder else 0
-    found = _Images()
+    found = ImagesFound()
 
     def take(directory: Path, progress: Progress) -> None:
-        _snapshot(release, layout, directory, use_corpus, found, progress)
+        snapshot_import(release, layout, directory, use_corpus, found, progress)
 
     release = release_fill(release=release, steps=STEPS, take=take, job=job, report=report)
     return BenchmarkReport(
@@ -194,7 +208,7 @@ def _bring_in(layout: Layout, folder: Path, dataset: str, on_refusal: OnRefusal 
     """Bring pictures in that the corpus doesn't have, under their ids; how many."""
     added = 0
     images = layout.images()
-    while part := dict(islice(images, _IMAGES_AT_A_TIME)):
+    while part := dict(islice(images, IMAGES_AT_A_TIME)):
         taken = set(Image.objects.filter(pk__in=part).values_list("pk", flat=True))
         records = [
             ImageRecord(
@@ -210,124 +224,3 @@ def _bring_in(layout: Layout, folder: Path, dataset: str, on_refusal: OnRefusal 
             root=folder, records=records, dataset=dataset, on_refusal=on_refusal
         ).added
     return added
-
-
-def _snapshot(
-    release: Release,
-    layout: Layout,
-    directory: Path,
-    use_corpus: bool,
-    found: _Images,
-    progress: Progress,
-) -> None:
-    writer = SnapshotWriter(directory)
-    with progress.step(QUERIES_STEP, len(layout.queries)):
-        writer.table("queries", map(_query, layout.queries))
-    with progress.step(PAIRS_STEP, layout.pair_count) as count, writer.rows("pairs") as write:
-        for query_id, image_id in layout.pairs():
-            write(Pair(query_id=query_id, image_id=image_id, relevant=True, votes=0, rank=None))
-            count(1)
-    writer.table("judgments", [])
-    writer.table("fixed", [])
-    with selectors.snapshot():
-        with (
-            progress.step(IMAGES_STEP, layout.image_count) as count,
-            writer.rows("images") as write,
-        ):
-            for image in _images(layout, use_corpus, found):
-                write(image)
-                count(1)
-        with progress.step(CORPUS_STEP):
-            # Of a corpus that has only some of the images, nothing follows for the benchmark.
-            whole = found.named > 0 and found.here == found.named
-            corpus = selectors.corpus() if whole else _NOTHING
-    writer.header(
-        Header(
-            name=release.name,
-            version=release.version,
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            made_by=release.created_by.get_username() if release.created_by else "",
-            software=software(),
-            origin=release.origin,
-            corpus_images=corpus.images,
-            corpus_species=corpus.species,
-            corpus_fingerprint=corpus.fingerprint,
-            consensus=CONSENSUS_RULE,
-        )
-    )
-
-
-def _query(one: LayoutQuery) -> SnapshotQuery:
-    query = one.query
-    return SnapshotQuery(
-        query_id=query.query_id,
-        text=query.query_text,
-        supercategory=query.supercategory,
-        category=query.category,
-        iconic_group=query.iconic_group,
-        split=query.split,
-        species=list(query.species),
-        guidelines=query.guidelines,
-        scientific_terms=query.scientific_terms,
-        model="",
-        list_depth=0,
-        list_size=0,
-        list_total=0,
-        list_checksum="",
-        annotators=0,
-        seconds=0.0,
-        index=query.index,
-        row=one.row,
-    )
-
-
-def _images(layout: Layout, use_corpus: bool, found: _Images) -> Iterator[SnapshotImage]:
-    """Every image by id, with what the corpus tells of those that it has."""
-    images = layout.images()
-    while part := dict(islice(images, _IMAGES_AT_A_TIME)):
-        found.named += len(part)
-        known = {}
-        if use_corpus:
-            known = {one.image_id: one for one in selectors.released_images(list(part))}
-        for image_id, path in part.items():
-            image = known.get(image_id)
-            if image is not None and _same(path, image.file_name):
-                found.here += 1
-                # The benchmark's own path, so that its files come out as they went in.
-                yield replace(image, file_name=path or image.file_name)
-            else:
-                found.others += image is not None
-                yield _unknown(image_id, path)
-
-
-def _same(path: str, file_name: str) -> bool:
-    """Whether a benchmark's path may be that of a corpus's image; without one, its id says all."""
-    return not path or PurePosixPath(path).name == PurePosixPath(file_name).name
-
-
-def _unknown(image_id: int, path: str) -> SnapshotImage:
-    return SnapshotImage(
-        image_id=image_id,
-        dataset="",
-        source_id="",
-        file_name=path,
-        sha256="",
-        width=0,
-        height=0,
-        scientific_name="",
-        vernacular_name="",
-        kingdom="",
-        phylum="",
-        class_name="",
-        order="",
-        family="",
-        genus="",
-        iconic_group="",
-        license="",
-        license_url="",
-        rights_holder="",
-        observed_at="",
-        latitude=None,
-        longitude=None,
-        location_uncertainty=None,
-    )

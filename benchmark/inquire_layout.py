@@ -6,33 +6,26 @@
                                           row per relevant pair, in any order; or one such file for
                                           each split, *annotations_val.csv and *annotations_test.csv
 
-Any benchmark may have its own categories and groups. What stands in memory are the queries; pairs
-and paths stand in a database file of SQLite's, so that memory doesn't grow with the annotations.
+Any benchmark may have its own categories and groups. A release of this application tells more, see
+`layout_labels`: single judgments and the fixed lists for re-ranking.
 """
 
 from __future__ import annotations
 
 import csv
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from benchmark.tables import MAX_ERRORS, csv_records, numbered_texts, whole_number
+from benchmark.layout_labels import labels_read
+from benchmark.layout_store import Layout, LayoutQuery
+from benchmark.tables import csv_records, numbered_texts, whole_number
 from labeling.categories import SPLITS
-from labeling.query_csv import QueryRow, RowError, read_queries
+from labeling.query_csv import RowError, read_queries
 
 PATH_COLUMN: Final = "image_path"
-_ROWS_AT_A_TIME: Final = 5000
-_TABLES: Final = """
-CREATE TABLE pair (query_id INTEGER, image_id INTEGER, PRIMARY KEY (query_id, image_id))
-    WITHOUT ROWID;
-CREATE TABLE image (image_id INTEGER PRIMARY KEY, path TEXT, line INTEGER);
-"""
 
 
 class LayoutRefused(Exception):
@@ -49,92 +42,8 @@ class LayoutFiles:
 
     queries: list[Path]
     annotations: list[Path]
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutQuery:
-    """A query, and where it stands."""
-
-    query: QueryRow
-    row: int
-    """Its place, from 0, among the queries of its split in the files' order."""
-
-
-class Layout:
-    """A benchmark that was read and found right; close it when it was used."""
-
-    def __init__(self, database: Path) -> None:
-        self.queries: list[LayoutQuery] = []
-        """By query id."""
-        self.duplicates = 0
-        """Rows that repeat a pair."""
-        self.rows = 0
-        """Rows of the annotations."""
-        self._connection = sqlite3.connect(database)
-        self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-        self._connection.executescript(_TABLES)
-
-    def close(self) -> None:
-        """Let go of the database file."""
-        self._connection.close()
-
-    def __enter__(self) -> Layout:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    @property
-    def pair_count(self) -> int:
-        """How many relevant pairs there are."""
-        return int(self._connection.execute("SELECT count(*) FROM pair").fetchone()[0])
-
-    @property
-    def image_count(self) -> int:
-        """How many images the pairs name."""
-        return int(self._connection.execute("SELECT count(*) FROM image").fetchone()[0])
-
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """(query id, image id) of each relevant pair, by both."""
-        statement = "SELECT query_id, image_id FROM pair ORDER BY query_id, image_id"
-        with closing(self._connection.execute(statement)) as found:
-            yield from found
-
-    def images(self) -> Iterator[tuple[int, str]]:
-        """(image id, path) of each image by id; the path is empty where the files tell none."""
-        statement = "SELECT image_id, path FROM image ORDER BY image_id"
-        with closing(self._connection.execute(statement)) as found:
-            yield from found
-
-    def add_rows(
-        self, rows: Iterable[tuple[int, int, int, str]], *, name: str, errors: list[RowError]
-    ) -> None:
-        """Store (line, query id, image id, path) of annotations; an image with another path than
-        before is an error."""
-        for _, part in groupby(enumerate(rows), key=lambda one: one[0] // _ROWS_AT_A_TIME):
-            batch = [row for _, row in part]
-            cursor = self._connection.executemany(
-                "INSERT OR IGNORE INTO pair VALUES (?, ?)", [row[1:3] for row in batch]
-            )
-            self.rows += len(batch)
-            self.duplicates += len(batch) - cursor.rowcount
-            for line, _, image_id, path in batch:
-                self._add_image(line, image_id, path, name, errors)
-
-    def _add_image(
-        self, line: int, image_id: int, path: str, name: str, errors: list[RowError]
-    ) -> None:
-        added = self._connection.execute(
-            "INSERT OR IGNORE INTO image VALUES (?, ?, ?)", (image_id, path, line)
-        )
-        if added.rowcount:
-            return
-        known, first = self._connection.execute(
-            "SELECT path, line FROM image WHERE image_id = ?", (image_id,)
-        ).fetchone()
-        if known != path and len(errors) < MAX_ERRORS:
-            message = f"image {image_id} has the path {known[:80]!r} on line {first}"
-            errors.append(RowError(name, line, PATH_COLUMN, message))
+    judgments: list[Path]
+    """None where the benchmark tells no single judgments."""
 
 
 def layout_read(directory: Path, *, database: Path) -> Layout:
@@ -157,6 +66,8 @@ def layout_read(directory: Path, *, database: Path) -> Layout:
             with path.open("rb") as file:
                 rows = _annotation_rows(file, path, known, errors)
                 layout.add_rows(rows, name=path.name, errors=errors)
+        if not errors:
+            labels_read(layout, directory, files.judgments, errors)
         if errors:
             raise LayoutRefused(sorted(errors, key=lambda error: (error.file, error.line)))
     except BaseException:
@@ -173,7 +84,7 @@ def layout_files(directory: Path) -> LayoutFiles:
     errors: list[RowError] = []
     stems = {path: path.stem.lower() for path in sorted(directory.glob("*.csv"))}
 
-    def chosen(kind: str, wanted: str) -> list[Path]:
+    def chosen(kind: str, wanted: str = "") -> list[Path]:
         whole = [path for path, stem in stems.items() if _ends(stem, kind)]
         parts = {
             split: [path for path, stem in stems.items() if _ends(stem, f"{kind}_{split}")]
@@ -186,13 +97,14 @@ def layout_files(directory: Path) -> LayoutFiles:
                 message = f"which of {names} is meant? Leave one of them"
                 errors.append(RowError(str(directory), 1, "", message))
         found = whole or [path for paths in parts.values() for path in paths]
-        if not found:
+        if wanted and not found:
             errors.append(RowError(str(directory), 1, "", f"no file of {kind}: {wanted}"))
         return found
 
     files = LayoutFiles(
         queries=chosen("queries", "…queries_val.csv and …queries_test.csv, or …queries.csv"),
         annotations=chosen("annotations", "…annotations.csv"),
+        judgments=chosen("judgments"),
     )
     if errors:
         raise LayoutRefused(errors)

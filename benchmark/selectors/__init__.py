@@ -2,6 +2,7 @@
 
 from benchmark.selectors.fixed_lists import (
     FIXED_DEPTH,
+    fixed_list,
     model_has_embeddings,
     released_fixed_lists,
     rerank_models,
@@ -45,6 +46,7 @@ __all__ = [
     "difference_for",
     "file_groups_for",
     "files_for",
+    "fixed_list",
     "model_has_embeddings",
     "refused_images_for",
     "release_error",

@@ -57,12 +57,28 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
                 if _same_images(frozen, newest):
                     rows = _first_candidates(frozen)
         if len(rows) < FIXED_DEPTH:
-            vector = vector or text_vector(model, query.text)
-            rows = rank_images(model=model, text_vector=vector, limit=FIXED_DEPTH)
-        yield [
-            FixedImage(query_id=query.query_id, rank=rank, image_id=image_id, score=score)
-            for rank, (image_id, score) in enumerate(rows, start=1)
-        ]
+            yield fixed_list(model, query.query_id, query.text, vector)
+        else:
+            yield _numbered(query.query_id, rows)
+
+
+def fixed_list(
+    model: EmbeddingModel, query_id: int, text: str, vector: Sequence[float] | None = None
+) -> list[FixedImage]:
+    """The fixed list of a text by an exact scan of all images that are embedded under the model and
+    aren't withdrawn now, best first; `vector` is the text's, where it is known. Raises as
+    `released_fixed_lists`.
+    """
+    vector = vector or text_vector(model, text)
+    rows = rank_images(model=model, text_vector=vector, limit=FIXED_DEPTH)
+    return _numbered(query_id, rows)
+
+
+def _numbered(query_id: int, rows: Sequence[tuple[int, float]]) -> list[FixedImage]:
+    return [
+        FixedImage(query_id=query_id, rank=rank, image_id=image_id, score=score)
+        for rank, (image_id, score) in enumerate(rows, start=1)
+    ]
 
 
 def _same_images(frozen: CandidateList, newest: datetime) -> bool:

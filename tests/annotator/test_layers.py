@@ -22,6 +22,8 @@ PURE = [
     "retrieval/likeness.py",
     "benchmark/evaluation.py",
     "benchmark/inquire_layout.py",
+    "benchmark/layout_labels.py",
+    "benchmark/layout_store.py",
     "benchmark/licences.py",
     "benchmark/metrics.py",
     "benchmark/multimodal/endpoints.py",

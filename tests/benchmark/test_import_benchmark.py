@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from benchmark import importing
+from benchmark.import_snapshot import CONSENSUS_RULE
 from benchmark.importing import benchmark_import, benchmark_import_begin
 from benchmark.inquire_layout import LayoutRefused
 from benchmark.models import Release
@@ -52,7 +52,7 @@ def test_a_benchmark_becomes_a_release(tmp_path: Path, admin: Any) -> None:
     assert (found.rows, found.duplicates, found.images, found.here) == (3, 0, 2, 0)
     header = snapshot_of(release).header
     assert (header.origin, header.corpus_images, header.made_by) == ("imported", 0, "ada")
-    assert header.consensus == importing.CONSENSUS_RULE
+    assert header.consensus == CONSENSUS_RULE
     assert release_verify(release=release) == []
     assert not Query.objects.exists()
     assert list((tmp_path / "var" / "tmp").iterdir()) == []
@@ -142,7 +142,8 @@ def test_a_release_of_this_application_comes_in_again(
     judge(query, 2, annotator, "not_relevant")
     made, _ = release_export(name="ours", directory=tmp_path / "ours")
     found = benchmark_import(directory=tmp_path / "ours", name="ours again")
-    assert (found.rows, found.here) == (1, 1)
+    # The image that was judged as not relevant is named too.
+    assert (found.rows, found.images, found.here) == (1, 2, 2)
     same_files(made.directory, found.release)
 
 

@@ -16,6 +16,10 @@ def read(directory: Path) -> Layout:
     return layout_read(directory, database=directory / "scratch.sqlite")
 
 
+def pairs(layout: Layout) -> list[tuple[int, int]]:
+    return [(one.query_id, one.image_id) for one in layout.pairs()]
+
+
 def refusals(directory: Path) -> list[str]:
     with pytest.raises(LayoutRefused) as refused:
         read(directory)
@@ -27,7 +31,7 @@ def test_queries_pairs_and_images_in_order(tmp_path: Path) -> None:
     with read(write_layout(tmp_path, annotations=rows)) as layout:
         assert [one.query.query_id for one in layout.queries] == [7, 9]
         assert [one.query.split for one in layout.queries] == ["val", "test"]
-        assert list(layout.pairs()) == [(7, 1), (9, 1), (9, 2)]
+        assert pairs(layout) == [(7, 1), (9, 1), (9, 2)]
         assert list(layout.images()) == [(1, "a/1.jpg"), (2, "a/2.jpg")]
         assert (layout.rows, layout.duplicates) == (4, 1)
         assert (layout.pair_count, layout.image_count) == (3, 2)
@@ -43,7 +47,7 @@ def test_columns_in_another_order_and_more_of_them(tmp_path: Path) -> None:
     header = "image_path,split,image_id,query_id"
     write_layout(tmp_path, annotations=["b.jpg,val,5,7"], header=header)
     with read(tmp_path) as layout:
-        assert (list(layout.pairs()), list(layout.images())) == ([(7, 5)], [(5, "b.jpg")])
+        assert (pairs(layout), list(layout.images())) == ([(7, 5)], [(5, "b.jpg")])
 
 
 def test_one_file_of_queries_with_a_split_column(tmp_path: Path) -> None:
@@ -168,10 +172,10 @@ def test_memory_does_not_grow_with_the_annotations(tmp_path: Path) -> None:
         write_layout(folder, annotations=lines)
         tracemalloc.start()
         with read(folder) as layout:
-            pairs, images = sum(1 for _ in layout.pairs()), sum(1 for _ in layout.images())
+            count, images = sum(1 for _ in layout.pairs()), sum(1 for _ in layout.images())
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert pairs == images == rows
+        assert count == images == rows
         return found
 
     # 40,000 rows hold 8 MB of paths.

@@ -16,6 +16,7 @@ from benchmark.inquire_layout import LayoutRefused
 from benchmark.management.arguments import refuse
 from benchmark.services.progress import Step
 from retrieval.importing.records import Refusal
+from retrieval.jobs import JobFailed
 from retrieval.management.ready import require_migrated
 from retrieval.terminal import ProgressLine, bar
 
@@ -26,9 +27,11 @@ class Command(BaseCommand):
     help = (
         "Make a release of the benchmark in DIR, in INQUIRE's layout: …queries_val.csv and "
         "…queries_test.csv (or …queries.csv with a column split), and …annotations.csv with "
-        "query_id, image_id and, if there is one, image_path. Runs are scored on it as on a "
-        "release made here. Whatever is wrong is named by file, line and field, and nothing is "
-        "written. A name that was imported before gets its next version."
+        "query_id, image_id and, if there is one, image_path. Where DIR also holds …judgments.csv "
+        "and inquire_rerank/val.csv and test.csv, as releases made here do, the judged images that "
+        "aren't relevant and the fixed lists for re-ranking are taken too. Runs are scored on it "
+        "as on a release made here. Whatever is wrong is named by file, line and field, and "
+        "nothing is written. A name that was imported before gets its next version."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,6 +42,14 @@ class Command(BaseCommand):
             metavar="DIR",
             help="a folder below which image_path is found: pictures that the corpus doesn't have "
             "are brought in; or 'none': the ids are of another corpus than the one here",
+        )
+        parser.add_argument(
+            "--rerank-model",
+            metavar="NAME",
+            default="",
+            help="make the fixed lists for re-ranking from the corpus's first 100 images in this "
+            "model's order; the corpus must hold all images of the benchmark and be embedded with "
+            "it",
         )
         parser.add_argument(
             "--replace-nothing", action="store_true", help="refuse a name that is here already"
@@ -54,6 +65,7 @@ class Command(BaseCommand):
             "name": options["name"],
             "images": _folder(options["images"]),
             "use_corpus": options["images"] != NO_IMAGES,
+            "rerank_model": options["rerank_model"],
             "new_only": options["replace_nothing"],
         }
         try:
@@ -66,6 +78,8 @@ class Command(BaseCommand):
             refuse(error.errors)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        except JobFailed as error:
+            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't read the benchmark: {error}") from error
 
