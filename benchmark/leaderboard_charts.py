@@ -31,6 +31,8 @@ ROW_NAME_LENGTH: Final = 52
 LEGEND_LENGTH: Final = 30
 #: Ticks of a logarithmic axis stand no closer than this, in pixels.
 TICK_ROOM: Final = 40
+#: And those of an axis of figures, about.
+FIGURE_ROOM: Final = 55
 #: Of a legend's entry besides its name; browsers have wider letters than the server.
 ENTRY_ROOM: Final = 60
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross")
@@ -260,7 +262,7 @@ class _Rows:
 
     def x(self, field: str, title: str, *, zero: bool = True) -> Any:
         """An axis of figures with as many ticks as its width takes."""
-        ticks = max(3, int(self.width / 2 / TICK_ROOM))
+        ticks = max(3, int(self.width / FIGURE_ROOM))
         return alt.X(
             field,
             title=title,
