@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from benchmark.difference import JUDGMENT_CHANGES
-from benchmark.formats.markdown import plain
+from benchmark.formats.markdown import counted, plain
 
 FIRST_VERSION: Final = "This is the first version."
 NO_SNAPSHOT: Final = (
@@ -19,7 +19,7 @@ def sentences(difference: dict[str, Any]) -> list[str]:
     """What changed, one sentence each, from `difference.as_json` or `without_test_labels`;
     [NOTHING] where nothing did."""
     told = [
-        f"{_counted(len(difference[key]), 'query', 'queries')} {words}."
+        f"{counted(len(difference[key]), 'query', 'queries')} {words}."
         for key, words in (
             ("added", "added"),
             ("dropped", "dropped"),
@@ -37,7 +37,7 @@ def sentences(difference: dict[str, Any]) -> list[str]:
     ]
     if changed:
         count = len(difference["judgments_by_query"]) + difference.get("withheld", 0)
-        queries = _counted(count, "query", "queries")
+        queries = counted(count, "query", "queries")
         told.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
     if difference["corpus"]["changed"]:
         was, now = difference["corpus"]["images"]
@@ -114,7 +114,7 @@ def _details(difference: dict[str, Any]) -> list[str]:
         ],
     )
     if difference.get("withheld"):
-        queries = _counted(difference["withheld"], "query", "queries")
+        queries = counted(difference["withheld"], "query", "queries")
         lines += ["", f"The counts of {queries} of the test split are withheld."]
     corpus = difference["corpus"]
     if corpus["changed"]:
@@ -144,7 +144,3 @@ def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -
         return []
     head = f"| {' | '.join(headings)} |"
     return ["", f"## {title}", "", head, f"|{'---|' * len(headings)}", *body]
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"

@@ -83,7 +83,9 @@ def stacked(rows: list[Numbers], *, name: str, label: str, group: str | None = N
         alt.Chart()
         .mark_bar()
         .encode(
-            x=alt.X("queries:Q", title="queries", axis=alt.Axis(tickCount=3, tickMinStep=1)),
+            x=alt.X(
+                "queries:Q", title="queries", axis=alt.Axis(tickCount=3, tickMinStep=1, format=",d")
+            ),
             y=alt.Y(
                 "name:N",
                 title=None,

@@ -105,6 +105,11 @@ def _distribution(facts: Facts) -> list[tuple[str, str]]:
         if header.include_images
         else "The pictures themselves are not part of it."
     )
+    sheets = (
+        "attribution.csv and refused\\_images.csv are"
+        if header.include_images
+        else "attribution.csv is"
+    )
     return [
         ("Will the dataset be distributed to third parties?", ""),
         (
@@ -113,8 +118,7 @@ def _distribution(facts: Facts) -> list[tuple[str, str]]:
             "TREC topics and qrels, a Hugging Face folder (Parquet), COCO JSON, Darwin Core, and "
             f"this sheet. {pictures} Texts in CSV files are verbatim, so a spreadsheet may take "
             "one that begins with =, +, - or @ for a formula: import the columns as text. "
-            "attribution.csv and refused\\_images.csv, which are made to be opened that way, have "
-            "an apostrophe before such texts.",
+            f"{sheets} made to be opened that way: an apostrophe is before such texts there.",
         ),
         ("When will the dataset be distributed?", ""),
         (

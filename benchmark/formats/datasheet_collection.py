@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmark.formats.datasheet_facts import Facts
-from benchmark.formats.markdown import plain, share, table
+from benchmark.formats.markdown import counted, plain, share, table
 
 _SOURCES = {
     "list": "in the candidate list",
@@ -17,8 +17,8 @@ def collection(facts: Facts) -> list[tuple[str, str]]:
     return [
         (
             "How was the data associated with each instance acquired?",
-            "Relevance was judged by people who looked at the images. Species, dates, places and "
-            "licences are as the images' source tells them.",
+            f"{_relevance(facts)} Species, dates, places and licences are as the images' source "
+            "tells them.",
         ),
         ("What mechanisms or procedures were used to collect the data?", _procedure(facts)),
         ("If the dataset is a sample, what was the sampling strategy?", _sampling(facts)),
@@ -55,9 +55,20 @@ def preprocessing(facts: Facts) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
+def _relevance(facts: Facts) -> str:
+    if facts.header.origin == "imported":
+        return "Which images are relevant was read from files; how it was judged they don't tell."
+    return "Relevance was judged by people who looked at the images."
+
+
 def _people(facts: Facts) -> str:
     people = facts.header.annotators
-    count = f"{people:,} annotators judged." if people else "How many people judged isn't known."
+    if people:
+        count = f"{counted(people, 'annotator', 'annotators')} judged."
+    elif facts.header.origin == "imported":
+        count = "How many people judged isn't known."
+    else:
+        return "Nobody has judged yet."
     return f"{count} Who they were and how they were paid: *to be written by the maintainers.*"
 
 
@@ -131,10 +142,11 @@ def _effort(facts: Facts) -> str:
     if not agreed.images:
         return f"{times}{votes}\n\nAgreement can't be told: no pair was judged by two people."
     kappa = "not defined" if agreed.kappa is None else f"{agreed.kappa:.2f}"
+    both = counted(agreed.images, "such pair", "such pairs")
     return (
-        f"{times}{votes}\n\nWhere two people judged the same pair ({agreed.images:,} such pairs of "
-        f"judgments), they agree in {100 * agreed.observed:.1f} %; Cohen's kappa is {kappa}, with "
-        "unsure as not relevant."
+        f"{times}{votes}\n\nWhere two people judged the same pair ({both} of judgments), they "
+        f"agree in {100 * agreed.observed:.1f} %; Cohen's kappa is {kappa}, with unsure as not "
+        "relevant."
     )
 
 
@@ -145,7 +157,8 @@ def _duration(seconds: float) -> str:
 
 def _timeframe(facts: Facts) -> str:
     images = facts.images
-    made = f"The release was made on {facts.header.made_at[:10]}."
+    verb = "imported" if facts.header.origin == "imported" else "made"
+    made = f"The release was {verb} on {facts.header.made_at[:10]}."
     if not images.with_date:
         return f"{made} No image's date is known."
     return (

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from benchmark.formats.datasheet_facts import Facts, ImageFacts, Spread
-from benchmark.formats.markdown import percent, plain, share, table
+from benchmark.formats.markdown import counted, percent, plain, share, table
 
 #: Rows of a table before the rest is summed up.
 LONGEST_TABLE: Final = 25
@@ -35,9 +35,8 @@ def composition(facts: Facts) -> list[tuple[str, str]]:
         ),
         (
             "Is there a label or target associated with each instance?",
-            f"Each judged pair is relevant or not: {share(facts.relevant, facts.pairs)} are "
-            "relevant. An image that nobody judged for a query has no label; measures count it as "
-            "not relevant.",
+            f"{_labels(facts)} An image that nobody judged for a query has no label; measures "
+            "count it as not relevant.",
         ),
         ("Is any information missing from individual instances?", _missing(facts.images)),
         (
@@ -63,6 +62,16 @@ def composition(facts: Facts) -> list[tuple[str, str]]:
         ("Does the dataset relate to people, and can individuals be identified?", _people(facts)),
         ("Does the dataset contain data that might be considered sensitive in any way?", ""),
     ]
+
+
+def _labels(facts: Facts) -> str:
+    if not facts.pairs:
+        return "No pair has one."
+    if facts.header.origin == "imported":
+        pairs = counted(facts.pairs, "relevant pair", "relevant pairs")
+        return f"The release names {pairs}, and none that isn't relevant."
+    relevant = share(facts.relevant, facts.pairs)
+    return f"Each judged pair is relevant or not: {relevant} are relevant."
 
 
 def _totals(facts: Facts) -> str:
@@ -94,9 +103,12 @@ def _totals(facts: Facts) -> str:
             if spread is not None
         ],
     )
+    named = facts.images.images
     images = (
-        f"{facts.images.images:,} images are named by a pair or a fixed list, of "
+        f"{counted(named, 'image is', 'images are')} named by a pair or a fixed list, of "
         f"{facts.images.species:,} species."
+        if named
+        else "No image is named by a pair or a fixed list."
     )
     if not queries:
         return f"{counts}\n\n{images}"
@@ -136,7 +148,7 @@ def _totals(facts: Facts) -> str:
     return "\n\n".join(
         [
             counts,
-            spreads,
+            *([spreads] if facts.pairs else []),
             images,
             categories,
             groups,
@@ -177,8 +189,9 @@ def _missing(images: ImageFacts) -> str:
 def _splits(facts: Facts) -> str:
     val, test = (facts.splits[split].queries for split in _SPLITS)
     return (
-        f"A validation split of {val:,} queries for choosing methods and their parameters, and a "
-        f"test split of {test:,} queries for measuring. Splits divide queries; images are shared."
+        f"A validation split of {counted(val, 'query', 'queries')} for choosing methods and their "
+        f"parameters, and a test split of {counted(test, 'query', 'queries')} for measuring. "
+        "Splits divide queries; images are shared."
     )
 
 
@@ -229,6 +242,8 @@ def _limits(facts: Facts) -> str:
 
 
 def _self_contained(facts: Facts) -> str:
+    if not facts.images.images:
+        return "The release names no images."
     names = [name for name in sorted(facts.images.datasets) if name]
     sources = ", ".join(plain(name) for name in names[:LONGEST_TABLE]) or "sources without a name"
     if len(names) > LONGEST_TABLE:
@@ -269,8 +284,16 @@ def _licences(images: ImageFacts) -> str:
 
 
 def _people(facts: Facts) -> str:
-    return (
-        "Annotators are numbered; no name of theirs is in the release. The rights holders of "
-        f"{share(facts.images.with_holder, facts.images.images)} images are named, as their "
-        "licences ask. Whether images show people: *to be written by the maintainers.*"
+    images = facts.images
+    holders = (
+        f"The rights holders of {share(images.with_holder, images.images)} images are named, as "
+        "their licences ask."
+        if images.with_holder
+        else "No rights holder of an image is named."
     )
+    annotators = (
+        "Annotators are numbered; no name of theirs is in the release."
+        if facts.labels.judgments
+        else "No annotator is told of."
+    )
+    return f"{annotators} {holders} Whether images show people: *to be written by the maintainers.*"

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from benchmark.formats import Access, Format, Pictures, WrittenFile
 from benchmark.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_images
-from benchmark.formats.markdown import plain
+from benchmark.formats.markdown import counted, plain
 from benchmark.formats.parquet import batches_of, split_name, write_batches
 from benchmark.formats.picture_files import write_pictures
 from benchmark.formats.writing import ACCESS, batches, image_access, pair_columns, text_file
@@ -179,8 +179,9 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         "",
         f"# {title}",
         "",
-        f"A benchmark of text-to-image retrieval: {len(queries):,} queries ({counts}), judged by "
-        f"people over {snapshot.image_count:,} images. Made {header.made_at[:10]} with "
+        "A benchmark of text-to-image retrieval: "
+        f"{counted(len(queries), 'query', 'queries')} ({counts}), judged by people over "
+        f"{counted(snapshot.image_count, 'image', 'images')}. Made {header.made_at[:10]} with "
         f"{plain(header.software)}. DATASHEET.md tells how.",
         "",
         "| configuration | holds |",

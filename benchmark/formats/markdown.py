@@ -27,6 +27,11 @@ def share(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,} ({100 * part / whole:.1f} %)"
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """ "1 query" or "1,234 queries"."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def percent(part: int, whole: int) -> str:
     """ "24.7 %"; "–" of nothing."""
     return f"{100 * part / whole:.1f} %" if whole else "–"

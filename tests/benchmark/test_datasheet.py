@@ -13,6 +13,7 @@ from tests.benchmark.snapshots import (
     empty_snapshot,
     header,
     image,
+    judgment,
     no_pictures,
     pair,
     query,
@@ -187,3 +188,45 @@ def test_pieces_of_markdown():
     assert (share(1, 3), share(0, 0)) == ("1 of 3 (33.3 %)", "0 of 0")
     assert (percent(1, 4), percent(0, 0)) == ("25.0 %", "–")
     assert table(["a", "b"], [[1, "x"]]) == "| a | b |\n|---|---|\n| 1 | x |"
+
+
+def test_one_of_a_kind_is_told_in_the_singular(tmp_path):
+    snapshot = write_snapshot(
+        tmp_path / "snapshot",
+        header=header(annotators=1),
+        queries=[query(3, split="val")],
+        pairs=[pair(3, 7, True)],
+        judgments=[judgment(3, 7)],
+        images=[image(7)],
+    )
+    answers = sheet(snapshot, tmp_path)
+    assert answer(answers, "Who was involved").startswith("1 annotator judged.")
+    assert "A validation split of 1 query for" in answer(answers, "data splits")
+    assert "1 image is named by a pair" in answer(answers, "How many instances")
+
+
+def test_nothing_judged_is_told_as_such(tmp_path):
+    snapshot = write_snapshot(
+        tmp_path / "snapshot", header=header(annotators=0), queries=[query(3)]
+    )
+    answers = sheet(snapshot, tmp_path)
+    assert answer(answers, "Who was involved") == "Nobody has judged yet."
+    assert answer(answers, "self-contained") == "The release names no images."
+    assert "No image is named" in answer(answers, "How many instances")
+    assert "median" not in answer(answers, "How many instances")
+    assert "0 of 0" not in answer(answers, "label or target")
+
+
+def test_an_imported_benchmark_claims_no_judging(tmp_path):
+    snapshot = write_snapshot(
+        tmp_path / "snapshot",
+        header=header(origin="imported", annotators=0),
+        queries=[query(3)],
+        pairs=[pair(3, 7, True, votes=0)],
+        images=[image(7, rights_holder="")],
+    )
+    answers = sheet(snapshot, tmp_path)
+    assert "names 1 relevant pair, and none" in answer(answers, "label or target")
+    assert answer(answers, "acquired").startswith("Which images are relevant was read from files")
+    assert "as their licences ask" not in answer(answers, "people, and can individuals")
+    assert "was imported on" in answer(answers, "timeframe")
