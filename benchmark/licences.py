@@ -85,18 +85,6 @@ class Licence:
     refusal: str = ""
     """Why copies may not be passed on; empty where they may."""
 
-    @property
-    def non_commercial(self) -> bool:
-        return NON_COMMERCIAL in self.obligations
-
-    @property
-    def share_alike(self) -> bool:
-        return SHARE_ALIKE in self.obligations
-
-    @property
-    def attribution(self) -> bool:
-        return ATTRIBUTION in self.obligations
-
 
 PUBLIC_DOMAIN: Final = Licence("Public domain", "", True)
 ALL_RIGHTS_RESERVED: Final = Licence(
@@ -109,18 +97,13 @@ CONTRADICTION: Final = Licence(
 )
 
 
-def may_redistribute(license: str, url: str) -> bool:
-    """Whether unchanged copies of a picture may be passed on.
-
-    A licence without derivatives allows it, since copies here are the original bytes. A blank, an
-    unknown licence, and a name whose address is of another licence don't.
-    """
-    return licence_of(license, url).may_redistribute
-
-
 @lru_cache(maxsize=4096)
 def licence_of(license: str, url: str) -> Licence:
-    """The licence that a text and an address mean, of which either may be blank."""
+    """The licence that a text and an address mean, of which either may be blank.
+
+    One without derivatives allows unchanged copies. A blank, an unknown licence, and a name whose
+    address is of another licence don't.
+    """
     name, address = _squeezed(license), _squeezed(url)
     if not name and not address:
         return NOT_GIVEN

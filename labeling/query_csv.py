@@ -313,37 +313,25 @@ class ExportedQuery(Protocol):
 
 
 def write_queries(
-    rows: Iterable[ExportedQuery],
-    files: Mapping[str, TextIO],
-    *,
-    indexes: Mapping[int, int] | None = None,
-) -> dict[str, int]:
-    """Write queries as INQUIRE's release does: one file a split; the number of rows in each.
+    rows: Iterable[ExportedQuery], files: Mapping[str, TextIO], *, indexes: Mapping[int, int]
+) -> None:
+    """Write queries as INQUIRE's release does, one file a split.
 
-    `rows` are all queries of the release, both splits, in ascending query_id; `files` holds an open
-    file for each split (opened with newline="" and encoding="utf-8"). Rows stream. The bytes depend
-    on the rows alone. `indexes` gives the unnamed column by query_id, for rows that are in another
-    order or that others are missing from.
+    `rows` are all queries of the release, of both splits; `files` holds an open file for each split
+    (opened with newline="" and encoding="utf-8"). Rows stream, in their order. The bytes depend on
+    the rows alone. `indexes` gives the unnamed column by query_id.
 
-    ValueError: rows out of order without `indexes`, or a split without a file.
+    ValueError: a split without a file.
     """
     header = ",".join(("", *REQUIRED_COLUMNS)) + "\n"
-    counts = dict.fromkeys(files, 0)
     for file in files.values():
         file.write(header)
-    previous = -1
-    for position, row in enumerate(rows):
-        if indexes is None and row.query_id <= previous:
-            raise ValueError(f"query_id {row.query_id} follows {previous}: rows must ascend")
-        previous = row.query_id
+    for row in rows:
         if row.split not in files:
             raise ValueError(f"query {row.query_id} has the split {row.split!r}, which has no file")
-        index = position if indexes is None else indexes[row.query_id]
         fields = (row.query_text, row.supercategory, row.category, row.iconic_group)
         quoted = ",".join(csv_field(field) for field in fields)
-        files[row.split].write(f"{index},{row.query_id},{quoted}\n")
-        counts[row.split] += 1
-    return counts
+        files[row.split].write(f"{indexes[row.query_id]},{row.query_id},{quoted}\n")
 
 
 def csv_field(text: str) -> str:

@@ -101,8 +101,6 @@ class ImageFacts:
     """The images that a pair or a fixed list names."""
 
     images: int
-    present: int
-    """Whose files are here."""
     species: int
     """Different ones."""
     with_species: int
@@ -113,7 +111,6 @@ class ImageFacts:
     last_date: str
     """Of the observations, ISO 8601 dates; empty where no image has one."""
     datasets: Counter[str]
-    groups: Counter[str]
     licences: list[tuple[Licence, int]]
     """By how many images have them, most first, then by name."""
 
@@ -234,12 +231,12 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
 
 def image_facts(snapshot: Snapshot) -> ImageFacts:
     """Counts of the images, in one reading."""
-    texts = ("dataset", "iconic_group", "scientific_name")
+    texts = ("dataset", "scientific_name")
     counts: dict[str, Counter[str]] = {name: Counter() for name in texts}
     licences: Counter[tuple[str, str]] = Counter()
-    present = placed = held = dated = 0
+    placed = held = dated = 0
     first, last = "", ""
-    columns = (*texts, "sha256", "latitude", "longitude", "rights_holder", "observed_at",
+    columns = (*texts, "latitude", "longitude", "rights_holder", "observed_at",
                "license", "license_url")  # fmt: skip
     for batch in batches(snapshot, "images", columns):
         column = dict(zip(columns, batch.columns, strict=True))
@@ -249,7 +246,6 @@ def image_facts(snapshot: Snapshot) -> ImageFacts:
         groups = given.group_by(["license", "license_url"]).aggregate([([], "count_all")])
         for row in groups.to_pylist():
             licences[row["license"], row["license_url"]] += row["count_all"]
-        present += _filled(column["sha256"])
         held += _filled(column["rights_holder"])
         both = pc.and_(pc.is_valid(column["latitude"]), pc.is_valid(column["longitude"]))
         placed += both.true_count
@@ -262,7 +258,6 @@ def image_facts(snapshot: Snapshot) -> ImageFacts:
     species = counts["scientific_name"]
     return ImageFacts(
         images=snapshot.image_count,
-        present=present,
         species=len(set(species) - {""}),
         with_species=species.total() - species[""],
         with_place=placed,
@@ -271,7 +266,6 @@ def image_facts(snapshot: Snapshot) -> ImageFacts:
         first_date=first,
         last_date=last,
         datasets=counts["dataset"],
-        groups=counts["iconic_group"],
         licences=_by_licence(licences),
     )
 
