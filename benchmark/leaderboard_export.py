@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from benchmark.leaderboard import (
     TEST,
     VAL,
     Board,
-    Column,
+    Floats,
     Subset,
     subsets,
 )
@@ -199,19 +199,22 @@ def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
 def _records(runs: BoardRuns) -> Iterator[Record]:
     for split in (VAL, TEST, BOTH):
         board = runs.board(split)
+        spans = {
+            key: statistics.every_interval(runs, board, key)
+            for key in PAPER_MEASURES[Run.Task(runs.task)]
+            if key in runs.measures
+        }
         for grouping in GROUPINGS:
             for part in subsets(board.query_ids, runs.queries, grouping):
                 if len(part.queries):
-                    yield from _part_records(runs, board, part)
+                    here = {key: found[part.key] for key, found in spans.items()}
+                    yield from _part_records(runs, board, part, here)
 
 
-def _part_records(runs: BoardRuns, board: Board, part: Subset) -> Iterator[Record]:
+def _part_records(
+    runs: BoardRuns, board: Board, part: Subset, spans: Mapping[str, Floats]
+) -> Iterator[Record]:
     means = {key: board.of(key)[:, part.queries].mean(axis=1) for key in runs.measures}
-    spans = {
-        key: statistics.intervals(runs, board, Column(part.key, key, part))
-        for key in PAPER_MEASURES[Run.Task(runs.task)]
-        if key in means
-    }
     for row, place in enumerate(board.runs):
         known = [key for key in means if not np.isnan(means[key][row])]
         yield Record(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -30,7 +30,14 @@ PAPER_MEASURES: Final = {
     Run.Task.RERANK: ("AP@100", "nDCG@100", "RR@100"),
 }
 
+#: Rows of scores that are read at a time.
+ROWS_AT_A_TIME: Final = 20
+
 Result = TypeVar("Result")
+_Arrays = tuple[Ids, dict[str, leaderboard.Floats]]
+
+_remembered: dict[tuple[int, datetime], _Arrays] = {}
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +99,9 @@ def values_on(release: Release, runs: tuple[Run, ...]) -> dict[int, RunValues]:
         if score is None and run.is_baseline:
             score = baselines.get(_baseline_key(run))
         if score is not None:
-            found[run.pk] = _values(run, score)
-    return found
+            found[run.pk] = score
+    arrays = _arrays(found.values())
+    return {run.pk: _values(run, arrays[found[run.pk].pk]) for run in runs if run.pk in found}
 
 
 def other_versions(release: Release) -> QuerySet[Release]:
@@ -125,11 +133,12 @@ def _board_runs(release: Release, task: str, visible: QuerySet[Run]) -> BoardRun
         )
     )
     versions = [(score.pk, score.made_at.isoformat()) for score in scores]
+    arrays = _arrays(scores)
     return BoardRuns(
         release=release,
         task=task,
         runs=tuple(score.run for score in scores),
-        values=tuple(_values(score.run, score) for score in scores),
+        values=tuple(_values(score.run, arrays[score.pk]) for score in scores),
         queries=release_queries(release),
         query_ids=scored_query_ids(task_qrels(release, task)),
         fingerprint=repr((release.pk, task, versions)),
@@ -145,8 +154,8 @@ def _light(scores: QuerySet[RunScores]) -> QuerySet[RunScores]:
     )
 
 
-def _values(run: Run, score: RunScores) -> RunValues:
-    query_ids, values = _arrays(score.pk, score.made_at)
+def _values(run: Run, arrays: _Arrays) -> RunValues:
+    query_ids, values = arrays
     return RunValues(
         query_ids=query_ids,
         values=values,
@@ -164,12 +173,30 @@ def splits_of(run: Run) -> frozenset[str]:
     return frozenset(split for split, count in held.items() if count)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _arrays(pk: int, made_at: datetime) -> tuple[Ids, dict[str, leaderboard.Floats]]:
-    """The figures of a row of scores; `made_at` tells its versions apart."""
-    score = RunScores.objects.only("query_ids", "measures").get(pk=pk)
-    values = {key: np.array(row, dtype=np.float64) for key, row in score.measures.items()}
-    return np.array(score.query_ids, dtype=np.int64), values
+def _arrays(scores: Iterable[RunScores]) -> dict[int, _Arrays]:
+    """The figures of rows of scores, by their ids; those that aren't remembered are read in one SQL
+    query. `made_at` tells the versions of a row apart."""
+    found = {}
+    missing = []
+    with _lock:
+        for score in scores:
+            arrays = _remembered.get((score.pk, score.made_at))
+            if arrays is None:
+                missing.append(score.pk)
+            else:
+                found[score.pk] = arrays
+    if not missing:
+        return found
+    figures = ("query_ids", "measures", "made_at")
+    for score in RunScores.objects.filter(pk__in=missing).only(*figures).iterator(ROWS_AT_A_TIME):
+        values = {key: np.array(row, dtype=np.float64) for key, row in score.measures.items()}
+        found[score.pk] = np.array(score.query_ids, dtype=np.int64), values
+        with _lock:
+            _remembered[score.pk, score.made_at] = found[score.pk]
+            while len(_remembered) > REMEMBERED:
+                # The one that was read first.
+                del _remembered[next(iter(_remembered))]
+    return found
 
 
 def _baseline_key(run: Run) -> tuple[Any, ...]:

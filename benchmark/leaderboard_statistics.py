@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark import significance
-from benchmark.leaderboard import Board, Column, Floats
+from benchmark.leaderboard import GROUPINGS, Board, Column, Floats, subsets
 from benchmark.leaderboard_selectors import BoardRuns, kept
 
 
@@ -17,6 +17,20 @@ def intervals(runs: BoardRuns, board: Board, column: Column) -> Floats:
         ),
         *("intervals", runs.fingerprint, board.split, column.measure, column.subset.key),
     )
+
+
+def every_interval(runs: BoardRuns, board: Board, measure: str) -> dict[str, Floats]:
+    """The same of every subset of every grouping, by the subset's key."""
+
+    def compute() -> dict[str, Floats]:
+        return {
+            part.key: significance.bootstrap_intervals(board.of(measure)[:, part.queries])
+            for grouping in GROUPINGS
+            for part in subsets(board.query_ids, runs.queries, grouping)
+        }
+
+    # As one, since memory holds a few hundred things.
+    return kept(compute, "every interval", runs.fingerprint, board.split, measure)
 
 
 def interval(board: Board, row: int, column: Column) -> tuple[float, float]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any, Final
 
+from django.db.models import F
+
 from benchmark.measures import Measure, mean_name
 from benchmark.models import Run, RunScores
 from benchmark.run_access import can_delete, can_edit, can_publish
@@ -47,7 +49,9 @@ def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
     listed = list(runs.select_related("release", "owner", "job").order_by("-pk"))
     scores = {
         (score.run_id, score.release_id): score
-        for score in RunScores.objects.filter(run__in=[run.pk for run in listed])
+        for score in RunScores.objects.filter(
+            run__in=[run.pk for run in listed], release=F("run__release")
+        ).select_related("release")
     }
     return [
         RunRow(

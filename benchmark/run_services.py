@@ -181,7 +181,7 @@ def run_publish(*, run: Run) -> Run:
     if not run.ready:
         raise Conflict("The run isn't scored yet; publish it when it is.")
     # Locked, so that it doesn't become private meanwhile.
-    first = Run.objects.select_for_update(of=("self",)).filter(pk=run.first_stage_id).first()
+    first = Run.objects.select_for_update(of=("self",)).filter(second_stages=run).first()
     if first is not None and not first.published:
         raise Conflict(f"It re-ranks “{first.name}”, which is private; publish that first.")
     family = Run.objects.filter(pk=run.pk) | _bests(run)

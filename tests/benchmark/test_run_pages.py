@@ -190,7 +190,9 @@ def test_a_run_is_scored_on_another_version(release, browser, researcher):
     assert [score.release_id for score in scored] == [release.pk, newer.pk]
 
 
-def test_admins_see_everybodys_runs(release, researcher, admin, browser):
+def test_admins_see_everybodys_runs(
+    release, researcher, admin, browser, django_assert_max_num_queries
+):
     scored_run(release, ORDERS, owner=researcher)
     scored_run(release, ORDERS, name="operator's", owner=None)
     browser_of_admin = client_of(admin)
@@ -200,4 +202,8 @@ def test_admins_see_everybodys_runs(release, researcher, admin, browser):
     assert "the operator" in everybody
     # The best possible re-ranks aren't anybody's submission.
     assert "Best possible" not in everybody
+    for number in range(15):
+        scored_run(release, ORDERS, name=f"more {number}", owner=researcher)
+    with django_assert_max_num_queries(12):
+        browser_of_admin.get("/runs/?of=all")
     assert "operator&#x27;s" not in browser.get("/runs/?of=all").text
