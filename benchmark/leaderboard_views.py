@@ -23,6 +23,8 @@ from benchmark.run_corpus import withdrawn_since
 from benchmark.run_selectors import NoSnapshot
 from labeling.errors import Conflict
 from retrieval.access import Role, at_least, require_role
+from retrieval.models import Job
+from retrieval.selectors.jobs import jobs_visible_to
 
 
 @login_required
@@ -33,13 +35,15 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         return _baselines(request, release)
     choice = read_choice(request.GET)
+    job = baselines_job(release)
     context: dict[str, Any] = {
         "release": release,
         "choice": choice,
         "tabs": _tabs(choice),
         "may_submit": can_submit(request.user),
         "may_compute": at_least(request.user, Role.ADMIN),
-        "baselines_job": baselines_job(release),
+        "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
+        "baselines_made": job is not None and job.state in Job.UNFINISHED,
         "withdrawn": withdrawn_since(release),
     }
     try:

@@ -140,6 +140,10 @@ def test_who_may_submit_and_who_compute(release, weak, admin, researcher, annota
     assert response.status_code == 302
     assert Job.objects.get(kind=BASELINES_JOB).params == {"release": release.pk}
     assert "Baselines of Toy v1" in page(admin, release).content.decode()
+    # Others may not ask for the job, so nothing on their page does.
+    others = page(researcher, release, "?task=rerank").content.decode()
+    assert "data-job" not in others
+    assert "The baselines are being made." in others
 
 
 def test_an_empty_board_says_so(release, annotator, admin):
@@ -212,7 +216,7 @@ def test_a_page_asks_the_database_no_more_often_for_more_runs(
         client.get(f"/releases/{release.pk}/leaderboard/")
     for number in range(5):
         scored_run(release, WEAK, name=f"more {number}")
-    page(admin, release)
+    # Each with its best possible re-ranks: fifteen rows whose figures were never read.
     with django_assert_max_num_queries(20):
         client.get(f"/releases/{release.pk}/leaderboard/")
 
