@@ -56,7 +56,7 @@ def preprocessing(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _relevance(facts: Facts) -> str:
-    if facts.header.origin == "imported":
+    if facts.header.origin == "imported" and not facts.labels.judgments:
         return "Which images are relevant was read from files; how it was judged they don't tell."
     return "Relevance was judged by people who looked at the images."
 

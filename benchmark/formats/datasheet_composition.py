@@ -67,7 +67,7 @@ def composition(facts: Facts) -> list[tuple[str, str]]:
 def _labels(facts: Facts) -> str:
     if not facts.pairs:
         return "No pair has one."
-    if facts.header.origin == "imported":
+    if facts.header.origin == "imported" and facts.relevant == facts.pairs:
         pairs = counted(facts.pairs, "relevant pair", "relevant pairs")
         return f"The release names {pairs}, and none that isn't relevant."
     relevant = share(facts.relevant, facts.pairs)

@@ -28,9 +28,11 @@ Ids = npt.NDArray[np.int64]
 
 
 def image_access(snapshot: Snapshot) -> Access:
-    """Who may have a list of all images. An imported benchmark names relevant images alone, so
-    that being listed is a label."""
-    return Access.LABELS if snapshot.header.origin == "imported" else Access.OPEN
+    """Who may have a list of all images. Where an imported benchmark names relevant pairs alone,
+    being listed is a label."""
+    if snapshot.header.origin != "imported":
+        return Access.OPEN
+    return Access.LABELS if pair_columns(snapshot).relevant.all() else Access.OPEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,11 +90,21 @@ def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
     }
 
 
-@pytest.mark.parametrize(("origin", "access"), [("made", "open"), ("imported", "labels")])
-def test_lists_of_images_are_withheld_where_only_relevant_images_are_known(
-    tmp_path, origin, access
+@pytest.mark.parametrize(
+    ("origin", "negatives", "access"),
+    [("made", False, "open"), ("imported", True, "open"), ("imported", False, "labels")],
+)
+def test_lists_of_images_are_withheld_where_an_import_names_relevant_ones_alone(
+    tmp_path, origin, negatives, access
 ):
-    files = write_all(toy_snapshot(tmp_path / "snapshot", origin=origin), tmp_path / "out")
+    snapshot = write_snapshot(
+        tmp_path / "snapshot",
+        header=header(origin=origin),
+        queries=[query(1)],
+        pairs=[pair(1, 1, True), pair(1, 2, not negatives)],
+        images=[image(1), image(2)],
+    )
+    files = write_all(snapshot, tmp_path / "out")
     corpus = "huggingface/corpus/data/corpus-00000-of-00001.parquet"
     lists = (corpus, "coco/images.json", "attribution.csv")
     assert {str(files[name].access) for name in lists} == {access}
