@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint bench-labelling bench-metrics bench-releases clean
+.PHONY: demo serve test lint bench-labelling bench-metrics bench-releases bench-import clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -34,6 +34,11 @@ bench-metrics: $(VENV)/development
 ## How fast a release of INQUIRE's size is made, and in how much memory: see bench/releases.py
 bench-releases: $(VENV)/development
 	@exec $(BIN)/python -m bench.releases
+
+## How fast a benchmark is imported: `make bench-import QUERIES=DIR`, where DIR holds INQUIRE's query
+## files; see bench/importing.py
+bench-import: $(VENV)/development
+	@exec $(BIN)/python -m bench.importing "$(QUERIES)"
 
 ## Removes what tools made, but neither var/ (your data) nor the virtual environment
 clean:
