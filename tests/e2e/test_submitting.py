@@ -1,0 +1,198 @@
+"""What researchers come for: submit a run, see its figures, and publish it on the leaderboard."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import FilePayload, Page, ViewportSize, expect
+
+from tests.e2e.axe import violations, wider_than_window
+from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.test_accessibility import judge
+from tests.processes import wait_for
+
+pytestmark = pytest.mark.e2e
+
+WINDOWS: tuple[ViewportSize, ...] = (
+    DESKTOP,
+    {"width": 390, "height": 844},
+    {"width": 360, "height": 740},
+)
+METHOD = "A hybrid of two retrievers with a name as long as people give them"
+
+
+@dataclass
+class Task:
+    """A release, and a run on it whose figure is known."""
+
+    release: int
+    run: bytes
+    broken: bytes
+    figure: str
+    """mAP@50 over the test queries, in percent."""
+
+
+@pytest.fixture(scope="module")
+def task(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Task:
+    """A release with two test queries of this module's own."""
+    rows = []
+    broken = b"999999 Q0 1 1 0.5 x\n"
+    for text, relevant, order in (
+        ("a newt for a submitted run", [0, 2], [0, 1, 2]),
+        ("a heron for a submitted run", [4], [3, 4]),
+    ):
+        query = site.open_query(text, split="test", category="Species ID")
+        listed = [one["image"] for one in site.candidates("ann", query, limit=8)["results"]]
+        judge(site, "ann", query, [listed[place] for place in relevant], "relevant")
+        judge(site, "ann", query, [listed[5]], "not_relevant")
+        site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+        number = site.api("ada", "GET", f"/api/queries/{query}/")["query_id"]
+        rows += [
+            f"{number} Q0 {listed[place]} {rank} {1 - rank / 10} mine\n"
+            for rank, place in enumerate(order, start=1)
+        ]
+        broken += f"{number} Q0 {listed[0]} 1 inf x\n".encode()
+    release = site.api("ada", "POST", "/api/releases/", {"name": "Submitting"})["id"]
+    wait_for(
+        lambda: site.api("ada", "GET", f"/api/releases/{release}/")["state"] == "done",
+        what="the release",
+    )
+    folder = tmp_path_factory.mktemp("submitting") / "release"
+    site.served.manage("export_release", "Submitting", str(folder))
+    # Queries that other tests completed are in the release too, and the run leaves them out.
+    queries = len(relevant_test_queries(folder))
+    # Average precision: (1 + 2/3) / 2 of the newt and 1/2 of the heron.
+    figure = f"{100 * (5 / 6 + 1 / 2) / queries:.1f}"
+    return Task(release, "".join(rows).encode(), broken, figure)
+
+
+def relevant_test_queries(folder: Path) -> set[str]:
+    """The test queries of an exported release that have a relevant image."""
+    found = {}
+    for name in ("inquire_queries_test.csv", "inquire_annotations.csv"):
+        with (folder / name).open(encoding="utf-8", newline="") as file:
+            found[name] = {row["query_id"] for row in csv.DictReader(file)}
+    return found["inquire_queries_test.csv"] & found["inquire_annotations.csv"]
+
+
+def problems(page: Page) -> list[str]:
+    """What machine's rules find on the page as it stands, wide and narrow, light and dark."""
+    found = []
+    for window in WINDOWS:
+        page.set_viewport_size(window)
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        wrong = violations(page) + wider_than_window(page)
+        page.emulate_media(color_scheme="dark")
+        wrong += violations(page, "color-contrast")
+        found += [f"{page.url}, {window['width']}: {one}" for one in wrong]
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(DESKTOP)
+    return found
+
+
+def choose(page: Page, content: bytes) -> None:
+    """Choose a file of this content on the submission page."""
+    file: FilePayload = {"name": "run.trec", "mimeType": "text/plain", "buffer": content}
+    page.get_by_label("Run file").set_input_files(file)
+
+
+def test_from_logging_in_to_the_leaderboard(
+    site: Site, log_in: Callable[..., Page], task: Task
+) -> None:
+    page = log_in("rosa")
+    # Of the newest release, which another test may have made.
+    expect(page.get_by_role("heading", name="Leaderboard of")).to_be_visible()
+    page.goto(f"{site.url}/releases/{task.release}/leaderboard/")
+    page.get_by_role("link", name="Submit a run").click()
+    wrong = problems(page)
+
+    choose(page, task.broken)
+    page.get_by_label("Method").fill(METHOD)
+    page.get_by_label("Training data").fill("DFN-5B")
+    page.get_by_label("Queries in it").select_option("test")
+    page.get_by_role("button", name="Submit").click()
+    alert = page.get_by_role("alert").filter(has_text="Nothing was kept")
+    expect(alert).to_be_focused()
+    lines = [row.split("\t") for row in alert.locator("tbody tr").all_inner_texts()]
+    assert [row[0] for row in lines] == ["1", "2", "3"]
+    assert "no query 999999" in lines[0][2]
+    assert lines[1][1:] == ["score", "'inf' is not a finite number"]
+    wrong += problems(page)
+
+    choose(page, task.run)
+    expect(page.get_by_label("Method")).to_have_value(METHOD)
+    expect(page.get_by_label("Queries in it")).to_have_value("test")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("status").filter(has_text="is taken in")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text=METHOD)
+    expect(row.get_by_text("Private")).to_be_visible()
+    expect(row.get_by_role("cell").nth(3)).to_contain_text(task.figure)
+    wrong += problems(page)
+    row.get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("Training data")).to_have_value("DFN-5B")
+    page.get_by_label("Parameters, in millions").fill("986")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("986 million")).to_be_visible()
+    private = page.url
+
+    other = log_in("rolf")
+    other.goto(f"{site.url}/releases/{task.release}/leaderboard/")
+    expect(other.get_by_text(METHOD)).to_have_count(0)
+    other.get_by_role("link", name="My runs").click()
+    expect(other.get_by_text("No runs yet")).to_be_visible()
+    wrong += problems(other)
+    answer = other.goto(private)
+    assert answer is not None
+    assert answer.status == 404
+
+    page.get_by_role("link", name="Edit card, publish").click()
+    wrong += problems(page)
+    page.get_by_role("link", name="Publish").click()
+    expect(page.get_by_role("heading", name=f"Publish “{METHOD}”?")).to_be_visible()
+    wrong += problems(page)
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("The run is public now.")).to_be_visible()
+
+    other.goto(f"{site.url}/releases/{task.release}/leaderboard/")
+    title = other.get_by_role("link", name=METHOD, exact=True)
+    line = other.locator("table[data-board] tbody tr").filter(has=title)
+    for window in WINDOWS:
+        other.set_viewport_size(window)
+        expect(title).to_be_visible()
+        expect(line).to_contain_text("986")
+        expect(line.locator("td[data-value]").nth(1)).to_contain_text(task.figure)
+    wrong += problems(other)
+    title.click()
+    expect(other.get_by_role("heading", name=METHOD)).to_be_visible()
+    expect(other.get_by_role("link", name="Edit card, publish")).to_be_hidden()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("window", WINDOWS[1:])
+def test_on_a_phone(
+    site: Site, log_in: Callable[..., Page], task: Task, window: ViewportSize
+) -> None:
+    page = log_in("rosa", viewport=window)
+    page.goto(f"{site.url}/releases/{task.release}/leaderboard/")
+    page.get_by_role("link", name="Submit a run").click()
+    choose(page, task.run)
+    name = f"From a phone of {window['width']}"
+    page.get_by_label("Method").fill(name)
+    page.get_by_role("button", name="Submit").click()
+    row = page.get_by_role("row").filter(has_text=name)
+    expect(row.get_by_text("Private")).to_be_visible()
+    expect(row).to_contain_text(task.figure)
+    assert wider_than_window(page) == []
+    publish = row.get_by_role("link", name=f"Publish {name}")
+    box = publish.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= window["width"]
+    publish.click()
+    page.get_by_role("button", name="Publish").click()
+    page.goto(f"{site.url}/releases/{task.release}/leaderboard/")
+    line = page.locator("table[data-board]").get_by_role("link", name=name, exact=True)
+    expect(line).to_be_visible()
