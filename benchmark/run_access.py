@@ -1,4 +1,4 @@
-"""Who may submit runs, see the leaderboard, and see labels and files of a release."""
+"""Who may submit runs, and see labels and files of a release."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ from typing import Any
 
 from benchmark.formats import Access
 from benchmark.models import Run
-from retrieval.access import Role, at_least, is_evaluator, role_of
+from retrieval.access import Role, at_least, is_evaluator
 
 
 def can_submit(user: Any) -> bool:
     """Whether the user may submit runs: whoever may see releases, so not annotators."""
     return is_evaluator(user)
-
-
-def can_see_board(user: Any) -> bool:
-    """Whether the user may see the leaderboard's figures: everybody who is logged in."""
-    return role_of(user) is not None
 
 
 def labels_visible_to(user: Any, split: str) -> bool:

@@ -41,7 +41,7 @@ from benchmark.run_services import (
     run_card_update,
     run_delete,
     run_publish,
-    run_score,
+    run_score_elsewhere,
     run_unpublish,
 )
 from benchmark.run_store import RunDamaged
@@ -158,7 +158,7 @@ class RunViewSet(
                 raise exceptions.ValidationError({"release": "It is of another benchmark."})
             if not run.ready:
                 raise Conflict("The run isn't scored on its own release yet.")
-            made = run_score(run=run, release=release)
+            made = run_score_elsewhere(run=run, release=release)
             return Response(QueryScoresSerializer(made).data, status=status.HTTP_201_CREATED)
         wanted = request.query_params.get("release", str(run.release_id))
         number = int(wanted) if is_id(wanted) else 0

@@ -118,15 +118,6 @@ def read_run(
     return ({} if errors else rows.rankings()), errors[:MAX_ERRORS]
 
 
-def run_lines(run: Mapping[int, Ranking]) -> Iterator[RunLine]:
-    """The lines of a run, by query id and rank."""
-    for query_id in sorted(run):
-        ranking = run[query_id]
-        pairs = zip(ranking.image_ids.tolist(), ranking.scores.tolist(), strict=True)
-        for rank, (image_id, score) in enumerate(pairs, start=1):
-            yield RunLine(query_id=query_id, image_id=image_id, rank=rank, score=score)
-
-
 def write_trec(rows: Iterable[RunLine], file: TextIO, *, tag: str) -> int:
     """Write a TREC run file, row by row; the number of rows.
 
@@ -138,18 +129,6 @@ def write_trec(rows: Iterable[RunLine], file: TextIO, *, tag: str) -> int:
     for row in rows:
         score = float(row.score)
         file.write(f"{row.query_id} Q0 {row.image_id} {row.rank} {score!r} {word}\n")
-        count += 1
-    return count
-
-
-def write_json_lines(rows: Iterable[RunLine], file: TextIO) -> int:
-    """Write a run as JSON lines with query_id, image_id, rank and score; the number of rows."""
-    count = 0
-    for row in rows:
-        file.write(
-            f'{{"query_id": {row.query_id}, "image_id": {row.image_id}, '
-            f'"rank": {row.rank}, "score": {float(row.score)!r}}}\n'
-        )
         count += 1
     return count
 

@@ -74,11 +74,6 @@ def fixed_lists(release: Release) -> dict[int, npt.NDArray[np.int64]]:
     return release_data(release).fixed
 
 
-def rerank_qrels(release: Release) -> Qrels:
-    """The judged pairs within the fixed lists. NoSnapshot: see `release_data`."""
-    return release_data(release).fixed_qrels
-
-
 def task_qrels(release: Release, task: str) -> Qrels:
     """The judged pairs that runs of a task are scored on. NoSnapshot: see `release_data`."""
     data = release_data(release)
@@ -110,22 +105,6 @@ def get_run_for(user: Any, pk: int) -> Run:
     if run is None:
         raise Http404("There is no such run.")
     return run
-
-
-def scores_of(release: Release, task: str, user: Any) -> list[tuple[Run, RunScores]]:
-    """The scored runs of a release's task that the user sees, with their scores on it; by id."""
-    scores = (
-        RunScores.objects.filter(
-            release=release,
-            run__release=release,
-            run__task=task,
-            run__ready_at__isnull=False,
-            run__in=runs_visible_to(user),
-        )
-        .select_related("run__owner", "run__embedding_model", "run__first_stage")
-        .order_by("run_id")
-    )
-    return [(score.run, score) for score in scores]
 
 
 def scores_of_run(run: Run) -> list[RunScores]:

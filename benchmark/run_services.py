@@ -81,6 +81,14 @@ def run_score(*, run: Run, release: Release) -> RunScores:
     return scores
 
 
+def run_score_elsewhere(*, run: Run, release: Release) -> RunScores:
+    """Score a run and its best possible re-ranks on another version of the benchmark; the run's
+    scores. NoSnapshot, RunDamaged: see `run_score`."""
+    for best in _bests(run):
+        run_score(run=best, release=release)
+    return run_score(run=run, release=release)
+
+
 def rankings_on(run: Run, release: Release) -> dict[int, Ranking]:
     """A run's rankings as they are scored on a release. NoSnapshot, RunDamaged: see `run_score`."""
     data = release_data(release)

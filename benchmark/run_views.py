@@ -30,8 +30,8 @@ from benchmark.run_services import (
     run_card_update,
     run_delete,
     run_publish,
-    run_score,
     run_score_begin,
+    run_score_elsewhere,
     run_unpublish,
 )
 from benchmark.run_store import RunDamaged
@@ -179,7 +179,7 @@ def score(request: HttpRequest, pk: int) -> HttpResponse:
                 Release.objects.filter(name=run.release.name, made_at__isnull=False),
                 pk=int(number) if is_id(number) else 0,
             )
-            run_score(run=run, release=other)
+            run_score_elsewhere(run=run, release=other)
             messages.success(request, f"Scored on {other}.")
         elif can_edit(request.user, run) and may_score_again(run):
             run_score_begin(run=run, created_by=request.user)

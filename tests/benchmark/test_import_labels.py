@@ -18,7 +18,7 @@ from benchmark.import_snapshot import JUDGED_RULE, UNNAMED_MODEL
 from benchmark.importing import benchmark_import
 from benchmark.inquire_layout import LayoutRefused
 from benchmark.models import Release
-from benchmark.run_selectors import rerank_qrels
+from benchmark.run_selectors import task_qrels
 from benchmark.services import release_export
 from benchmark.snapshot import Pair, Snapshot
 from benchmark.statistics import release_statistics
@@ -95,7 +95,7 @@ def test_its_files_come_out_as_they_went_in(exported: Path, model: EmbeddingMode
     header = snapshot_of(release).header
     assert (header.rerank_model, header.annotators) == (model.name, 2)
     assert header.consensus == JUDGED_RULE
-    assert set(rerank_qrels(release).query_ids.tolist()) == {30, 31}
+    assert set(task_qrels(release, "rerank").query_ids.tolist()) == {30, 31}
     mine, theirs = (
         release_statistics(snapshot_of(one)) for one in (release, Release.objects.get(name="ours"))
     )
@@ -184,7 +184,7 @@ def test_lists_alone_tell_judged_images_too(tmp_path: Path) -> None:
     fox, eight = (one for one in snapshot.images() if one.image_id in (1, 8))
     assert (fox.scientific_name, fox.license, fox.latitude) == ("Vulpes vulpes", "cc0", 1.5)
     assert (eight.file_name, eight.location_uncertainty, eight.latitude) == ("a/8.jpg", 30.0, None)
-    assert rerank_qrels(release).query_ids.tolist() == [7]
+    assert task_qrels(release, "rerank").query_ids.tolist() == [7]
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,8 @@ def test_a_run_is_scored_on_another_version(release, browser, researcher):
         assert browser.post(f"/runs/{run.pk}/score/", {"release": wrong}).status_code == 404
     scored = RunScores.objects.filter(run=run).order_by("pk")
     assert [score.release_id for score in scored] == [release.pk, newer.pk]
+    for best in run.second_stages.all():
+        assert set(best.scores.values_list("release", flat=True)) == {release.pk, newer.pk}
 
 
 def test_admins_see_everybodys_runs(
