@@ -120,9 +120,10 @@ def _comparison(
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
     title = mean_title(measure, first.task)
+    pairs = _pairs(request, runs, board.query_ids.tolist(), first, second, a, b, measure)
     return {
-        "pairs": _pairs(request, runs, board.query_ids.tolist(), first, second, a, b, measure),
-        "counted": COUNTED,
+        "pairs": pairs,
+        "counted": COUNTED if any(pair.only_first is not None for pair in pairs) else 0,
         "verdicts": verdicts(a - b),
         "means": [printed(measure, float(values.mean())) for values in (a, b)],
         "difference": _signed(measure, float((a - b).mean())),

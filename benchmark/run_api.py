@@ -25,7 +25,7 @@ from rest_framework.views import APIView
 from benchmark.baselines import baselines_begin
 from benchmark.leaderboard_choice import is_id
 from benchmark.models import Release, Run
-from benchmark.run_access import can_delete, can_edit, can_submit, can_unpublish
+from benchmark.run_access import can_edit, can_submit, can_unpublish
 from benchmark.run_selectors import NoSnapshot, get_run_for, runs_visible_to
 from benchmark.run_serializers import (
     AllowanceSerializer,
@@ -113,8 +113,6 @@ class RunViewSet(
         """Delete a private run (its owner and admins)."""
         run = get_run_for(request.user, pk)
         _require(can_edit(request.user, run))
-        if run.published or not can_delete(request.user, run):
-            raise Conflict("A public run can't be deleted; an admin can make it private first.")
         run_delete(run=run)
         return Response(status=status.HTTP_204_NO_CONTENT)
 

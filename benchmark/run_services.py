@@ -223,7 +223,9 @@ def run_delete(*, run: Run) -> None:
     Conflict: it is public, or another run re-ranks it.
     """
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
-    if run.published or run.is_baseline:
+    if run.is_baseline:
+        raise Conflict("What the application made of itself goes with the run that it is of.")
+    if run.published:
         raise Conflict("A public run can't be deleted; an admin can make it private first.")
     second = run.second_stages.exclude(kind=Run.Kind.BEST).first()
     if second is not None:
