@@ -250,7 +250,7 @@ SPECTACULAR_SETTINGS = {
         "RejectReason": "labeling.models.Query.RejectReason",
         "QuerySplit": "labeling.models.Query.Split",
         "RunKind": "benchmark.models.Run.Kind",
-        "SubmittedSplit": "benchmark.run_forms.SPLIT_CHOICES",
+        "SubmittedSplit": "benchmark.runs.forms.SPLIT_CHOICES",
         "ListState": ["none", "building", "ready", "failed"],
         "SpeciesGroupKind": "retrieval.selectors.species_groups.GroupKind",
     },

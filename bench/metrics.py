@@ -24,10 +24,10 @@ import numpy.typing as npt
 import pytrec_eval
 
 from bench.figures import Row, machine, ms, percentile, table
-from benchmark.evaluation import score_runs, scored_query_ids
-from benchmark.measures import Measure
-from benchmark.qrels import Qrels
-from benchmark.run_files import Ranking
+from benchmark.runs.files import Ranking
+from benchmark.scoring.evaluation import score_runs, scored_query_ids
+from benchmark.scoring.measures import Measure
+from benchmark.scoring.qrels import Qrels
 
 CUTS: Final = (1, 5, 10, 50, 100, 1000)
 KINDS: Final = ("AP", "nDCG", "P", "R")

@@ -11,8 +11,8 @@ router.register("releases", ReleaseViewSet, basename="api-release")
 
 urlpatterns = [
     *router.urls,
-    path("", include("benchmark.run_api_urls")),
-    path("", include("benchmark.rerank_api_urls")),
+    path("", include("benchmark.runs.api_urls")),
+    path("", include("benchmark.reranking.api_urls")),
     path("splits/", SplitView.as_view(), name="api-splits"),
     path(
         "releases/<int:pk>/files/<path:name>",

@@ -19,15 +19,15 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from benchmark.baselines import baselines_begin, baselines_job
 from benchmark.demo_queries import LABELLED, SCIENTIFIC
 from benchmark.models import Release, Run
-from benchmark.rerank_services import RerankChoice, rerank_begin
-from benchmark.run_files import RunLine, write_trec
-from benchmark.run_selectors import fixed_lists, release_queries
-from benchmark.run_services import run_card_update, run_publish
+from benchmark.reranking.services import RerankChoice, rerank_begin
+from benchmark.runs.baselines import baselines_begin, baselines_job
+from benchmark.runs.files import RunLine, write_trec
+from benchmark.runs.selectors import fixed_lists, release_queries
+from benchmark.runs.services import run_card_update, run_publish
+from benchmark.runs.submissions import run_submit
 from benchmark.services import release_create
-from benchmark.submissions import run_submit
 from labeling.demo import demo_queries_load
 from labeling.models import CandidateList, Query, Relevance
 from labeling.services.judgments import LARGEST_BATCH, JudgmentInput, judgments_record

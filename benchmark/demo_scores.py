@@ -7,8 +7,8 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.expectations import random_average_precision_at_k
-from benchmark.metrics import average_precision_at_k
+from benchmark.scoring.expectations import random_average_precision_at_k
+from benchmark.scoring.metrics import average_precision_at_k
 
 
 @dataclass(frozen=True, slots=True)

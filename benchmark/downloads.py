@@ -11,7 +11,7 @@ from django.http import FileResponse, Http404
 
 from benchmark import selectors
 from benchmark.models import Release
-from benchmark.run_access import file_visible_to
+from benchmark.runs.access import file_visible_to
 
 _TYPES: Final = {
     ".csv": "text/csv; charset=utf-8",

@@ -25,9 +25,9 @@ def score_run(job: Job, deadline: float) -> bool:
     """Score a run, make its best possible re-ranks and publish it if that was asked for: well under
     a slice of work."""
     from benchmark.models import Run
-    from benchmark.run_selectors import NoSnapshot
-    from benchmark.run_services import run_finish, run_publish
-    from benchmark.run_store import RunDamaged
+    from benchmark.runs.selectors import NoSnapshot
+    from benchmark.runs.services import run_finish, run_publish
+    from benchmark.runs.store import RunDamaged
 
     run = Run.objects.filter(pk=job.params["run"]).first()
     # Deleted meanwhile.
@@ -44,9 +44,9 @@ def score_run(job: Job, deadline: float) -> bool:
 @job_handler("make_baselines")
 def make_baselines(job: Job, deadline: float) -> bool:
     """Make a release's baselines, query by query."""
-    from benchmark.baselines import baselines_step
-    from benchmark.run_selectors import NoSnapshot
-    from benchmark.run_store import RunDamaged
+    from benchmark.runs.baselines import baselines_step
+    from benchmark.runs.selectors import NoSnapshot
+    from benchmark.runs.store import RunDamaged
 
     try:
         return baselines_step(job, deadline)
@@ -57,7 +57,7 @@ def make_baselines(job: Job, deadline: float) -> bool:
 @job_handler("rerank_run")
 def rerank_run(job: Job, deadline: float) -> bool:
     """Re-rank a first stage's run, image by image."""
-    from benchmark.rerank_services import rerank_step
+    from benchmark.reranking.services import rerank_step
 
     return rerank_step(job, deadline)
 

@@ -27,7 +27,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.qrels import Qrels
+from benchmark.scoring.qrels import Qrels
 
 HEADER_FILE: Final = "release.json"
 ROWS_AT_A_TIME: Final = 20_000

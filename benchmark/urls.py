@@ -1,12 +1,13 @@
 from django.urls import include, path
 
-from benchmark import split_views, statistics_views, views
+from benchmark import split_views, views
+from benchmark.statistics import views as statistics_views
 
 urlpatterns = [
     path("releases/", views.releases_page, name="releases"),
-    path("", include("benchmark.leaderboard_urls")),
-    path("", include("benchmark.run_urls")),
-    path("", include("benchmark.rerank_urls")),
+    path("", include("benchmark.board.urls")),
+    path("", include("benchmark.runs.urls")),
+    path("", include("benchmark.reranking.urls")),
     path("releases/split/", split_views.split_queries, name="split-queries"),
     path("releases/<int:pk>/", views.release_page, name="release"),
     path("releases/<int:pk>/files/<path:name>", views.release_file, name="release-file"),

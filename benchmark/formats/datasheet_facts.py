@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from benchmark.formats.fixed_lists import fixed_labels
 from benchmark.formats.writing import ACCESS, batches, pair_columns, rows
 from benchmark.licences import UNKNOWN, Licence, licence_of
-from benchmark.rerank_rule import fit
+from benchmark.scoring.rerank_rule import fit
 from benchmark.snapshot import Header, Snapshot, SnapshotQuery
 from labeling.consensus import Agreement, agreement
 

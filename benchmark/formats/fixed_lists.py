@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from benchmark.formats.writing import images_of, rows
-from benchmark.rerank_rule import fit
+from benchmark.scoring.rerank_rule import fit
 from benchmark.snapshot import Snapshot, SnapshotQuery
 
 _IMAGE_COLUMNS: Final = (

@@ -14,8 +14,8 @@ from retrieval.models import EmbeddingModel, Job
 class Run(models.Model):
     """A ranking of images for the queries of a release by some method.
 
-    The ranking itself is in VAR_DIR/runs/<id>.npz (`benchmark.run_store`); a random order has none,
-    since its scores are exact expectations.
+    The ranking itself is in VAR_DIR/runs/<id>.npz (`benchmark.runs.store`); a random order has
+    none, since its scores are exact expectations.
     """
 
     class Task(models.TextChoices):

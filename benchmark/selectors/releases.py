@@ -13,7 +13,7 @@ from benchmark.formats import Access
 from benchmark.formats.picture_files import REFUSED_FILE
 from benchmark.formats.registry import FORMATS
 from benchmark.models import Release
-from benchmark.run_access import file_visible_to, labels_visible_to
+from benchmark.runs.access import file_visible_to, labels_visible_to
 from retrieval.models import Job
 
 #: The formats' keys of files that no format wrote.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.leaderboard import RunValues
+from benchmark.board.tables import RunValues
 from benchmark.snapshot import SnapshotQuery
 from labeling.categories import supercategory_of
 from tests.benchmark.snapshots import query

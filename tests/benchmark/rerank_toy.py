@@ -9,9 +9,9 @@ from typing import Any
 from benchmark.models import Release, Run
 from benchmark.multimodal.prices import Prices
 from benchmark.multimodal.prompt import prompt_for
-from benchmark.rerank_services import RerankChoice, rerank_begin
-from benchmark.rerank_setup import EndpointSetup
-from benchmark.run_store import load_run
+from benchmark.reranking.services import RerankChoice, rerank_begin
+from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.store import load_run
 from retrieval.models import Image, Job
 from retrieval.services.jobs import Slice, job_slice_run
 from retrieval.storage import display_path, picture_store

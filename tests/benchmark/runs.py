@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.models import Release, Run
-from benchmark.run_files import Ranking
-from benchmark.run_services import run_finish, run_store
+from benchmark.runs.files import Ranking
+from benchmark.runs.services import run_finish, run_store
 
 
 def rankings(orders: Mapping[int, Sequence[int]]) -> dict[int, Ranking]:

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from benchmark.baselines import baselines_begin, baselines_job, baselines_step
 from benchmark.models import Release, Run, RunScores
-from benchmark.run_services import run_finish
-from benchmark.run_store import load_run
+from benchmark.runs.baselines import baselines_begin, baselines_job, baselines_step
+from benchmark.runs.services import run_finish
+from benchmark.runs.store import load_run
 from labeling.errors import Conflict
 from retrieval.encoders import load_encoder
 from retrieval.models import Job

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmark.correlation import correlations, tau_b
+from benchmark.scoring.correlation import correlations, tau_b
 
 
 def test_values_by_hand():

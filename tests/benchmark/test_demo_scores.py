@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmark.demo_scores import demo_score, mean_score
-from benchmark.expectations import random_average_precision_at_k
+from benchmark.scoring.expectations import random_average_precision_at_k
 from retrieval.demo.corpus import write_corpus
 from retrieval.demo.queries import QUERIES, read_scenes
 

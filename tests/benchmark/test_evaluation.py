@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmark.evaluation import (
+from benchmark.runs.files import Ranking
+from benchmark.scoring.evaluation import (
     best_rerank,
     evaluate,
     fit_queries,
@@ -14,10 +15,9 @@ from benchmark.evaluation import (
     score_runs,
     scored_query_ids,
 )
-from benchmark.measures import DEFAULT_MEASURES, Measure, parse_measures
-from benchmark.metrics import average_precision_at_k
-from benchmark.qrels import Qrels
-from benchmark.run_files import Ranking
+from benchmark.scoring.measures import DEFAULT_MEASURES, Measure, parse_measures
+from benchmark.scoring.metrics import average_precision_at_k
+from benchmark.scoring.qrels import Qrels
 
 AP5 = parse_measures(["AP@5"])
 

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmark import expectations as chance
-from benchmark import metrics
+from benchmark.scoring import expectations as chance
+from benchmark.scoring import metrics
 
 CUT = {
     chance.random_recall_at_k: metrics.recall_at_k,

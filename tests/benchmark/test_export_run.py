@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
-from benchmark.run_files import read_run
+from benchmark.runs.files import read_run
 from retrieval.encoders import load_encoder
 from retrieval.models import Embedding
 from retrieval.services.embedding_models import embedding_model_get_or_create

@@ -18,10 +18,10 @@ from benchmark.import_snapshot import JUDGED_RULE, UNNAMED_MODEL
 from benchmark.importing import benchmark_import
 from benchmark.inquire_layout import LayoutRefused
 from benchmark.models import Release
-from benchmark.run_selectors import task_qrels
+from benchmark.runs.selectors import task_qrels
 from benchmark.services import release_export
 from benchmark.snapshot import Pair, Snapshot
-from benchmark.statistics import release_statistics
+from benchmark.statistics.numbers import release_statistics
 from labeling.models import Query
 from retrieval.models import Embedding, EmbeddingModel, Image
 from retrieval.services.embedding_models import embedding_model_get_or_create

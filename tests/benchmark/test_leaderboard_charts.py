@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from benchmark import leaderboard_charts as charts
+from benchmark.board import charts
+from benchmark.board.charts import Interval, Point, log_axis
 from benchmark.chart_labels import LABEL_LENGTH, LETTER, distinct, place_labels, short
 from benchmark.charts import SIZES, TEXT_SIZE
-from benchmark.leaderboard_charts import Interval, Point, log_axis
 
 LONG = "An ensemble of many models with a very long name, variant"
 

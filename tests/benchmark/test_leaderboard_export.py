@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark.run_services import run_publish
+from benchmark.runs.services import run_publish
 from tests.benchmark.runs import scored_run
 from tests.benchmark.test_leaderboard_pages import STRONG, WEAK
 from tests.benchmark.toy_release import toy_release

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from benchmark.baselines import BASELINES_JOB
-from benchmark.leaderboard_selectors import board_runs
+from benchmark.board.selectors import board_runs
 from benchmark.models import RunScores
-from benchmark.run_services import run_publish, run_score
+from benchmark.runs.baselines import BASELINES_JOB
+from benchmark.runs.services import run_publish, run_score
 from retrieval.models import Job
 from tests.benchmark.runs import scored_run
 from tests.benchmark.toy_release import toy_release

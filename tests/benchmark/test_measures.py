@@ -2,7 +2,13 @@
 
 import pytest
 
-from benchmark.measures import DEFAULT_MEASURES, Measure, mean_name, parse_measure, parse_measures
+from benchmark.scoring.measures import (
+    DEFAULT_MEASURES,
+    Measure,
+    mean_name,
+    parse_measure,
+    parse_measures,
+)
 
 
 def test_keys_name_measures_and_measures_have_keys():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.metrics import (
+from benchmark.scoring.metrics import (
     HitRanks,
     average_precision_at_k,
     average_precision_at_r,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark.qrels import Qrels
+from benchmark.scoring.qrels import Qrels
 
 PAIRS = [(9, 5, True), (3, 8, False), (3, 2, True), (9, 1, False), (3, 9, True)]
 

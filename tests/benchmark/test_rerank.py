@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.rerank import STEP, reranked
+from benchmark.reranking.order import STEP, reranked
 
 IDS = np.array([50, 10, 40, 20, 30], dtype=np.int64)
 

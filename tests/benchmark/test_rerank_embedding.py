@@ -12,8 +12,8 @@ from benchmark.multimodal.pictures import Picture
 from benchmark.multimodal.prices import Usage
 from benchmark.multimodal.prompt import Score
 from benchmark.multimodal.replies import Reply
-from benchmark.rerank_services import rerank_resume, rerank_step
-from benchmark.run_store import load_run
+from benchmark.reranking.services import rerank_resume, rerank_step
+from benchmark.runs.store import load_run
 from retrieval.models import Embedding, Job
 from retrieval.selectors.ranking import rank_images, text_vector
 from retrieval.services.embedding import embedding_job_create

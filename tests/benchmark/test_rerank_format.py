@@ -5,7 +5,7 @@ import pytest
 
 from benchmark.formats import Access
 from benchmark.formats.inquire_rerank import write
-from benchmark.rerank_rule import fit
+from benchmark.scoring.rerank_rule import fit
 from benchmark.snapshot import FixedImage
 from tests.benchmark.snapshots import (
     COMMAS,

@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from benchmark.models import ModelAnswer, RunScores
 from benchmark.multimodal.asking import Asker
 from benchmark.multimodal.prompt import prompt_for, prompt_sha256
-from benchmark.rerank_services import rerank_resume
-from benchmark.run_store import load_run
+from benchmark.reranking.services import rerank_resume
+from benchmark.runs.store import load_run
 from labeling.errors import Conflict
 from retrieval.models import Image, JobItemError
 from retrieval.services.flags import image_withdraw
@@ -62,7 +62,7 @@ def clock(monkeypatch):
     """A clock for slices and pauses that notes when each question is begun."""
     made = Clock()
     monkeypatch.setattr("retrieval.services.jobs.time", made)
-    monkeypatch.setattr("benchmark.rerank_multimodal.time", made)
+    monkeypatch.setattr("benchmark.reranking.by_multimodal.time", made)
     begin = Asker.begin
 
     def noted(asker, question, now):

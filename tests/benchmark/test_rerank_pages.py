@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from benchmark.models import Run
-from benchmark.rerank_estimate import rerank_estimate
-from benchmark.rerank_services import RerankChoice
+from benchmark.reranking.estimate import rerank_estimate
+from benchmark.reranking.services import RerankChoice
 from retrieval.models import Embedding, Image, Job
 from retrieval.services.embedding_models import embedding_model_get_or_create
 from retrieval.services.flags import image_withdraw

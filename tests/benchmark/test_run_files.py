@@ -6,8 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from benchmark.line_stream import MAX_LINE
-from benchmark.run_files import (
+from benchmark.runs.files import (
     IDS_AT_A_TIME,
     Ranking,
     RunLine,
@@ -15,6 +14,7 @@ from benchmark.run_files import (
     run_format,
     write_trec,
 )
+from benchmark.runs.line_stream import MAX_LINE
 from benchmark.tables import MAX_ERRORS
 
 

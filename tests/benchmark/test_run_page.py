@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark.models import Run
-from benchmark.run_services import run_publish, run_score
+from benchmark.runs.services import run_publish, run_score
 from tests.benchmark.runs import scored_run, stored_run
 from tests.benchmark.snapshots import image, pair, query
 from tests.benchmark.test_leaderboard_pages import STRONG, WEAK

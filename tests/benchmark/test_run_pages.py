@@ -4,7 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from benchmark.models import Run, RunScores
-from benchmark.run_services import run_publish
+from benchmark.runs.services import run_publish
 from retrieval.models import Job
 from retrieval.services.flags import image_withdraw
 from retrieval.services.jobs import job_slice_run

@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from benchmark.models import Run, RunScores, Submission
-from benchmark.run_services import (
+from benchmark.runs.services import (
     run_card_update,
     run_delete,
     run_finish,
@@ -13,7 +13,7 @@ from benchmark.run_services import (
     run_store,
     run_unpublish,
 )
-from benchmark.run_store import load_run
+from benchmark.runs.store import load_run
 from labeling.errors import Conflict
 from tests.benchmark.runs import rankings, scored_run, stored_run
 from tests.benchmark.toy_release import toy_release

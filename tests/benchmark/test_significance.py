@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmark.significance import (
+from benchmark.scoring.significance import (
     bootstrap_intervals,
     grouped,
     groups,

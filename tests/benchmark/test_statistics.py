@@ -16,7 +16,7 @@ from benchmark.importing import benchmark_import
 from benchmark.models import Release
 from benchmark.services import release_export
 from benchmark.snapshot import Snapshot
-from benchmark.statistics import (
+from benchmark.statistics.numbers import (
     CELL,
     COUNT_EDGES,
     RANKS,
@@ -25,8 +25,8 @@ from benchmark.statistics import (
     release_statistics,
     summary,
 )
-from benchmark.statistics_sections import sections
-from benchmark.statistics_views import statistics_of
+from benchmark.statistics.sections import sections
+from benchmark.statistics.views import statistics_of
 from retrieval.access import Role
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.snapshots import (

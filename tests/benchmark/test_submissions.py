@@ -13,9 +13,9 @@ from django.db import connection
 from django.utils import timezone
 
 from benchmark.models import Run, RunScores, Submission
-from benchmark.run_services import run_delete
-from benchmark.run_store import load_run
-from benchmark.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from benchmark.runs.services import run_delete
+from benchmark.runs.store import load_run
+from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
 from labeling.errors import Conflict
 from retrieval.services.flags import image_withdraw
 from retrieval.services.jobs import Slice, job_slice_run

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark.evaluation import evaluate
 from benchmark.management.arguments import open_release, positive, refuse
-from benchmark.measures import Measure, parse_measures
-from benchmark.qrels import Qrels
-from benchmark.reports import evaluation_data, evaluation_lines
-from benchmark.run_files import read_run
+from benchmark.runs.files import read_run
+from benchmark.scoring.evaluation import evaluate
+from benchmark.scoring.measures import Measure, parse_measures
+from benchmark.scoring.qrels import Qrels
+from benchmark.scoring.reports import evaluation_data, evaluation_lines
 from labeling.categories import SPLITS
 
 USUAL_KINDS: Final = ("P", "R", "AP", "nDCG", "RR")

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark.leaderboard_export import CONTENT_TYPES, export
+from benchmark.board.export import CONTENT_TYPES, export
 from benchmark.management.arguments import find_release
-from benchmark.run_selectors import NoSnapshot
+from benchmark.runs.selectors import NoSnapshot
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import open_release, positive
 from benchmark.release_files import ReleaseData
-from benchmark.run_files import RunLine, write_trec
+from benchmark.runs.files import RunLine, write_trec
 from labeling.categories import SPLITS
 from retrieval.encoders import ModelSpecError
 from retrieval.models import EmbeddingModel

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark.baselines import baselines_begin
 from benchmark.management.arguments import find_release
 from benchmark.models import Run
+from benchmark.runs.baselines import baselines_begin
 from labeling.errors import Conflict
 from retrieval.management.ready import require_migrated
 from retrieval.management.waiting import wait_for_job

@@ -14,9 +14,9 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark.management.arguments import positive
 from benchmark.models import Release, Run
 from benchmark.multimodal.prices import Prices, dollars
-from benchmark.rerank_estimate import rerank_estimate
-from benchmark.rerank_services import RerankChoice, rerank_begin, rerank_checked
-from benchmark.rerank_setup import EndpointSetup
+from benchmark.reranking.estimate import rerank_estimate
+from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked
+from benchmark.reranking.setup import EndpointSetup
 from retrieval.management.ready import require_migrated
 from retrieval.models import EmbeddingModel, Job
 from retrieval.terminal import ProgressLine, bar, duration

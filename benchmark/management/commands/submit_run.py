@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import find_release, refuse
 from benchmark.models import Run
-from benchmark.run_selectors import NoSnapshot
-from benchmark.submissions import SPLITS, RunRefused, run_submit
+from benchmark.runs.selectors import NoSnapshot
+from benchmark.runs.submissions import SPLITS, RunRefused, run_submit
 from labeling.errors import Conflict
 from retrieval.management.ready import require_migrated
 from retrieval.management.waiting import wait_for_job

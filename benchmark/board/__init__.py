@@ -1,0 +1,1 @@
+"""The leaderboard, the pages of runs and their comparisons."""

@@ -1,0 +1,212 @@
+"""Two runs beside each other, query by query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from benchmark.board import charts, statistics
+from benchmark.board.choice import is_id, mean_title, measure_groups, read_measure
+from benchmark.board.page import scale_of
+from benchmark.board.run_page import image_ids_of, only_by, relevant_ids, row_of
+from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, board_runs, kept, splits_of
+from benchmark.board.tables import BOTH, SPLITS, TEST, VAL, Floats, printed, verdicts
+from benchmark.models import Release, Run
+from benchmark.runs.access import labels_visible_to, ranking_visible_to
+from benchmark.runs.selectors import NoSnapshot, get_run_for
+from benchmark.runs.services import rankings_on
+from benchmark.runs.store import RunDamaged
+from benchmark.snapshot import SnapshotQuery
+
+#: Queries whose images are counted: those at either end of the differences.
+COUNTED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One query's row."""
+
+    query: SnapshotQuery
+    first: str
+    second: str
+    difference: float
+    text: str
+    """The difference as printed, with its sign."""
+    only_first: int | None
+    """Relevant images that only the first has among its first ones; None where not counted."""
+    only_second: int | None
+
+
+@login_required
+@require_safe
+def compare_page(request: HttpRequest) -> HttpResponse:
+    """Two runs of one task on one release: differences, who wins, and how sure that is."""
+    first = _run(request, "a")
+    second = _run(request, "b")
+    release, task = _where(request, first or second)
+    context: dict[str, Any] = {"release": release, "task": task, "a": first, "b": second}
+    try:
+        runs = board_runs(release, task, request.user)
+    except NoSnapshot as error:
+        return render(request, "benchmark/compare.html", context | {"trouble": str(error)})
+    context["runs"] = runs.runs
+    split, splits = _splits(request, first, second)
+    measure = read_measure(request.GET.get("measure"), task)
+    known = dict.fromkeys([*PAPER_MEASURES[Run.Task(task)], *runs.measures, measure])
+    context |= {
+        "split": split,
+        "splits": [(value, SPLITS[value]) for value in splits],
+        "measure": measure,
+        "measure_title": mean_title(measure, task),
+        "measures": [
+            (title, [(key, mean_title(key, task)) for key in keys])
+            for title, keys in measure_groups(list(known)).items()
+        ],
+    }
+    if first is not None and second is not None:
+        context |= _comparison(request, runs, first, second, split, measure)
+    return render(request, "benchmark/compare.html", context)
+
+
+def _run(request: HttpRequest, name: str) -> Run | None:
+    asked = request.GET.get(name, "")
+    if not asked:
+        return None
+    if not is_id(asked):
+        raise Http404("There is no such run.")
+    return get_run_for(request.user, int(asked))
+
+
+def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
+    """The release and task: of the run that is named, else as the address says."""
+    if run is not None:
+        return run.release, run.task
+    asked = request.GET.get("release", "")
+    made = Release.objects.filter(made_at__isnull=False)
+    task = request.GET.get("task", "")
+    release = get_object_or_404(made, pk=int(asked) if is_id(asked) else 0)
+    return release, task if task in Run.Task.values else Run.Task.FULL
+
+
+def _splits(request: HttpRequest, first: Run | None, second: Run | None) -> tuple[str, list[str]]:
+    """The split that is asked for, of those that both runs hold."""
+    held = {VAL, TEST}
+    for run in (first, second):
+        held &= splits_of(run) if run is not None else held
+    splits = [TEST, VAL, BOTH] if len(held) == 2 else sorted(held)
+    asked = request.GET.get("split", "")
+    return asked if asked in splits else next(iter(splits), TEST), splits
+
+
+def _comparison(
+    request: HttpRequest, runs: BoardRuns, first: Run, second: Run, split: str, measure: str
+) -> dict[str, Any]:
+    if (first.release_id, first.task) != (second.release_id, second.task):
+        return {"problem": "The two runs are not of the same release and task."}
+    if first.pk == second.pk:
+        return {"problem": "Choose two different runs."}
+    board = runs.board(split)
+    row_a, row_b = (row_of(runs, board, run) for run in (first, second))
+    if row_a is None or row_b is None:
+        return {"problem": "The two runs hold no split in common, or one is not scored yet."}
+    a, b = board.of(measure)[[row_a, row_b]]
+    if not len(a) or np.isnan([a, b]).any():
+        return {"problem": "There is no query on which both have this measure."}
+    title = mean_title(measure, first.task)
+    pairs = _pairs(request, runs, board.query_ids.tolist(), first, second, a, b, measure)
+    return {
+        "pairs": pairs,
+        "counted": COUNTED if any(pair.only_first is not None for pair in pairs) else 0,
+        "verdicts": verdicts(a - b),
+        "means": [printed(measure, float(values.mean())) for values in (a, b)],
+        "difference": _signed(measure, float((a - b).mean())),
+        "p_value": _p_text(statistics.p_value(runs, board, row_a, row_b, measure)),
+        "svg": kept(
+            lambda: charts.differences_svg(
+                first.name,
+                second.name,
+                list(zip(a.tolist(), b.tolist(), strict=True)),
+                measure=title.removeprefix("m") if title.startswith("mAP") else measure,
+                scale=scale_of(measure),
+            ),
+            "differences",
+            runs.fingerprint,
+            split,
+            measure,
+            first.pk,
+            second.pk,
+            first.name,
+            second.name,
+        ),
+    }
+
+
+def _pairs(
+    request: HttpRequest,
+    runs: BoardRuns,
+    query_ids: list[int],
+    first: Run,
+    second: Run,
+    a: Floats,
+    b: Floats,
+    measure: str,
+) -> list[Pair]:
+    """Every query, those where the first is furthest ahead at the top."""
+    order = np.argsort(b - a, kind="stable").tolist()
+    ends = [runs.queries[query_ids[place]] for place in {*order[:COUNTED], *order[-COUNTED:]}]
+    counted = [one.query_id for one in ends if labels_visible_to(request.user, one.split)]
+    only = _only(request, first, second, counted)
+    pairs = []
+    for place in order:
+        query = runs.queries[query_ids[place]]
+        alone = only.get(query.query_id)
+        pairs.append(
+            Pair(
+                query=query,
+                first=printed(measure, float(a[place])),
+                second=printed(measure, float(b[place])),
+                difference=float(a[place] - b[place]),
+                text=_signed(measure, float(a[place] - b[place])),
+                only_first=alone[0] if alone else None,
+                only_second=alone[1] if alone else None,
+            )
+        )
+    return pairs
+
+
+def _only(
+    request: HttpRequest, first: Run, second: Run, query_ids: list[int]
+) -> dict[int, tuple[int, int]]:
+    """How many relevant images each of two runs found that the other missed, by query id; nothing
+    where an order isn't there or not to be seen."""
+    if Run.Kind.RANDOM in (first.kind, second.kind) or not all(
+        ranking_visible_to(request.user, run) for run in (first, second)
+    ):
+        return {}
+    try:
+        one, other = (rankings_on(run, first.release) for run in (first, second))
+    except RunDamaged:
+        return {}
+    counts = {}
+    for query_id in query_ids:
+        a, b = (image_ids_of(rankings, query_id) for rankings in (one, other))
+        relevant = relevant_ids(first.release, first.task, query_id)
+        counts[query_id] = (len(only_by(a, b, relevant)), len(only_by(b, a, relevant)))
+    return counts
+
+
+def _p_text(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
+
+
+def _signed(measure: str, difference: float) -> str:
+    text = printed(measure, abs(difference))
+    if not text.strip("0."):
+        return text
+    return f"{'−' if difference < 0 else '+'}{text}"

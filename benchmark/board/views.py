@@ -1,0 +1,145 @@
+"""The leaderboard's page, its exports and the page of rank correlations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from benchmark.board import page
+from benchmark.board.charts import MOST_RUNS
+from benchmark.board.choice import VIEWS, Choice, mean_title, measure_groups, read_choice
+from benchmark.board.export import CONTENT_TYPES, export, file_name
+from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, board_runs, other_versions
+from benchmark.board.tables import SPLITS
+from benchmark.models import Release, Run
+from benchmark.runs.access import can_submit
+from benchmark.runs.baselines import baselines_begin, baselines_job
+from benchmark.runs.corpus import withdrawn_since
+from benchmark.runs.selectors import NoSnapshot
+from labeling.errors import Conflict
+from retrieval.access import Role, at_least, require_role
+from retrieval.models import Job
+from retrieval.selectors.jobs import jobs_visible_to
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A release's leaderboard; admins have its baselines made here."""
+    release = get_release(pk)
+    if request.method == "POST":
+        return _baselines(request, release)
+    choice = read_choice(request.GET)
+    job = baselines_job(release)
+    context: dict[str, Any] = {
+        "release": release,
+        "choice": choice,
+        "tabs": _tabs(choice),
+        "may_submit": can_submit(request.user),
+        "may_compute": at_least(request.user, Role.ADMIN),
+        "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
+        "baselines_made": job is not None and job.state in Job.UNFINISHED,
+        "withdrawn": withdrawn_since(release),
+    }
+    try:
+        runs = board_runs(release, choice.task, request.user)
+    except NoSnapshot as error:
+        context["no_board"] = str(error)
+    else:
+        context |= _table(choice, runs) | _pictures(choice, runs)
+    return render(request, "benchmark/leaderboard.html", context)
+
+
+@login_required
+@require_safe
+def leaderboard_latest(request: HttpRequest) -> HttpResponse:
+    """The leaderboard of the newest release, or the releases where none is made."""
+    release = Release.objects.filter(made_at__isnull=False).order_by("-made_at").first()
+    if release is None:
+        return redirect("releases")
+    return redirect("leaderboard", pk=release.pk)
+
+
+def get_release(pk: int) -> Release:
+    """A release that is made, or Http404."""
+    return get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+
+
+def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
+    require_role(request.user, Role.ADMIN)
+    try:
+        baselines_begin(release=release, created_by=request.user)
+    except Conflict as error:
+        messages.error(request, str(error))
+    return redirect("leaderboard", pk=release.pk)
+
+
+def _tabs(choice: Choice) -> list[dict[str, Any]]:
+    titles = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
+    return [
+        {
+            "title": title,
+            "current": choice.task == task,
+            "address": Choice(
+                task=task, split=choice.split, measure=PAPER_MEASURES[task][0], view=choice.view
+            ).address(),
+        }
+        for task, title in titles.items()
+    ]
+
+
+def _table(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
+    versions = list(other_versions(runs.release))
+    beside = next((one for one in versions if one.pk == choice.beside), None)
+    known = dict.fromkeys([*PAPER_MEASURES[Run.Task(choice.task)], *runs.measures, choice.measure])
+    return {
+        "shown": page.shown_table(choice, runs, beside),
+        "beside": beside,
+        "versions": versions,
+        "splits": SPLITS.items(),
+        "views": VIEWS.items(),
+        "measure_title": mean_title(choice.measure, choice.task),
+        "measures": [
+            (title, [(key, mean_title(key, choice.task)) for key in keys])
+            for title, keys in measure_groups(list(known)).items()
+        ],
+    }
+
+
+def _pictures(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
+    shown = page.shown_table(choice, runs)
+    drawn = page.drawn_by_category(choice, shown)
+    tradeoffs = []
+    for what, title in (("parameters", "Parameters"), ("cost", "Cost")):
+        svg, told = page.tradeoff_svg(choice, runs, what, shown)
+        tradeoffs.append({"what": what, "title": title, "svg": svg, "told": told})
+    return {
+        "interval_svg": page.interval_svg(choice, runs),
+        "tradeoffs": tradeoffs,
+        "categories_svg": page.categories_svg(choice, runs, drawn),
+        "drawn": {run.pk for run in drawn},
+        "most_drawn": MOST_RUNS,
+    }
+
+
+@login_required
+@require_safe
+def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
+    """The published runs as CSV, JSON or one web page."""
+    release = get_release(pk)
+    if extension not in CONTENT_TYPES:
+        raise Http404("There is no such export.")
+    try:
+        text = export(release, extension)
+    except NoSnapshot as error:
+        raise Http404(str(error)) from error
+    return HttpResponse(
+        text,
+        content_type=CONTENT_TYPES[extension],
+        headers={"Content-Disposition": f'attachment; filename="{file_name(release, extension)}"'},
+    )

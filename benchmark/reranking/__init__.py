@@ -1,0 +1,1 @@
+"""Two-stage runs: a first stage's images in a second model's order."""

@@ -1,0 +1,172 @@
+"""Two-stage runs through the API: what one would take, begun, and taken up after a stop; admins
+alone, since it costs money and the machine's time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+from django.conf import settings
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from benchmark.models import Release, Run
+from benchmark.multimodal.prices import Prices
+from benchmark.reranking.estimate import rerank_estimate
+from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked, rerank_resume
+from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.api import RunView
+from benchmark.runs.serializers import RunSerializer
+from retrieval.access import Role, require_role
+from retrieval.models import EmbeddingModel
+
+
+class RerankSerializer(serializers.Serializer[dict[str, Any]]):
+    """What a two-stage run is to be."""
+
+    first_stage = serializers.IntegerField(
+        allow_null=True, help_text="a run's id; null for the fixed lists of the re-ranking task"
+    )
+    depth = serializers.IntegerField(min_value=1)
+    embedding_model = serializers.CharField(
+        required=False, help_text="name of a model that the corpus is embedded with"
+    )
+    endpoint = serializers.CharField(
+        required=False, help_text="name of a server in the setting MULTIMODAL_ENDPOINTS"
+    )
+    api_model = serializers.CharField(
+        required=False, max_length=200, help_text="a multimodal model, as that server names it"
+    )
+    price_in = serializers.FloatField(
+        required=False, allow_null=True, help_text="US dollars for a million tokens"
+    )
+    price_out = serializers.FloatField(required=False, allow_null=True)
+    max_cost = serializers.FloatField(required=False, allow_null=True, help_text="US dollars")
+    rpm = serializers.IntegerField(required=False, default=0, help_text="0 for no limit")
+    name = serializers.CharField(required=False, default="", allow_blank=True)
+
+    def choice(self, release: Release) -> RerankChoice:
+        """What was chosen; ValidationError for names that nothing has."""
+        data = self.validated_data
+        first = None
+        if data["first_stage"] is not None:
+            first = Run.objects.filter(release=release, pk=data["first_stage"]).first()
+            if first is None:
+                _refuse("first_stage", "This release has no such run.")
+        model = None
+        if "embedding_model" in data:
+            model = EmbeddingModel.objects.filter(name=data["embedding_model"]).first()
+            if model is None:
+                _refuse("embedding_model", "The corpus isn't embedded with a model of this name.")
+        return RerankChoice(
+            release=release,
+            first_stage=first,
+            depth=data["depth"],
+            embedding_model=model,
+            endpoint=_setup(data) if "endpoint" in data else None,
+            name=data["name"],
+        )
+
+
+class RerankEstimateSerializer(serializers.Serializer[dict[str, Any]]):
+    """What a two-stage run would take."""
+
+    queries = serializers.IntegerField()
+    pairs = serializers.IntegerField(help_text="of query and image, to be scored")
+    unavailable = serializers.IntegerField(
+        help_text="of these pairs those that are not embedded or can't be sent"
+    )
+    kept = serializers.IntegerField(help_text="pairs that are answered already")
+    requests = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    measured = serializers.BooleanField(
+        help_text="whether the tokens are as earlier answers took, else a guess"
+    )
+    cost = serializers.FloatField(allow_null=True, help_text="US dollars; null without prices")
+    minutes = serializers.FloatField(allow_null=True, help_text="by the limit of requests")
+
+
+class RerankResumeSerializer(serializers.Serializer[dict[str, Any]]):
+    """With which limits a run that stopped goes on."""
+
+    max_cost = serializers.FloatField(
+        required=False, default=None, allow_null=True, help_text="US dollars; null for no limit"
+    )
+    rpm = serializers.IntegerField(required=False, default=0, help_text="0 for no limit")
+
+
+class AdminRunView(RunView):
+    """A view for admins alone."""
+
+    def check_permissions(self, request: Request) -> None:
+        super().check_permissions(request)
+        require_role(request.user, Role.ADMIN)
+
+
+class RerankView(AdminRunView):
+    """Two-stage runs of a release."""
+
+    @extend_schema(request=RerankSerializer, responses={201: RunSerializer})
+    def post(self, request: Request, pk: int) -> Response:
+        """Have a run re-ranked; the same choice again takes up one that stopped."""
+        run = rerank_begin(choice=_choice(request, pk), created_by=request.user)
+        return Response(
+            RunSerializer(run).data,
+            status=status.HTTP_201_CREATED,
+            headers={"Location": reverse("api-run-detail", args=[run.pk], request=request)},
+        )
+
+
+class RerankEstimateView(AdminRunView):
+    """What a two-stage run of a release would take."""
+
+    @extend_schema(request=RerankSerializer, responses=RerankEstimateSerializer)
+    def post(self, request: Request, pk: int) -> Response:
+        """Count what would be scored, asked and paid; begins nothing."""
+        choice = rerank_checked(_choice(request, pk))
+        return Response(RerankEstimateSerializer(asdict(rerank_estimate(choice))).data)
+
+
+class RerankResumeView(AdminRunView):
+    """A two-stage run that stopped."""
+
+    @extend_schema(request=RerankResumeSerializer, responses=RunSerializer)
+    def post(self, request: Request, pk: int) -> Response:
+        """Go on with it; nothing that was answered is asked again."""
+        run = Run.objects.filter(pk=pk, kind__startswith="rerank_").first()
+        if run is None:
+            raise Http404
+        limits = RerankResumeSerializer(data=request.data)
+        limits.is_valid(raise_exception=True)
+        return Response(RunSerializer(rerank_resume(run=run, **limits.validated_data)).data)
+
+
+def _choice(request: Request, pk: int) -> RerankChoice:
+    release = get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+    asked = RerankSerializer(data=request.data)
+    asked.is_valid(raise_exception=True)
+    return asked.choice(release)
+
+
+def _setup(data: dict[str, Any]) -> EndpointSetup:
+    # Only servers that the operator named: the API must not make this machine ask any address.
+    address = settings.MULTIMODAL_ENDPOINTS.get(data["endpoint"])
+    if address is None:
+        _refuse("endpoint", "No server of this name is in the setting MULTIMODAL_ENDPOINTS.")
+    return EndpointSetup(
+        base_url=address,
+        model=data.get("api_model", ""),
+        rpm=data["rpm"],
+        prices=Prices(data.get("price_in"), data.get("price_out")),
+        max_cost=data.get("max_cost"),
+    )
+
+
+def _refuse(field: str, text: str) -> NoReturn:
+    raise serializers.ValidationError({field: [text]})

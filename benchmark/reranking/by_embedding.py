@@ -1,0 +1,80 @@
+"""The second stage of a run by an embedding model of the corpus."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+from django.db import transaction
+
+from benchmark.models import Run
+from benchmark.reranking.order import BEHIND, reranked
+from benchmark.reranking.pairs import first_stage_images, query_texts
+from benchmark.runs.files import Ranking
+from benchmark.runs.services import run_finish, run_store
+from benchmark.runs.store import load_run, save_run
+from retrieval.encoders import ModelSpecError
+from retrieval.jobs import JobCancelled, JobFailed
+from retrieval.models import EmbeddingModel, Job
+from retrieval.selectors.ranking import image_scores, text_vector
+from retrieval.services.jobs import job_advance
+
+
+def embedding_scores(
+    *, model: EmbeddingModel, text: str, image_ids: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """The cosine similarity (n,) of a text to images (n,) as `rank_images` gives it; NaN for an
+    image without an embedding. ModelSpecError: the model can't be loaded.
+    """
+    found = image_scores(
+        model=model, text_vector=text_vector(model, text), image_ids=image_ids.tolist()
+    )
+    return np.array([found.get(one, np.nan) for one in image_ids.tolist()], dtype=np.float64)
+
+
+def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
+    """Re-rank queries until `deadline`; True when the run is scored.
+
+    What is done lies in the run's own file, which nobody reads before the run is ready.
+    """
+    model = run.embedding_model
+    assert model is not None
+    images = first_stage_images(release=run.release, first_stage=run.first_stage)
+    texts = query_texts(run.release)
+    depth = run.rerank_depth or 0
+    if job.total is None:
+        # Of no run that had this number in another life of the database.
+        run.path.unlink(missing_ok=True)
+        job_advance(job=job, total=sum(min(depth, len(ids)) for ids in images.values()))
+    rankings = load_run(run.path) if run.path.is_file() else {}
+    for query_id in sorted(images.keys() - rankings.keys()):
+        head = images[query_id][:depth]
+        try:
+            scores = embedding_scores(model=model, text=texts[query_id], image_ids=head)
+        except ModelSpecError as error:
+            raise JobFailed(str(error)) from error
+        rankings[query_id] = reranked(images[query_id], scores, depth=depth)
+        if time.monotonic() >= deadline:
+            break
+    _keep(run, job, rankings, depth)
+    if len(rankings) < len(images):
+        return False
+    if not run.ready:
+        run = run_store(run=run, rankings=rankings)
+        run_finish(run=run)
+    return True
+
+
+def _keep(run: Run, job: Job, rankings: dict[int, Ranking], depth: int) -> None:
+    """Store what there is and count it anew, however often a slice was cut short."""
+    done = sum(min(depth, len(ranking.image_ids)) for ranking in rankings.values())
+    unscored = done - sum(int((ranking.scores > BEHIND).sum()) for ranking in rankings.values())
+    with transaction.atomic():
+        held = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
+        if held is None:
+            raise JobCancelled
+        job_advance(job=job, done=done - job.done, result={"unscored": unscored})
+        if not held.ready:
+            save_run(run.path, rankings)
+            Run.objects.filter(pk=run.pk).update(endpoint={"unscored": unscored})

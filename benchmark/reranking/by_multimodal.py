@@ -1,0 +1,350 @@
+"""The second stage of a run by a multimodal model behind an OpenAI-compatible address.
+
+The pairs of query and image are gone through in parts. What is answered is in the database as soon
+as a small batch of it is there, so that a slice that is cut short costs a batch at most.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+
+from benchmark.models import Run
+from benchmark.multimodal.answers import Question, answers_keep, answers_kept
+from benchmark.multimodal.asking import Asker, Outcome
+from benchmark.multimodal.client import Client, Trouble
+from benchmark.multimodal.pace import Pace
+from benchmark.multimodal.prices import Usage, dollars
+from benchmark.multimodal.replies import EndpointRefused, PictureFailed, Reply
+from benchmark.reranking.order import reranked
+from benchmark.reranking.pairs import (
+    Pair,
+    first_stage_images,
+    in_parts,
+    pairs_to_score,
+    query_texts,
+    questions_of,
+)
+from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.services import run_finish, run_store
+from retrieval.imaging import ImageRefused
+from retrieval.jobs import JobCancelled, JobFailed
+from retrieval.models import Image, Job, JobItemError
+from retrieval.services.jobs import job_advance, job_item_error
+
+#: Pairs that are looked up at a time.
+PART: Final = 256
+#: Seconds after which what has come is stored, and the longest wait without a look at the job.
+BATCH_SECONDS: Final = 1.0
+BATCH: Final = 8
+#: Tries of one image that the server fails on.
+TRIES: Final = 4
+#: Pauses without an answer between them, after which a run stops: about five minutes.
+PAUSES: Final = 10
+#: Failed images with which a run stops if none was answered.
+FAILED_AT_FIRST: Final = 10
+
+
+def multimodal_rerank_step(run: Run, job: Job, deadline: float) -> bool:
+    """Ask for answers until `deadline`; True when the run is scored.
+
+    JobFailed: the server can't be used, the cost limit is reached, or too many images fail. The run
+    goes on where it was when the job is retried.
+    """
+    images = first_stage_images(release=run.release, first_stage=run.first_stage)
+    pairs = pairs_to_score(images, run.rerank_depth or 0)
+    if job.total is None or job.cursor.get("stopped"):
+        _begin(job, len(pairs))
+    step = _Step(run, job, deadline, total=len(pairs))
+    parts = in_parts(pairs, PART)
+    while step.part < len(parts):
+        if not step.settle(parts[step.part]) or step.late:
+            return False
+    if not run.ready:
+        scores, usage, told = step.scores(parts)
+        _store(run, images, scores, usage if told else None)
+        run_finish(run=Run.objects.select_related("release").get(pk=run.pk))
+    return True
+
+
+def _begin(job: Job, total: int) -> None:
+    """Start from the first pair; after a stop the images that had failed are asked again."""
+    with transaction.atomic():
+        JobItemError.objects.filter(job=job).delete()
+        cursor = {"part": 0, "pace": {}, "tries": {}}
+        job_advance(job=job, done=-job.done, failed=-job.failed, total=total, cursor=cursor)
+
+
+class _Step:
+    """One slice of the work."""
+
+    def __init__(self, run: Run, job: Job, deadline: float, *, total: int) -> None:
+        self.run = run
+        self.job = job
+        self.deadline = deadline
+        self.total = total
+        self.setup = EndpointSetup.of(run)
+        self.texts = query_texts(run.release)
+        self.part: int = job.cursor["part"]
+        self.tries: dict[str, int] = dict(job.cursor["tries"])
+        self.pace = Pace(**{**job.cursor["pace"], "per_minute": self.setup.rpm})
+        self.paid = self.setup.paid
+        self.stop: Exception | None = None
+
+    def settle(self, part: list[Pair]) -> bool:
+        """Have every pair of a part answered or failed; False if the deadline came first."""
+        questions, refused = questions_of(part, texts=self.texts, side=self.setup.max_side)
+        kept = self._kept(questions)
+        failed = self._failed(part)
+        self._fail({pair: text for pair, text in refused.items() if pair not in failed})
+        # Counted anew, since a slice may have been cut short between an answer and its count.
+        before = self.part * PART - (self.job.failed - len(failed.keys() | refused.keys()))
+        answered = len(kept.keys() - failed.keys() - refused.keys())
+        self._advance(done=before + answered - self.job.done)
+        pending = deque(one for one in questions if one.key not in kept and one.key not in failed)
+        if self.stop is not None:
+            self._stopped(self.stop)
+        if pending and not self._ask(pending):
+            return False
+        self.part += 1
+        self._advance()
+        return True
+
+    def scores(self, parts: list[list[Pair]]) -> tuple[dict[Pair, float], Usage, bool]:
+        """The score of every answered pair, the tokens of all, and whether all were counted."""
+        found, usage, told = dict[Pair, float](), Usage(), True
+        for part in parts:
+            questions, _ = questions_of(part, texts=self.texts, side=self.setup.max_side)
+            for key, answer in self._kept(questions).items():
+                found[key] = answer.score
+                usage += answer.usage
+                told = told and answer.usage_told
+        return found, usage, told
+
+    def _kept(self, questions: list[Question]) -> dict[Pair, Any]:
+        return answers_kept(
+            endpoint=self.setup.base_url, model=self.setup.model, questions=questions
+        )
+
+    def _ask(self, pending: deque[Question]) -> bool:
+        """Ask until nothing is pending; False if the deadline came first.
+
+        However it ends, what was sent is waited for and kept: it is paid for.
+        """
+        try:
+            client = Client(
+                base_url=self.setup.base_url,
+                model=self.setup.model,
+                timeout=settings.MULTIMODAL_TIMEOUT,
+            )
+        except EndpointRefused as error:
+            raise JobFailed(str(error)) from error
+
+        def ask(question: Question) -> Reply:
+            return client.ask(prompt=question.prompt, jpeg=question.picture.jpeg())
+
+        with Asker(ask, at_once=settings.MULTIMODAL_CONCURRENCY) as asker:
+            waiting: list[Outcome] = []
+            stored_at = time.monotonic()
+            while True:
+                self._begin_some(asker, pending, unpaid=len(waiting))
+                if not asker.under_way and (self.stop or not pending or self.late):
+                    break
+                waiting += self._collect(asker)
+                # Trouble at once, since it decides whether more is asked.
+                bad = any(one.reply is None for one in waiting)
+                late = time.monotonic() - stored_at >= BATCH_SECONDS
+                if bad or late or len(waiting) >= BATCH:
+                    self._take(waiting, pending)
+                    waiting, stored_at = [], time.monotonic()
+            self._take(waiting, pending)
+        client.close()
+        if self.stop is not None:
+            self._stopped(self.stop)
+        return not pending
+
+    def _begin_some(self, asker: Asker, pending: deque[Question], *, unpaid: int) -> None:
+        while pending and asker.free and not self.stop and not self.late:
+            now = time.time()
+            if self.pace.wait(now) > 0 or not self._affordable(asker.under_way + unpaid):
+                return
+            self.pace.begin(now)
+            asker.begin(pending.popleft(), now)
+
+    def _collect(self, asker: Asker) -> list[Outcome]:
+        """Wait for outcomes, or for the moment at which another question may begin."""
+        pause = BATCH_SECONDS
+        if asker.free and not self.stop:
+            pause = min(pause, self.pace.wait(time.time()) or pause)
+        if asker.under_way:
+            return asker.collect(timeout=pause)
+        time.sleep(max(0.0, min(pause, self.deadline - time.monotonic())))
+        return []
+
+    def _affordable(self, uncounted: int) -> bool:
+        """Whether one more question, beside those whose cost isn't counted yet, stays within the
+        cost limit; stops the run if it doesn't and there are none."""
+        limit, cost = self.setup.max_cost, self.setup.prices.cost(self.paid)
+        if limit is None or cost is None:
+            return True
+        if cost + (uncounted + 1) * self.setup.cost_of_one(self.paid) <= limit:
+            return True
+        if not uncounted:
+            self.stop = JobFailed(
+                f"The cost limit of {dollars(limit)} is reached: {dollars(cost)} are spent, and "
+                f"{self.job.done:,} of {self.total:,} images have their answer. Raise the limit to "
+                "go on; nothing is asked twice."
+            )
+        return False
+
+    def _take(self, outcomes: list[Outcome], pending: deque[Question]) -> None:
+        """Keep what came, and put back what is to be tried again."""
+        replies, failed = list[tuple[Question, Reply]](), dict[Pair, str]()
+        paid = Usage()
+        for one in outcomes:
+            if one.reply is not None:
+                self.pace.answered()
+                replies.append((one.question, one.reply))
+                paid += one.reply.usage
+                if not one.reply.usage_told and self.setup.max_cost is not None:
+                    self.stop = self.stop or JobFailed(
+                        "The server doesn't say how many tokens an answer took, so a cost limit "
+                        "can't be kept. Start again without one."
+                    )
+            elif isinstance(one.error, Trouble):
+                self._trouble(one, one.error, pending, failed)
+            elif isinstance(one.error, PictureFailed):
+                self.pace.answered()
+                failed[one.question.key] = str(one.error)
+                paid += one.error.usage
+            elif isinstance(one.error, OSError | ImageRefused):
+                failed[one.question.key] = f"Its file can't be read: {one.error}"
+            elif isinstance(one.error, EndpointRefused):
+                pending.appendleft(one.question)
+                self.stop = self.stop or JobFailed(str(one.error))
+            elif one.error is not None:
+                self.stop = self.stop or one.error
+        self._keep(replies, paid)
+        try:
+            self._fail(failed)
+            self._advance(done=len(replies))
+        except JobCancelled as error:
+            self.stop = error
+
+    def _trouble(
+        self, one: Outcome, error: Trouble, pending: deque[Question], failed: dict[Pair, str]
+    ) -> None:
+        self.pace.trouble(time.time(), begun=one.begun, retry_after=error.retry_after)
+        name = _name(one.question.key)
+        if error.counts:
+            self.tries[name] = self.tries.get(name, 0) + 1
+        if self.tries.get(name, 0) >= TRIES:
+            failed[one.question.key] = f"{error} ({TRIES} tries)"
+            self.tries.pop(name)
+        else:
+            pending.appendleft(one.question)
+        if self.pace.troubles >= PAUSES:
+            last = str(error).rstrip(".")
+            self.stop = self.stop or JobFailed(
+                f"No answer came between {PAUSES} pauses. The last trouble: {last}. Start it again "
+                "when the server is well; nothing is asked twice."
+            )
+
+    def _keep(self, replies: list[tuple[Question, Reply]], paid: Usage) -> None:
+        """Keep answers and what they took at once, also of a job that is cancelled."""
+        if not paid.requests:
+            return
+        with transaction.atomic():
+            answers_keep(endpoint=self.setup.base_url, model=self.setup.model, replies=replies)
+            held = Run.objects.select_for_update(of=("self",)).filter(pk=self.run.pk).first()
+            if held is not None:
+                self.paid = EndpointSetup.of(held).paid + paid
+                held.endpoint = {**held.endpoint, "paid": asdict(self.paid)}
+                held.save(update_fields=["endpoint"])
+
+    def _fail(self, failed: dict[Pair, str]) -> None:
+        """Name failed images, and stop the run if they are too many."""
+        if not failed:
+            return
+        here = Image.objects.in_bulk([image_id for _, image_id in failed])
+        with transaction.atomic():
+            for pair, text in failed.items():
+                job_item_error(
+                    job=self.job, item=_name(pair), message=text, image=here.get(pair[1])
+                )
+            self._advance(failed=len(failed))
+        last = next(reversed(failed.values()))
+        percent = settings.MULTIMODAL_MAX_FAILURES
+        if not self.job.done and self.job.failed >= FAILED_AT_FIRST:
+            text = f"None of the first {self.job.failed} images got an answer. The last: {last}"
+        elif self.job.failed > self.total * percent / 100:
+            text = (
+                f"{self.job.failed:,} of {self.total:,} images got no answer, and {percent} % may "
+                f"(MULTIMODAL_MAX_FAILURES). The last: {last}"
+            )
+        else:
+            return
+        self.stop = self.stop or JobFailed(text)
+
+    def _failed(self, part: list[Pair]) -> dict[Pair, str]:
+        names = {_name(pair): pair for pair in part}
+        rows = JobItemError.objects.filter(job=self.job, item__in=names)
+        return {names[item]: text for item, text in rows.values_list("item", "message")}
+
+    def _advance(self, *, done: int = 0, failed: int = 0) -> None:
+        cost = self.setup.prices.cost(self.paid)
+        job_advance(
+            job=self.job,
+            done=done,
+            failed=failed,
+            cursor={"part": self.part, "pace": asdict(self.pace), "tries": self.tries},
+            result={**asdict(self.paid), "cost": cost},
+        )
+
+    def _stopped(self, stop: Exception) -> None:
+        if isinstance(stop, JobFailed):
+            job_advance(job=self.job, cursor={**self.job.cursor, "stopped": True})
+        raise stop
+
+    @property
+    def late(self) -> bool:
+        """Whether the slice's time is over."""
+        return time.monotonic() >= self.deadline
+
+
+def _store(
+    run: Run, images: dict[int, Any], scores: dict[Pair, float], usage: Usage | None
+) -> None:
+    """Store the ranking, with what its answers took, kept ones from earlier included."""
+    depth = run.rerank_depth or 0
+    rankings = {
+        query_id: reranked(
+            ids,
+            np.array([scores.get((query_id, one), np.nan) for one in ids[:depth].tolist()]),
+            depth=depth,
+        )
+        for query_id, ids in images.items()
+    }
+    run = run_store(run=run, rankings=rankings)
+    with transaction.atomic():
+        held = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        total = sum(min(depth, len(ids)) for ids in images.values())
+        held.endpoint = {
+            **held.endpoint,
+            "answers": len(scores),
+            "unscored": total - len(scores),
+            "prompt_tokens": usage.prompt_tokens if usage else None,
+            "completion_tokens": usage.completion_tokens if usage else None,
+        }
+        held.cost = EndpointSetup.of(held).prices.cost(usage) if usage else None
+        held.save(update_fields=["endpoint", "cost"])
+
+
+def _name(pair: Pair) -> str:
+    return f"query {pair[0]}, image {pair[1]}"

@@ -1,0 +1,87 @@
+"""What a two-stage run will take, told before it begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from benchmark.multimodal.answers import answers_kept, usage_of_answers
+from benchmark.multimodal.prices import Usage
+from benchmark.reranking.pairs import (
+    first_stage_images,
+    in_parts,
+    pairs_to_score,
+    query_texts,
+    questions_of,
+)
+from benchmark.reranking.services import RerankChoice
+from benchmark.reranking.setup import GUESSED_TOKENS
+from retrieval.models import Embedding, EmbeddingModel
+
+_PART: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Pairs of query and image, and what scoring them takes."""
+
+    queries: int
+    pairs: int
+    unavailable: int
+    """Of these pairs those without an embedding; for a multimodal model those whose image is
+    withdrawn or not in the corpus."""
+    kept: int = 0
+    """Pairs whose answer is kept from earlier."""
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    measured: bool = False
+    """Whether the tokens are as earlier answers of the model took; else they are a guess."""
+    cost: float | None = None
+    """US dollars for the requests; None without prices."""
+    minutes: float | None = None
+    """That the limit of requests asks for at least; None without a limit."""
+
+
+def rerank_estimate(choice: RerankChoice) -> Estimate:
+    """Of a choice that `rerank_services.rerank_checked` let pass. Takes seconds where there are
+    many pairs; asks no server."""
+    images = first_stage_images(release=choice.release, first_stage=choice.first_stage)
+    pairs = pairs_to_score(images, choice.depth)
+    if choice.embedding_model is not None:
+        unavailable = _without_embedding(choice.embedding_model, [pair[1] for pair in pairs])
+        return Estimate(queries=len(images), pairs=len(pairs), unavailable=unavailable)
+    setup = choice.endpoint
+    assert setup is not None
+    texts = query_texts(choice.release)
+    kept = unavailable = 0
+    for part in in_parts(pairs, _PART):
+        questions, refused = questions_of(part, texts=texts, side=setup.max_side)
+        unavailable += len(refused)
+        kept += len(answers_kept(endpoint=setup.base_url, model=setup.model, questions=questions))
+    requests = len(pairs) - kept - unavailable
+    told = usage_of_answers(endpoint=setup.base_url, model=setup.model)
+    prompt, completion = told or GUESSED_TOKENS
+    usage = Usage(requests, round(requests * prompt), round(requests * completion))
+    return Estimate(
+        queries=len(images),
+        pairs=len(pairs),
+        unavailable=unavailable,
+        kept=kept,
+        requests=requests,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        measured=told is not None,
+        cost=setup.prices.cost(usage),
+        minutes=requests / setup.rpm if setup.rpm else None,
+    )
+
+
+def _without_embedding(model: EmbeddingModel, image_ids: list[int]) -> int:
+    """How many of these ids, each as often as it stands there, have no embedding."""
+    wanted = sorted(set(image_ids))
+    embedded = set[int]()
+    for start in range(0, len(wanted), _PART):
+        rows = Embedding.objects.filter(model=model, image_id__in=wanted[start : start + _PART])
+        embedded.update(rows.values_list("image_id", flat=True))
+    return sum(image_id not in embedded for image_id in image_ids)

@@ -1,0 +1,1 @@
+"""Runs: kept, submitted, scored, shown to whom they are for."""

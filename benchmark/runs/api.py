@@ -1,0 +1,260 @@
+"""Runs through the API: submitted, described, published, deleted, and their scores."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import ClassVar
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import exceptions, mixins, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.generics import GenericAPIView
+from rest_framework.parsers import MultiPartParser
+from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from benchmark.board.choice import is_id
+from benchmark.models import Release, Run
+from benchmark.runs.access import can_edit, can_submit, can_unpublish
+from benchmark.runs.baselines import baselines_begin
+from benchmark.runs.selectors import NoSnapshot, get_run_for, runs_visible_to
+from benchmark.runs.serializers import (
+    AllowanceSerializer,
+    CardSerializer,
+    QueryScoresSerializer,
+    RunDetailSerializer,
+    RunSerializer,
+    ScoreOnSerializer,
+    SubmissionSerializer,
+)
+from benchmark.runs.services import (
+    CARD_FIELDS,
+    run_card_update,
+    run_delete,
+    run_publish,
+    run_score_elsewhere,
+    run_unpublish,
+)
+from benchmark.runs.store import RunDamaged
+from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from labeling.api.errors import ConflictProblem
+from labeling.errors import Conflict
+from retrieval.access import Role, require_role
+from retrieval.api.serializers import JobSerializer
+
+RELATED = ("release", "owner", "job", "embedding_model")
+
+
+class LimitProblem(exceptions.APIException):
+    """429, with the seconds to wait as Retry-After."""
+
+    status_code = status.HTTP_429_TOO_MANY_REQUESTS
+
+    def __init__(self, error: LimitReached) -> None:
+        super().__init__(str(error))
+        free = error.allowance.next_at
+        self.wait = free and max(1, math.ceil((free - timezone.now()).total_seconds()))
+
+
+class RunView(APIView):
+    """A view on which everybody who is logged in reads, and who may submit writes; refusals of
+    services become problem documents."""
+
+    permission_classes: ClassVar = [IsAuthenticated]
+
+    def check_permissions(self, request: Request) -> None:
+        super().check_permissions(request)
+        if request.method not in SAFE_METHODS and not can_submit(request.user):
+            raise PermissionDenied("This needs the role researcher or reviewer.")
+
+    def handle_exception(self, exc: Exception) -> Response:
+        return super().handle_exception(_translated(exc))
+
+
+class RunViewSet(
+    RunView,
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    viewsets.GenericViewSet[Run],
+):
+    """The runs that the user sees: published ones and their own; admins see all."""
+
+    queryset = Run.objects.none()
+    lookup_value_converter = "int"
+    filterset_fields: ClassVar = ["release", "task", "kind"]
+
+    def get_queryset(self) -> QuerySet[Run]:
+        return runs_visible_to(self.request.user).select_related(*RELATED)
+
+    def get_serializer_class(self) -> type[RunSerializer]:
+        return RunSerializer if self.action == "list" else RunDetailSerializer
+
+    @extend_schema(request=CardSerializer(partial=True), responses=RunDetailSerializer)
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change fields of the method card (the run's owner and admins)."""
+        run = get_run_for(request.user, pk)
+        _require(can_edit(request.user, run))
+        written = CardSerializer(data=request.data, partial=True)
+        written.is_valid(raise_exception=True)
+        run_card_update(run=run, **written.validated_data)
+        return self._detail(request, pk)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Delete a private run (its owner and admins)."""
+        run = get_run_for(request.user, pk)
+        _require(can_edit(request.user, run))
+        run_delete(run=run)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses=RunDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def publish(self, request: Request, pk: int) -> Response:
+        """Show a scored run to everybody (its owner and admins)."""
+        run = get_run_for(request.user, pk)
+        _require(can_edit(request.user, run))
+        run_publish(run=run)
+        return self._detail(request, pk)
+
+    @extend_schema(request=None, responses=RunDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def unpublish(self, request: Request, pk: int) -> Response:
+        """Make a public run private again (admins)."""
+        require_role(request.user, Role.ADMIN)
+        run = get_run_for(request.user, pk)
+        if run.published and not can_unpublish(request.user, run):
+            raise Conflict("Baselines are always public.")
+        run_unpublish(run=run)
+        return self._detail(request, pk)
+
+    @extend_schema(
+        methods=["get"],
+        parameters=[OpenApiParameter("release", int, description="by default the run's own")],
+        responses=QueryScoresSerializer,
+    )
+    @extend_schema(
+        methods=["post"], request=ScoreOnSerializer, responses={201: QueryScoresSerializer}
+    )
+    @action(detail=True, methods=["get", "post"])
+    def scores(self, request: Request, pk: int) -> Response:
+        """The score of each query; POST scores the run on another version of its benchmark."""
+        run = get_run_for(request.user, pk)
+        if request.method == "POST":
+            written = ScoreOnSerializer(data=request.data)
+            written.is_valid(raise_exception=True)
+            release = written.validated_data["release"]
+            if release.name != run.release.name:
+                raise exceptions.ValidationError({"release": "It is of another benchmark."})
+            if not run.ready:
+                raise Conflict("The run isn't scored on its own release yet.")
+            made = run_score_elsewhere(run=run, release=release)
+            return Response(QueryScoresSerializer(made).data, status=status.HTTP_201_CREATED)
+        wanted = request.query_params.get("release", str(run.release_id))
+        number = int(wanted) if is_id(wanted) else 0
+        found = get_object_or_404(run.scores, release=number)
+        return Response(QueryScoresSerializer(found).data)
+
+    def _detail(self, request: Request, pk: int) -> Response:
+        run = get_run_for(request.user, pk)
+        return Response(RunDetailSerializer(run, context={"request": request}).data)
+
+
+class ReleaseRunsView(RunView, GenericAPIView[Run]):
+    """The runs of one release."""
+
+    queryset = Run.objects.none()
+    serializer_class = RunSerializer
+    parser_classes: ClassVar = [MultiPartParser]
+    filterset_fields: ClassVar = ["task", "kind"]
+
+    def get_queryset(self) -> QuerySet[Run]:
+        runs = runs_visible_to(self.request.user).filter(release=self.kwargs["pk"])
+        return runs.select_related(*RELATED)
+
+    def get(self, request: Request, pk: int) -> Response:
+        """The runs that the user sees, by id."""
+        _release(pk)
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        request={"multipart/form-data": SubmissionSerializer},
+        responses={201: RunDetailSerializer, 429: OpenApiTypes.OBJECT},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Submit a run (researchers, reviewers, admins): a TREC, CSV or JSON lines file, also with
+        gzip. It is checked whole, line by line, then scored by a job."""
+        release = _release(pk)
+        written = SubmissionSerializer(data=request.data)
+        written.is_valid(raise_exception=True)
+        fields = written.validated_data
+        upload = fields["file"]
+        run = run_submit(
+            release=release,
+            owner=request.user,
+            file=upload,
+            file_name=upload.name,
+            task=fields["task"],
+            split=fields["split"],
+            card={name: fields[name] for name in CARD_FIELDS if name in fields},
+            publish=fields["publish"],
+        )
+        return Response(
+            RunDetailSerializer(run, context={"request": request}).data,
+            status=status.HTTP_201_CREATED,
+            headers={"Location": reverse("api-run-detail", args=[run.pk], request=request)},
+        )
+
+
+class BaselinesView(RunView):
+    """The runs that every release has of itself."""
+
+    @extend_schema(request=None, responses={202: JobSerializer})
+    def post(self, request: Request, pk: int) -> Response:
+        """Have them made by a job (admins); again, what is new since."""
+        require_role(request.user, Role.ADMIN)
+        job = baselines_begin(release=_release(pk), created_by=request.user)
+        data = JobSerializer(job, context={"request": request}).data
+        return Response(data, status=status.HTTP_202_ACCEPTED)
+
+
+class AllowanceView(RunView):
+    """The limit of submissions on the test split."""
+
+    @extend_schema(responses=AllowanceSerializer)
+    def get(self, request: Request) -> Response:
+        """How many the user has left, over all releases."""
+        _require(can_submit(request.user))
+        return Response(AllowanceSerializer(allowance_of(request.user)).data)
+
+
+def _release(pk: int) -> Release:
+    return get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+
+
+def _require(allowed: bool) -> None:
+    if not allowed:
+        raise PermissionDenied("Your role, or whose run it is, doesn't allow this.")
+
+
+def _translated(error: Exception) -> Exception:
+    """The error that the API answers with; those that it knows itself pass unchanged."""
+    if isinstance(error, RunRefused):
+        by_field: defaultdict[str, list[str]] = defaultdict(list)
+        for one in error.errors:
+            by_field[one.field or "file"].append(f"{one.file}, line {one.line}: {one.message}")
+        return exceptions.ValidationError(dict(by_field))
+    if isinstance(error, LimitReached):
+        return LimitProblem(error)
+    if isinstance(error, Conflict | NoSnapshot | RunDamaged):
+        return ConflictProblem(str(error))
+    return error

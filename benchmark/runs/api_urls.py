@@ -1,0 +1,16 @@
+"""The addresses of runs in the API, under /api/."""
+
+from django.urls import path
+from rest_framework.routers import SimpleRouter
+
+from benchmark.runs.api import AllowanceView, BaselinesView, ReleaseRunsView, RunViewSet
+
+router = SimpleRouter(use_regex_path=False)
+router.register("runs", RunViewSet, basename="api-run")
+
+urlpatterns = [
+    *router.urls,
+    path("releases/<int:pk>/runs/", ReleaseRunsView.as_view(), name="api-release-runs"),
+    path("releases/<int:pk>/baselines/", BaselinesView.as_view(), name="api-release-baselines"),
+    path("submissions/", AllowanceView.as_view(), name="api-submissions"),
+]

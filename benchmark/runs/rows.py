@@ -1,0 +1,96 @@
+"""Runs as rows of a list, with their headline figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import Any, Final
+
+from django.db.models import F
+
+from benchmark.models import Run, RunScores
+from benchmark.runs.access import can_delete, can_edit, can_publish
+from benchmark.runs.selectors import NoSnapshot, release_queries
+from benchmark.scoring.measures import Measure, mean_name
+from retrieval.models import Job
+
+#: The measure that INQUIRE reports first, of each task; re-ranking is scored over the whole list.
+HEADLINES: Final = {Run.Task.FULL: Measure("AP", 50), Run.Task.RERANK: Measure("AP", 100)}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run of a list, and what the user may do with it."""
+
+    run: Run
+    figures: list[tuple[str, float]]
+    """(split, mean over its scored queries in percent) of each split that the run answers."""
+    may_edit: bool
+    may_publish: bool
+    may_delete: bool
+
+    @property
+    def job(self) -> Job | None:
+        """The job that scores or makes it, while there is something to tell of it."""
+        job = self.run.job
+        return job if job is not None and job.state != Job.State.DONE else None
+
+    @property
+    def measure(self) -> str:
+        """What the figures are."""
+        return mean_name(HEADLINES[Run.Task(self.run.task)])
+
+
+def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
+    """The user's own runs, or everybody's but the baselines; newest first."""
+    runs = Run.objects.exclude(kind__in=Run.BASELINES)
+    if not everybody:
+        runs = runs.filter(owner=user.pk)
+    listed = list(runs.select_related("release", "owner", "job").order_by("-pk"))
+    scores = {
+        (score.run_id, score.release_id): score
+        for score in RunScores.objects.filter(
+            run__in=[run.pk for run in listed], release=F("run__release")
+        ).select_related("release")
+    }
+    return [
+        RunRow(
+            run=run,
+            figures=_figures(run, scores.get((run.pk, run.release_id))),
+            may_edit=can_edit(user, run),
+            may_publish=can_publish(user, run),
+            may_delete=can_delete(user, run),
+        )
+        for run in listed
+    ]
+
+
+def split_means(run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
+    """split -> measure -> mean over its scored queries, of the splits that the run answers a query
+    of and that have one to be scored; none for a run that isn't ready, or without the release."""
+    if not run.ready:
+        return {}
+    try:
+        queries = release_queries(scores.release)
+    except NoSnapshot:
+        return {}
+    answered = {"val": run.val_queries, "test": run.test_queries}
+    places: dict[str, list[int]] = {split: [] for split, count in answered.items() if count}
+    for place, query_id in enumerate(scores.query_ids):
+        split = queries[query_id].split
+        if split in places:
+            places[split].append(place)
+    return {
+        split: {
+            key: fsum(values[place] for place in chosen) / len(chosen)
+            for key, values in scores.measures.items()
+        }
+        for split, chosen in places.items()
+        if chosen
+    }
+
+
+def _figures(run: Run, scores: RunScores | None) -> list[tuple[str, float]]:
+    means = split_means(run, scores) if scores is not None else {}
+    key = HEADLINES[Run.Task(run.task)].key
+    return [(split, 100 * by_measure[key]) for split, by_measure in means.items()]

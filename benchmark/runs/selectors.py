@@ -1,0 +1,153 @@
+"""What runs are scored on, which runs a user sees, and their scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+from django.db.models import Q, QuerySet
+from django.http import Http404
+
+from benchmark.models import Release, Run, RunScores
+from benchmark.scoring.evaluation import fit_queries, restrict
+from benchmark.scoring.qrels import Qrels
+from benchmark.snapshot import Header, Snapshot, SnapshotQuery
+from retrieval.access import Role, at_least, role_of
+from retrieval.models import Job
+
+#: Releases whose judged pairs a process remembers; INQUIRE's take 3 MB.
+REMEMBERED: Final = 8
+
+
+class NoSnapshot(Exception):
+    """A release has nothing that runs could be scored on; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseData:
+    """What scoring needs of a release; never changed."""
+
+    header: Header
+    queries: dict[int, SnapshotQuery]
+    qrels: Qrels
+    fixed: dict[int, npt.NDArray[np.int64]]
+    """The fixed list of each query that is fit for re-ranking, best first."""
+    fixed_qrels: Qrels
+    """The judged pairs within those lists."""
+
+
+def release_data(release: Release) -> ReleaseData:
+    """Everything of a release that scoring reads; read once, since releases never change.
+
+    NoSnapshot: it isn't made yet, was made by a version without snapshots, or its files are lost.
+    """
+    if not release.files_ready:
+        raise NoSnapshot(f"{release} is not made yet.")
+    try:
+        return _release_data(str(release.directory / "snapshot"))
+    except FileNotFoundError:
+        raise NoSnapshot(
+            f"{release} has no snapshot, so that no run can be scored on it: it was made by an "
+            "older version, or its files are lost. Restore them from a backup, or make a new "
+            "version."
+        ) from None
+
+
+def release_qrels(release: Release) -> Qrels:
+    """The judged pairs of a release. NoSnapshot: see `release_data`."""
+    return release_data(release).qrels
+
+
+def release_queries(release: Release) -> dict[int, SnapshotQuery]:
+    """The queries of a release by id, ascending. NoSnapshot: see `release_data`."""
+    return release_data(release).queries
+
+
+def fixed_lists(release: Release) -> dict[int, npt.NDArray[np.int64]]:
+    """The fixed list of each query that is fit for re-ranking, best first; none where the release
+    was made without a model for them. NoSnapshot: see `release_data`."""
+    return release_data(release).fixed
+
+
+def task_qrels(release: Release, task: str) -> Qrels:
+    """The judged pairs that runs of a task are scored on. NoSnapshot: see `release_data`."""
+    data = release_data(release)
+    return data.fixed_qrels if task == Run.Task.RERANK else data.qrels
+
+
+def runs_visible_to(user: Any) -> QuerySet[Run]:
+    """The runs that exist for the user: published ones and their own; for admins all.
+
+    The best possible re-rank of a run goes with that run.
+    """
+    runs = Run.objects.all()
+    if at_least(user, Role.ADMIN):
+        return runs
+    if role_of(user) is None:
+        return runs.none()
+    return runs.filter(
+        Q(published_at__isnull=False)
+        | Q(owner=user.pk)
+        | Q(kind=Run.Kind.BEST, first_stage__owner=user.pk)
+    )
+
+
+def get_run_for(user: Any, pk: int) -> Run:
+    """The run with its release, owner and job, or Http404 for one that doesn't exist for the
+    user."""
+    related = ("release", "owner", "job", "embedding_model", "first_stage")
+    run = runs_visible_to(user).select_related(*related).filter(pk=pk).first()
+    if run is None:
+        raise Http404("There is no such run.")
+    return run
+
+
+def scores_of_run(run: Run) -> list[RunScores]:
+    """A run's scores on every release that it was scored on, its own first."""
+    scores = list(run.scores.select_related("release").order_by("release_id"))
+    return sorted(scores, key=lambda score: score.release_id != run.release_id)
+
+
+def releases_to_score_on(run: Run) -> list[Release]:
+    """Other made versions of the run's benchmark, newest first; none for a benchmark's only
+    one."""
+    others = Release.objects.filter(name=run.release.name, made_at__isnull=False)
+    return list(others.exclude(pk=run.release_id).order_by("-version"))
+
+
+def may_score_again(run: Run) -> bool:
+    """Whether a run has its ranking, and nothing scores it: its job failed, or is gone."""
+    idle = run.job is None or run.job.state not in Job.UNFINISHED
+    return bool(run.sha256) and not run.ready and idle
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _release_data(directory: str) -> ReleaseData:
+    snapshot = Snapshot(Path(directory))
+    qrels = snapshot.qrels()
+    every = _fixed(snapshot)
+    fixed = {query_id: every[query_id] for query_id in fit_queries(every, qrels)}
+    return ReleaseData(
+        header=snapshot.header,
+        queries=snapshot.queries,
+        qrels=qrels,
+        fixed=fixed,
+        fixed_qrels=restrict(qrels, fixed),
+    )
+
+
+def _fixed(snapshot: Snapshot) -> dict[int, npt.NDArray[np.int64]]:
+    """All fixed lists of a snapshot, fit or not."""
+    table = pq.read_table(snapshot.path("fixed"), columns=["query_id", "image_id"])
+    query_ids, image_ids = (table[name].to_numpy() for name in ("query_id", "image_id"))
+    queries, begins = np.unique(query_ids, return_index=True)
+    edges = [*begins.tolist(), len(image_ids)]
+    return {
+        query_id: image_ids[edges[number] : edges[number + 1]]
+        for number, query_id in enumerate(queries.tolist())
+    }

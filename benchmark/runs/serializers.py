@@ -1,0 +1,151 @@
+"""Runs as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from benchmark.models import Release, Run
+from benchmark.runs.forms import SPLIT_CHOICES
+from benchmark.runs.rows import split_means
+from benchmark.runs.selectors import scores_of_run
+from benchmark.runs.services import CARD_FIELDS
+from retrieval.models import Job
+
+
+class RunSerializer(serializers.ModelSerializer[Run]):
+    """A run with its method card."""
+
+    release_name = serializers.CharField(source="release.__str__", read_only=True)
+    owner = serializers.CharField(source="owner.username", default=None, read_only=True)
+    embedding_model = serializers.CharField(
+        source="embedding_model.name", default=None, read_only=True
+    )
+    state = serializers.SerializerMethodField(
+        help_text="ready, or of the job that scores or makes it: queued, running, failed, cancelled"
+    )
+    error = serializers.SerializerMethodField(help_text="why it isn't scored; else empty")
+
+    class Meta:
+        model = Run
+        fields: tuple[str, ...] = (
+            "id",
+            "release",
+            "release_name",
+            "task",
+            "kind",
+            *CARD_FIELDS,
+            "owner",
+            "created_at",
+            "published_at",
+            "state",
+            "error",
+            "job",
+            "embedding_model",
+            "first_stage",
+            "rerank_depth",
+            "val_queries",
+            "test_queries",
+            "rows",
+            "depth",
+            "sha256",
+        )
+        read_only_fields: tuple[str, ...] = fields
+
+    def get_state(self, run: Run) -> str:
+        if run.ready:
+            return "ready"
+        if run.job is None or run.job.state == Job.State.DONE:
+            return str(Job.State.FAILED)
+        return run.job.state
+
+    def get_error(self, run: Run) -> str:
+        return "" if run.ready or run.job is None else run.job.error
+
+
+class RunScoresSerializer(serializers.Serializer[dict[str, Any]]):
+    """Means of a run on one release."""
+
+    release = serializers.IntegerField()
+    release_name = serializers.CharField()
+    means = serializers.DictField(
+        child=serializers.DictField(child=serializers.FloatField()),
+        help_text="split -> measure -> mean over the split's queries with relevant images",
+    )
+
+
+class RunDetailSerializer(RunSerializer):
+    """A run with its means on each release that it was scored on."""
+
+    scores = serializers.SerializerMethodField()
+
+    class Meta(RunSerializer.Meta):
+        fields = (*RunSerializer.Meta.fields, "scores")
+        read_only_fields = fields
+
+    @extend_schema_field(RunScoresSerializer(many=True))
+    def get_scores(self, run: Run) -> list[dict[str, Any]]:
+        return [
+            {
+                "release": scores.release_id,
+                "release_name": str(scores.release),
+                "means": split_means(run, scores),
+            }
+            for scores in scores_of_run(run)
+        ]
+
+
+class QueryScoresSerializer(serializers.Serializer[Any]):
+    """A run's score of each query."""
+
+    release = serializers.IntegerField(source="release_id")
+    query_ids = serializers.ListField(
+        child=serializers.IntegerField(), help_text="queries with relevant images, ascending"
+    )
+    measures = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField()),
+        help_text="measure -> one value for each of query_ids",
+    )
+
+
+class CardSerializer(serializers.ModelSerializer[Run]):
+    """A method card to be written; what is left out stays as it is."""
+
+    class Meta:
+        model = Run
+        fields: tuple[str, ...] = CARD_FIELDS
+        extra_kwargs = {"open_weights": {"default": None}}
+
+
+class SubmissionSerializer(CardSerializer):
+    """A run to be taken in."""
+
+    file = serializers.FileField(allow_empty_file=True)
+    task = serializers.ChoiceField(choices=Run.Task.choices, default=Run.Task.FULL)
+    split = serializers.ChoiceField(
+        choices=SPLIT_CHOICES, default="all", help_text="which queries it holds"
+    )
+    publish = serializers.BooleanField(default=False, help_text="show it once it is scored")
+
+    class Meta(CardSerializer.Meta):
+        fields = ("file", "task", "split", "publish", *CARD_FIELDS)
+
+
+class ScoreOnSerializer(serializers.Serializer[dict[str, Any]]):
+    """Another version of the run's benchmark."""
+
+    release = serializers.PrimaryKeyRelatedField(
+        queryset=Release.objects.filter(made_at__isnull=False)
+    )
+
+
+class AllowanceSerializer(serializers.Serializer[Any]):
+    """How many submissions with test queries are left within 24 hours."""
+
+    limit = serializers.IntegerField()
+    left = serializers.IntegerField()
+    next_at = serializers.DateTimeField(
+        allow_null=True, help_text="when the next is free, if none is left"
+    )

@@ -1,0 +1,208 @@
+"""Pages on which runs are submitted, described, published and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from benchmark.board.choice import is_id
+from benchmark.models import Release, Run
+from benchmark.runs.access import can_delete, can_edit, can_publish, can_submit, can_unpublish
+from benchmark.runs.corpus import withdrawn_since
+from benchmark.runs.forms import MethodCardForm, SubmitForm
+from benchmark.runs.rows import run_rows
+from benchmark.runs.selectors import (
+    NoSnapshot,
+    get_run_for,
+    may_score_again,
+    release_data,
+    releases_to_score_on,
+    scores_of_run,
+)
+from benchmark.runs.services import (
+    run_card_update,
+    run_delete,
+    run_publish,
+    run_score_begin,
+    run_score_elsewhere,
+    run_unpublish,
+)
+from benchmark.runs.store import RunDamaged
+from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from labeling.errors import Conflict
+from retrieval.access import Role, at_least
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """Upload a run for a release."""
+    _require(can_submit(request.user))
+    release = get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+    try:
+        data = release_data(release)
+    except NoSnapshot as error:
+        return render(request, "benchmark/submit_run.html", {"release": release, "lost": error})
+    form = SubmitForm(
+        request.POST or None, request.FILES or None, release=release, rerank=bool(data.fixed)
+    )
+    row_errors: list[object] = []
+    if request.method == "POST" and form.is_valid():
+        try:
+            run = _submitted(request, release, form)
+            messages.success(
+                request, f"“{run.name}” is taken in and will be scored. Only you see it so far."
+            )
+            return redirect("my-runs")
+        except RunRefused as error:
+            row_errors = list(error.errors)
+        except ValidationError as error:
+            for name, texts in error.message_dict.items():
+                form.add_error(name if name in form.fields else None, texts)
+        except (LimitReached, Conflict) as error:
+            form.add_error(None, str(error))
+    context = {
+        "release": release,
+        "form": form,
+        "row_errors": row_errors,
+        "allowance": allowance_of(request.user),
+        "fit": len(data.fixed),
+        "withdrawn": withdrawn_since(release),
+        "max_bytes": settings.RUN_MAX_BYTES,
+    }
+    return render(request, "benchmark/submit_run.html", context)
+
+
+def _submitted(request: HttpRequest, release: Release, form: SubmitForm) -> Run:
+    upload = form.cleaned_data["file"]
+    return run_submit(
+        release=release,
+        owner=request.user,
+        file=upload,
+        file_name=upload.name,
+        task=form.cleaned_data["task"],
+        split=form.cleaned_data["split"],
+        card=form.card,
+    )
+
+
+@login_required
+@require_safe
+def my_runs(request: HttpRequest) -> HttpResponse:
+    """The user's own runs; for admins, on demand, everybody's."""
+    _require(can_submit(request.user))
+    everybody = at_least(request.user, Role.ADMIN) and request.GET.get("of") == "all"
+    context = {
+        "rows": run_rows(request.user, everybody=everybody),
+        "everybody": everybody,
+        "release": Release.objects.filter(made_at__isnull=False).first(),
+        "allowance": allowance_of(request.user),
+    }
+    return render(request, "benchmark/my_runs.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def run_card(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change a run's method card."""
+    run = get_run_for(request.user, pk)
+    _require(can_edit(request.user, run))
+    form = MethodCardForm(request.POST or None, instance=get_run_for(request.user, pk))
+    if request.method == "POST" and form.is_valid():
+        try:
+            run_card_update(run=run, **form.card)
+            messages.success(request, "Saved.")
+            return redirect("run", pk=pk)
+        except ValidationError as error:
+            for name, texts in error.message_dict.items():
+                form.add_error(name if name in form.fields else None, texts)
+    context = {
+        "run": run,
+        "form": form,
+        "may_publish": can_publish(request.user, run),
+        "may_unpublish": can_unpublish(request.user, run),
+        "may_delete": can_delete(request.user, run),
+        "may_score_again": may_score_again(run),
+        "others": releases_to_score_on(run),
+        "scored": {score.release_id for score in scores_of_run(run)},
+    }
+    return render(request, "benchmark/run_card.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def publish(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show a run to everybody, once that is confirmed."""
+    run = get_run_for(request.user, pk)
+    _require(can_edit(request.user, run))
+    if not can_publish(request.user, run):
+        messages.error(request, "This run is public already, or not scored yet.")
+        return redirect("run", pk=pk)
+    return _confirmed(request, run, "publish", run_publish, "The run is public now.")
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def unpublish(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a run private again, once that is confirmed (admins)."""
+    run = get_run_for(request.user, pk)
+    _require(can_unpublish(request.user, run))
+    return _confirmed(request, run, "unpublish", run_unpublish, "The run is private now.")
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a private run, once that is confirmed."""
+    run = get_run_for(request.user, pk)
+    _require(can_delete(request.user, run))
+    return _confirmed(request, run, "delete", run_delete, f"“{run.name}” is deleted.")
+
+
+@login_required
+@require_POST
+def score(request: HttpRequest, pk: int) -> HttpResponse:
+    """Score a run on another release of its benchmark, or again where that failed."""
+    run = get_run_for(request.user, pk)
+    _require(can_submit(request.user))
+    number = request.POST.get("release", "")
+    try:
+        if number:
+            other = get_object_or_404(
+                Release.objects.filter(name=run.release.name, made_at__isnull=False),
+                pk=int(number) if is_id(number) else 0,
+            )
+            run_score_elsewhere(run=run, release=other)
+            messages.success(request, f"Scored on {other}.")
+        elif can_edit(request.user, run) and may_score_again(run):
+            run_score_begin(run=run, created_by=request.user)
+    except (NoSnapshot, RunDamaged) as error:
+        messages.error(request, str(error))
+    return redirect("run", pk=pk)
+
+
+def _confirmed(
+    request: HttpRequest, run: Run, act: str, do: Callable[..., object], done: str
+) -> HttpResponse:
+    """Ask, and after the answer do it."""
+    if request.method == "POST":
+        try:
+            do(run=run)
+            messages.success(request, done)
+        except Conflict as error:
+            messages.error(request, str(error))
+            return redirect("run", pk=run.pk)
+        return redirect("my-runs") if act == "delete" else redirect("run", pk=run.pk)
+    return render(request, "benchmark/run_confirm.html", {"run": run, "act": act})
+
+
+def _require(allowed: bool) -> None:
+    if not allowed:
+        raise PermissionDenied("Your role, or whose run it is, doesn't allow this.")

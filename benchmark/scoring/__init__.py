@@ -1,0 +1,1 @@
+"""Measures and what they say of runs; pure."""

@@ -1,0 +1,72 @@
+"""The statistics page of a release."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from benchmark import selectors
+from benchmark.models import Release
+from benchmark.snapshot import Snapshot
+from benchmark.statistics.numbers import FORM, Numbers, release_statistics
+from benchmark.statistics.sections import Section, sections
+from retrieval.access import require_evaluator
+
+STATISTICS_FILE = "statistics.json"
+#: Releases whose pictures are kept drawn.
+KEPT = 16
+
+
+@login_required
+@require_safe
+def statistics(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pictures of what a release holds; aggregates alone, so researchers see all of them."""
+    require_evaluator(request.user)
+    release = get_object_or_404(selectors.releases(), pk=pk)
+    directory = release.directory / "snapshot"
+    if not release.files_ready:
+        raise Http404("The release isn't made yet.")
+    context: dict[str, Any] = {"release": release}
+    if directory.is_dir():
+        numbers = statistics_of(release)
+        context |= {"numbers": numbers, "sections": _drawn(json.dumps(numbers))}
+    return render(request, "benchmark/statistics.html", context)
+
+
+def statistics_of(release: Release) -> Numbers:
+    """The numbers of a made release, kept beside its files since these never change."""
+    path = release.directory / STATISTICS_FILE
+    try:
+        kept: Numbers = json.loads(path.read_text(encoding="utf-8"))
+        if kept.get("form") == FORM:
+            return kept
+    except (OSError, ValueError, AttributeError):
+        pass
+    numbers = release_statistics(Snapshot(release.directory / "snapshot"))
+    _keep(path, json.dumps(numbers))
+    return numbers
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write the file whole or not at all; a disk that takes nothing costs only time."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=KEPT)
+def _drawn(numbers: str) -> list[Section]:
+    """The pictures of the numbers, which are text so that they can be a key."""
+    return sections(json.loads(numbers))
