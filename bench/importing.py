@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import random
 import resource
 import subprocess
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.figures import Row, machine, table
+from bench.own_state import tell, use_state
 
 QUERY_FILES: Final = ("inquire_queries_val.csv", "inquire_queries_test.csv")
 ANNOTATIONS: Final = "inquire_annotations.csv"
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure(folder: Path, options: argparse.Namespace) -> int:
     var_dir = folder / "var"
-    _django(var_dir)
+    use_state(var_dir)
     from django.core.management import call_command
     from django.db import connection
 
@@ -59,9 +59,9 @@ def _measure(folder: Path, options: argparse.Namespace) -> int:
     judged = write_benchmark(folder / "judgments", options.queries, options.pairs, judged=True)
     bare = min(_read(plain / ANNOTATIONS) for _ in range(COPIES))
     try:
-        _tell("Making a database of its own …")
+        tell("Making a database of its own …")
         call_command("migrate", verbosity=0)
-        _tell("Importing, each in a process of its own …")
+        tell("Importing, each in a process of its own …")
         found = [_child(var_dir, directory) for directory in (plain, judged)]
     finally:
         connection.close()
@@ -130,7 +130,7 @@ def _child(var_dir: Path, directory: Path) -> dict[str, Any]:
 def _import(var_dir: str, directory: Path) -> dict[str, Any]:
     """What a process that does only this measured of itself."""
     began = time.perf_counter()
-    _django(Path(var_dir))
+    use_state(Path(var_dir))
     from django.core.management import call_command
 
     from benchmark.models import Release
@@ -153,21 +153,6 @@ def _read(path: Path) -> float:
         for _ in csv.reader(file):
             pass
     return time.perf_counter() - began
-
-
-def _django(var_dir: Path) -> None:
-    """Set Django up on the benchmark's own state folder."""
-    os.environ["VAR_DIR"] = str(var_dir)
-    os.environ.pop("DATABASE_URL", None)
-    os.environ["DJANGO_SETTINGS_MODULE"] = "annotator.settings"
-    os.environ["LOG_LEVEL"] = "WARNING"
-    import django
-
-    django.setup()
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

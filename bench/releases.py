@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.figures import Row, machine, table
+from bench.own_state import tell, use_state
 
 NAME: Final = "INQUIRE's size"
 AIM_SECONDS: Final = 60
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure(folder: Path, options: argparse.Namespace) -> int:
     var_dir = folder / "var"
-    _django(var_dir)
+    use_state(var_dir)
     from django.core.management import call_command
     from django.db import connection
 
@@ -55,9 +55,9 @@ def _measure(folder: Path, options: argparse.Namespace) -> int:
     from bench.corpus_rows import fill, judged_pairs_copied
 
     try:
-        _tell("Making a database of its own …")
+        tell("Making a database of its own …")
         call_command("migrate", verbosity=0)
-        _tell(f"Filling it with {options.images:,} images and {options.judgments:,} judgments …")
+        tell(f"Filling it with {options.images:,} images and {options.judgments:,} judgments …")
         fill(images=options.images, species=options.species, judgments=options.judgments)
         bare = min(
             _seconds(lambda: judged_pairs_copied(str(folder / "pairs.tsv"))) for _ in range(COPIES)
@@ -65,7 +65,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> int:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_database_size(current_database())")
             database = cursor.fetchone()[0]
-        _tell("Making the release in a process of its own …")
+        tell("Making the release in a process of its own …")
         command = [sys.executable, "-m", "bench.releases", "--make", str(var_dir)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         made = json.loads(done.stdout.splitlines()[-1])
@@ -80,7 +80,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> int:
 def _make(var_dir: str) -> dict[str, Any]:
     """What a process that does only this measured of itself."""
     began = time.perf_counter()
-    _django(Path(var_dir))
+    use_state(Path(var_dir))
     from benchmark.services import release_claim, release_make
     from benchmark.services.progress import Step
 
@@ -144,17 +144,6 @@ def _rows(
     return rows
 
 
-def _django(var_dir: Path) -> None:
-    """Set Django up on the benchmark's own state folder."""
-    os.environ["VAR_DIR"] = str(var_dir)
-    os.environ.pop("DATABASE_URL", None)
-    os.environ["DJANGO_SETTINGS_MODULE"] = "annotator.settings"
-    os.environ["LOG_LEVEL"] = "WARNING"
-    import django
-
-    django.setup()
-
-
 def _seconds(work: Any) -> float:
     began = time.perf_counter()
     work()
@@ -167,10 +156,6 @@ def _text(seconds: float) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.2f} MB"
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -56,11 +56,11 @@ def test_from_a_search_to_an_evaluated_release(
     admin.goto(f"{site.url}/releases/")
     admin.get_by_label("Name").fill("first")
     admin.get_by_role("button", name="Make it").click()
-    # Other tests make releases too.
-    files = admin.get_by_role("region", name="Files of first", exact=True)
-    expect(files.get_by_role("link", name="inquire_annotations.csv")).to_be_visible(timeout=30_000)
+    expect(admin.get_by_role("heading", name="first")).to_be_visible()
+    annotations = admin.get_by_role("link", name="inquire_annotations.csv", exact=True)
+    expect(annotations).to_be_visible(timeout=60_000)
     with admin.expect_download() as download:
-        files.get_by_role("link", name="inquire_annotations.csv").click()
+        annotations.click()
     rows = download.value.path().read_text().splitlines()
     assert rows[0] == "query_id,image_id,image_path"
     number = site.api("ada", "GET", f"/api/queries/{query}/")["query_id"]
