@@ -17,13 +17,19 @@ LogIn = Callable[..., Page]
 NARROW = {"width": 360, "height": 740}
 
 
+@pytest.fixture(autouse=True)
+def no_flags(site: Site) -> Iterator[None]:
+    """A corpus without flags and withdrawals, whichever test was before; afterwards too."""
+    site.settle_flags()
+    yield
+    site.settle_flags()
+
+
 @pytest.fixture
-def corpus(site: Site) -> Iterator[list[int]]:
-    """Five images of a corpus without flags and withdrawals; afterwards it has none again."""
-    site.settle_flags()
+def corpus(site: Site, no_flags: None) -> list[int]:
+    """Five images."""
     found = site.api("ann", "GET", "/api/search/?text=a+bird&limit=5")["results"]
-    yield [hit["image"] for hit in found]
-    site.settle_flags()
+    return [hit["image"] for hit in found]
 
 
 def flag(site: Site, image: int, kind: str = "person", note: str = "", user: str = "ann") -> int:
@@ -209,8 +215,6 @@ def test_more_than_a_page_is_shown_on_demand(site: Site, log_in: LogIn) -> None:
     expect(page.get_by_role("button", name="Show more")).to_be_hidden()
     shown = page.locator(".flag-card").evaluate_all("all => all.map(one => one.dataset.image)")
     assert [int(one) for one in shown] == images[::-1]
-    for image in images:
-        site.api("rita", "POST", f"/api/images/{image}/clear-flags/", {})
 
 
 def test_the_page_without_flags_says_so_and_is_not_for_annotators(
