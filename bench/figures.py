@@ -58,19 +58,30 @@ HEAD: Final = Row("What", "Median", "95 %", "× bare request", "Remark")
 
 def table(rows: Sequence[Row], *, head: Row = HEAD) -> str:
     """The rows as a Markdown table."""
-    cells = [
-        [row.name, row.median, row.late, row.ratio, row.remark.replace("|", "/")]
-        for row in (head, *rows)
-    ]
-    widths = [max(len(line[column]) for line in cells) for column in range(5)]
+    return grid(_cells(head), [_cells(row) for row in rows])
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of any columns; a bar within a cell becomes a slash.
+
+    Raises ValueError for a row that has not as many cells as the head.
+    """
+    lines = [[cell.replace("|", "/") for cell in line] for line in (head, *rows)]
+    if any(len(line) != len(head) for line in lines):
+        raise ValueError(f"Each row needs {len(head)} cells.")
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     padded = [
         "| "
         + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         + " |"
-        for line in cells
+        for line in lines
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([padded[0], rule, *padded[1:]])
+
+
+def _cells(row: Row) -> list[str]:
+    return [row.name, row.median, row.late, row.ratio, row.remark]
 
 
 def machine(packages: Sequence[str] = ("Django", "gunicorn", "playwright")) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.figures import Row, percentile, share_under, table, timing
+from bench.figures import Row, grid, percentile, share_under, table, timing
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
@@ -35,3 +35,12 @@ def test_the_table_is_markdown_with_as_many_cells_in_each_line() -> None:
     assert set(lines[1]) == {"|", "-"}
     assert {line.count("|") for line in lines} == {6}
     assert "x / y" in lines[2]
+
+
+def test_a_grid_has_any_columns_and_no_ragged_row() -> None:
+    lines = grid(["Size", "Ours"], [["200,000", "1 | 2"], ["1", "3"]]).splitlines()
+    assert lines[0] == "| Size    | Ours  |"
+    assert lines[2] == "| 200,000 | 1 / 2 |"
+    assert {len(line) for line in lines} == {len(lines[0])}
+    with pytest.raises(ValueError, match="2 cells"):
+        grid(["Size", "Ours"], [["1"]])
