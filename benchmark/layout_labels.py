@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmark.layout_store import JudgedPair, Layout, ListedPair, Place
-from benchmark.release_files import JUDGMENT_COLUMNS
-from benchmark.snapshot import HEADER_FILE, FixedImage, Snapshot, SnapshotJudgment
+from benchmark.release_files import JUDGMENT_COLUMNS, SOURCES, JudgmentRow
+from benchmark.snapshot import HEADER_FILE, FixedImage, Snapshot
 from benchmark.tables import MAX_ERRORS, csv_records, numbered_texts, whole_number
 from labeling.categories import SPLITS
 from labeling.consensus import consensus
@@ -27,7 +27,6 @@ from labeling.stopping import RELEVANCES
 
 RERANK_FOLDER: Final = "inquire_rerank"
 SNAPSHOT_FOLDER: Final = "snapshot"
-SOURCES: Final = ("list", "search", "import")
 
 _ANNOTATOR: Final = re.compile(r"annotator_([1-9][0-9]{0,8})")
 _PATH_COLUMN: Final = "inat24_file_name"
@@ -67,7 +66,7 @@ def labels_read(
 
 def _judgments(
     lines: Iterable[bytes], name: str, splits: dict[int, str], errors: list[RowError]
-) -> Iterator[tuple[SnapshotJudgment, Place]]:
+) -> Iterator[tuple[JudgmentRow, Place]]:
     records = csv_records(numbered_texts(lines), name=name, columns=JUDGMENT_COLUMNS, errors=errors)
     for line, fields in records:
         row = _Row(name, line, dict(zip(JUDGMENT_COLUMNS, fields, strict=True)), errors)
@@ -79,7 +78,7 @@ def _judgments(
         rank = row.whole("rank", least=1) if row.fields["rank"] else None
         seconds = row.number("seconds", least=0)
         if row.right and person is not None:
-            judgment = SnapshotJudgment(
+            judgment = JudgmentRow(
                 query_id=query_id,
                 image_id=image_id,
                 relevance=relevance,

@@ -11,7 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from benchmark.snapshot import FixedImage, Header, Pair, SnapshotJudgment, SnapshotQuery
+from benchmark.release_files import JudgmentRow
+from benchmark.snapshot import FixedImage, Header, Pair, SnapshotQuery
 from benchmark.tables import MAX_ERRORS
 from labeling.consensus import Vote
 from labeling.query_csv import QueryRow, RowError
@@ -156,13 +157,13 @@ class Layout:
         for query_id, image_id, relevant, votes, rank in self._select(f"{_PAIRS} ORDER BY 1, 2"):
             yield Pair(query_id, image_id, relevant=bool(relevant), votes=votes, rank=rank)
 
-    def judgments(self) -> Iterator[SnapshotJudgment]:
+    def judgments(self) -> Iterator[JudgmentRow]:
         """Each judgment by query id, image id and annotator."""
         statement = (
             "SELECT query_id, image_id, relevance, annotator, rank, seconds, source FROM judgment "
             "ORDER BY query_id, image_id, annotator"
         )
-        return (SnapshotJudgment(*row) for row in self._select(statement))
+        return (JudgmentRow(*row) for row in self._select(statement))
 
     def efforts(self) -> dict[int, Effort]:
         """What was put into each query that has judgments."""
@@ -230,7 +231,7 @@ class Layout:
             errors.append(RowError(place.file, place.line, column or "image_path", message))
 
     def add_judgments(
-        self, rows: Iterable[tuple[SnapshotJudgment, Place]], *, errors: list[RowError]
+        self, rows: Iterable[tuple[JudgmentRow, Place]], *, errors: list[RowError]
     ) -> None:
         """Store judgments; a person's second one of a pair is an error."""
         statement = "INSERT OR IGNORE INTO judgment VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -6,8 +6,9 @@
     images
 
 In judgments.csv, annotator is a person's number in this release, seconds their active time, source
-where they judged (list, search, import), and rank the image's position, from 1, in the query's
-candidate list as it stands when the release is made; rank is blank for an image outside that list.
+where they judged (list, search, similar for "more like this", import), and rank the image's
+position, from 1, in the query's candidate list as it stands when the release is made; rank is blank
+for an image outside that list.
 
 Rows ascend by query_id, then image_id (then annotator). Lines end in LF, the text is UTF-8. Readers
 and writers stream; what a reader keeps are the ids of relevant images.
@@ -27,6 +28,8 @@ JUDGMENTS_FILE: Final = "judgments.csv"
 RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
+#: Where a person met an image; "similar" is among images like another one.
+SOURCES: Final = ("list", "search", "similar", "import")
 JUDGMENT_COLUMNS: Final = (
     "query_id",
     "image_id",
@@ -62,7 +65,7 @@ class JudgmentRow:
     seconds: float
     """Active time; written to the millisecond."""
     source: str
-    """"list", "search" or "import"."""
+    """One of SOURCES."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
     release.json       Header
     queries.parquet    SnapshotQuery, by query id
     pairs.parquet      Pair, the consensus of each judged pair, by query id and image id
-    judgments.parquet  SnapshotJudgment, by query id, image id and annotator
+    judgments.parquet  JudgmentRow, by query id, image id and annotator
     images.parquet     SnapshotImage, every image that a pair or the fixed lists name, by image id
     fixed.parquet      FixedImage, the fixed list of each query for re-ranking, by query id and rank
 
@@ -27,6 +27,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmark.release_files import JudgmentRow
 from benchmark.scoring.qrels import Qrels
 
 HEADER_FILE: Final = "release.json"
@@ -124,19 +125,6 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotJudgment:
-    """One person's judgment; see `release_files.JudgmentRow`."""
-
-    query_id: int
-    image_id: int
-    relevance: str
-    annotator: int
-    rank: int | None
-    seconds: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class SnapshotImage:
     """One image; empty and None where the corpus doesn't tell."""
 
@@ -186,7 +174,7 @@ class FixedImage:
 TABLES: Final[dict[str, type]] = {
     "queries": SnapshotQuery,
     "pairs": Pair,
-    "judgments": SnapshotJudgment,
+    "judgments": JudgmentRow,
     "images": SnapshotImage,
     "fixed": FixedImage,
 }
@@ -219,9 +207,9 @@ class Snapshot:
         """Every judged pair, by query id and image id."""
         return self._rows("pairs", Pair)
 
-    def judgments(self) -> Iterator[SnapshotJudgment]:
+    def judgments(self) -> Iterator[JudgmentRow]:
         """Every judgment, by query id, image id and annotator."""
-        return self._rows("judgments", SnapshotJudgment)
+        return self._rows("judgments", JudgmentRow)
 
     def images(self) -> Iterator[SnapshotImage]:
         """Every image, by id."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from benchmark.formats.datasheet_facts import Facts
 from benchmark.formats.markdown import counted, plain, share, table
 
-_SOURCES = {
+SOURCE_WORDS = {
     "list": "in the candidate list",
-    "search": "in a search or among similar images",
+    "search": "in a search",
+    "similar": "among similar images",
     "import": "imported",
 }
 
@@ -97,7 +98,7 @@ def _procedure(facts: Facts) -> str:
     if facts.labels.sources:
         counts = sorted(facts.labels.sources.items(), key=lambda item: (-item[1], item[0]))
         sources = "\n\nJudgments by where people met the image: " + "; ".join(
-            f"{_SOURCES.get(name, plain(name))}: {share(count, facts.labels.judgments)}"
+            f"{SOURCE_WORDS.get(name, plain(name))}: {share(count, facts.labels.judgments)}"
             for name, count in counts
         )
         sources += "."

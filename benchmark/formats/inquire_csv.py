@@ -22,7 +22,6 @@ from benchmark.release_files import (
     JUDGMENTS_FILE,
     QUERY_FILES,
     AnnotationRow,
-    JudgmentRow,
     write_annotations,
     write_judgments,
 )
@@ -43,9 +42,9 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
     with text_file(directory, VAL_ANNOTATIONS_FILE) as file:
         write_annotations((row for row in annotations if row.query_id in val), file)
     with text_file(directory, JUDGMENTS_FILE) as file:
-        write_judgments(_judgments(snapshot), file)
+        write_judgments(snapshot.judgments(), file)
     with text_file(directory, VAL_JUDGMENTS_FILE) as file:
-        write_judgments((row for row in _judgments(snapshot) if row.query_id in val), file)
+        write_judgments((row for row in snapshot.judgments() if row.query_id in val), file)
     return [
         *(WrittenFile(name, Access.OPEN) for name in QUERY_FILES.values()),
         WrittenFile(ANNOTATIONS_FILE, Access.LABELS),
@@ -90,19 +89,6 @@ def _annotations(snapshot: Snapshot) -> Iterator[AnnotationRow]:
         relevant.query_ids.tolist(), relevant.image_ids.tolist(), strict=True
     ):
         yield AnnotationRow(query_id=query_id, image_id=image_id, image_path=paths[image_id][0])
-
-
-def _judgments(snapshot: Snapshot) -> Iterator[JudgmentRow]:
-    for one in snapshot.judgments():
-        yield JudgmentRow(
-            query_id=one.query_id,
-            image_id=one.image_id,
-            relevance=one.relevance,
-            annotator=one.annotator,
-            rank=one.rank,
-            seconds=one.seconds,
-            source=one.source,
-        )
 
 
 FORMAT = Format(

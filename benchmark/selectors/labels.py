@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from benchmark.snapshot import SnapshotJudgment, SnapshotQuery
+from benchmark.release_files import JudgmentRow
+from benchmark.snapshot import SnapshotQuery
 from labeling.categories import supercategory_of
 from labeling.consensus import Vote
 from labeling.models import Candidate, Judgment, Query
@@ -66,7 +67,7 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
         )
 
 
-def released_judgments() -> Iterator[tuple[SnapshotJudgment, Vote]]:
+def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
     """Every judgment of a completed query on an image of the corpus, by query id, image id and
     annotator, with what it counts in the consensus.
 
@@ -96,7 +97,7 @@ def released_judgments() -> Iterator[tuple[SnapshotJudgment, Vote]]:
     for query_id, image_id, relevance, user_id, role, at, rank, seconds, source in rows.iterator(
         CHUNK
     ):
-        judgment = SnapshotJudgment(
+        judgment = JudgmentRow(
             query_id=query_id,
             image_id=image_id,
             relevance=relevance,

@@ -16,12 +16,12 @@ from django.db import connection
 
 from benchmark import selectors
 from benchmark.models import Release
+from benchmark.release_files import JudgmentRow
 from benchmark.services.progress import Progress
 from benchmark.snapshot import (
     Header,
     ListModel,
     Pair,
-    SnapshotJudgment,
     SnapshotQuery,
     SnapshotWriter,
 )
@@ -120,7 +120,7 @@ def _labels_write(writer: SnapshotWriter, progress: Progress) -> _Labels:
             selectors.released_judgments(), key=lambda one: (one[0].query_id, one[0].image_id)
         ):
             votes = []
-            judgment: SnapshotJudgment
+            judgment: JudgmentRow
             for judgment, vote in group:
                 write_judgment(judgment)
                 votes.append(vote)

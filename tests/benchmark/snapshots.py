@@ -16,6 +16,7 @@ from typing import Any
 from PIL import Image
 
 from benchmark.formats import Pictures
+from benchmark.release_files import JudgmentRow
 from benchmark.snapshot import (
     FixedImage,
     Header,
@@ -23,7 +24,6 @@ from benchmark.snapshot import (
     Pair,
     Snapshot,
     SnapshotImage,
-    SnapshotJudgment,
     SnapshotQuery,
     SnapshotWriter,
 )
@@ -88,10 +88,10 @@ def pair(query_id: int, image_id: int, relevant: bool, **values: Any) -> Pair:
 
 def judgment(
     query_id: int, image_id: int, relevance: str = "relevant", **values: Any
-) -> SnapshotJudgment:
+) -> JudgmentRow:
     """The first person's judgment within the list, after 2.5 seconds."""
     defaults = {"annotator": 1, "rank": image_id, "seconds": 2.5, "source": "list"}
-    return SnapshotJudgment(
+    return JudgmentRow(
         query_id=query_id, image_id=image_id, relevance=relevance, **{**defaults, **values}
     )
 
@@ -154,7 +154,7 @@ def write_snapshot(
     header: Header,
     queries: Iterable[SnapshotQuery] = (),
     pairs: Iterable[Pair] = (),
-    judgments: Iterable[SnapshotJudgment] = (),
+    judgments: Iterable[JudgmentRow] = (),
     images: Iterable[SnapshotImage] = (),
     fixed: Iterable[FixedImage] = (),
 ) -> Snapshot:
@@ -208,7 +208,7 @@ def toy_pairs() -> list[Pair]:
     ]
 
 
-def toy_judgments() -> list[SnapshotJudgment]:
+def toy_judgments() -> list[JudgmentRow]:
     """The judgments behind `toy_pairs`: query 8 by two people, who differ about image 6 alone."""
     rows = []
     for one in toy_pairs():

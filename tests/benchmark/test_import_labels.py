@@ -69,6 +69,8 @@ def exported(
         (fox, 6, reviewer, "not_relevant"),
     ):
         judge(query, image, user, relevance, seconds=1.25, source="list")
+    for image, source in zip((1, 2, 3), ("similar", "search", "import"), strict=True):
+        judge(fox, image, annotator, "not_relevant", seconds=1.25, source=source)
     folder = tmp_path / "ours"
     release_export(name="ours", directory=folder, options={"rerank_model": model.name})
     return folder

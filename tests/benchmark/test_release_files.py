@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.formats.datasheet_collection import SOURCE_WORDS
 from benchmark.release_files import (
+    SOURCES,
     AnnotationRow,
     JudgmentRow,
     read_annotations,
@@ -13,6 +15,7 @@ from benchmark.release_files import (
     write_annotations,
     write_judgments,
 )
+from labeling.models import JudgmentSource
 
 QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 
@@ -53,6 +56,10 @@ def test_judgments_are_written_with_what_is_unknown_left_empty():
         "3,7,relevant,annotator_1,4,1.235,list\n"
         "3,7,unsure,annotator_2,,0.000,search\n"
     )
+
+
+def test_every_source_of_a_judgment_can_be_released_and_read_again():
+    assert set(SOURCES) == set(JudgmentSource.values) == set(SOURCE_WORDS)
 
 
 def test_rows_out_of_order_are_not_written():

@@ -12,7 +12,8 @@ from django.core.exceptions import ValidationError
 
 from benchmark import selectors, services
 from benchmark.models import Release
-from benchmark.snapshot import Pair, Snapshot, SnapshotJudgment
+from benchmark.release_files import JudgmentRow
+from benchmark.snapshot import Pair, Snapshot
 from benchmark.software import software
 from labeling.models import Query
 from retrieval.models import EmbeddingModel, Image, Job, Species, SpeciesName
@@ -119,10 +120,10 @@ def test_the_snapshot_holds_what_was_labelled(labelled: Query, var_dir: Path) ->
     release = made()
     snapshot = snapshot_of(release)
     assert list(snapshot.judgments()) == [
-        SnapshotJudgment(30, 1, "relevant", 1, 2, 2.25, "list"),
-        SnapshotJudgment(30, 1, "unsure", 2, 2, 3.0, "list"),
-        SnapshotJudgment(30, 2, "relevant", 1, 1, 1.5, "list"),
-        SnapshotJudgment(30, 4, "not_relevant", 2, None, 0.0, "search"),
+        JudgmentRow(30, 1, "relevant", 1, 2, 2.25, "list"),
+        JudgmentRow(30, 1, "unsure", 2, 2, 3.0, "list"),
+        JudgmentRow(30, 2, "relevant", 1, 1, 1.5, "list"),
+        JudgmentRow(30, 4, "not_relevant", 2, None, 0.0, "search"),
     ]
     assert list(snapshot.pairs()) == [
         Pair(30, 1, relevant=False, votes=2, rank=2),
