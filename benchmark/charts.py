@@ -1,6 +1,7 @@
 """Charts as SVG in the page's own colours, drawn on the server without a network.
 
-Vega-Lite specifications are written with Altair and drawn by vl-convert. Colours are the style
+Vega-Lite specifications are written with Altair and drawn by vl-convert; both take long to import,
+so that a process does it with its first picture. Colours are the style
 sheet's variables, so that one picture serves light and dark pages.
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import vl_convert
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
@@ -19,6 +19,9 @@ LINE: Final = "var(--line)"
 ACCENT: Final = "var(--accent)"
 #: For series and categories, in order; told apart without colour by shape or label too.
 SERIES: Final = ("var(--accent)", "var(--info)", "var(--negative)", "var(--unsure)", "var(--muted)")
+#: Of runs or other things that one picture tells apart, in order.
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross")
+MOST_SHAPES: Final = len(SHAPES)
 #: Of all text, in pixels.
 TEXT_SIZE: Final = 12
 #: Widths in pixels by the names that leaderboard.css knows; the narrow one fits a phone's card.
@@ -48,6 +51,8 @@ def chart_svg(chart: Any, *, label: str) -> SafeString:
         .configure_header(labelColor=TEXT, titleColor=MUTED)
         .configure_view(stroke=None)
     )
+    import vl_convert
+
     # Altair's own check of the specification takes longer than all the drawing.
     svg: str = vl_convert.vegalite_to_svg(styled.to_dict(validate=False))
     opening = f'<svg role="img" aria-label="{escape(label)}" '

@@ -13,7 +13,18 @@ import altair as alt
 from django.utils.safestring import SafeString
 
 from benchmark.chart_labels import LABEL_LENGTH, LETTER, distinct, place_labels
-from benchmark.charts import ACCENT, LINE, MUTED, SERIES, SIZES, TEXT, TEXT_SIZE, sized_svg
+from benchmark.charts import (
+    ACCENT,
+    LINE,
+    MOST_SHAPES,
+    MUTED,
+    SERIES,
+    SHAPES,
+    SIZES,
+    TEXT,
+    TEXT_SIZE,
+    sized_svg,
+)
 
 #: In pixels: left and right of a picture, and beside an axis of figures.
 EDGES: Final = 28
@@ -35,9 +46,6 @@ TICK_ROOM: Final = 40
 FIGURE_ROOM: Final = 55
 #: Of a legend's entry besides its name; browsers have wider letters than the server.
 ENTRY_ROOM: Final = 60
-SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross")
-#: How many runs one picture tells apart.
-MOST_RUNS: Final = len(SHAPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +167,12 @@ def categories_svg(
     measure: str,
     scale: float,
 ) -> SafeString:
-    """A dot for each run in each category; at most MOST_RUNS runs, told apart by shape too.
+    """A dot for each run in each category; at most MOST_SHAPES runs, told apart by shape too.
 
     `rows`: a category and each run's mean in it. ValueError: too many runs.
     """
-    if len(runs) > MOST_RUNS:
-        raise ValueError(f"{len(runs)} runs where {MOST_RUNS} can be told apart")
+    if len(runs) > MOST_SHAPES:
+        raise ValueError(f"{len(runs)} runs where {MOST_SHAPES} can be told apart")
     names = distinct(runs, LEGEND_LENGTH)
     figures = list(rows)
 

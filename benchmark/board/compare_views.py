@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from benchmark.board import charts, statistics
+from benchmark.board import statistics
 from benchmark.board.choice import is_id, mean_title, measure_groups, read_measure
 from benchmark.board.page import scale_of
 from benchmark.board.run_page import image_ids_of, only_by, relevant_ids, row_of
@@ -118,6 +118,8 @@ def _comparison(
     a, b = board.of(measure)[[row_a, row_b]]
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
+    from benchmark.board import charts
+
     title = mean_title(measure, first.task)
     pairs = _pairs(request, runs, board.query_ids.tolist(), first, second, a, b, measure)
     return {

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from django.utils.safestring import SafeString
 
-from benchmark.board import charts, statistics
+from benchmark.board import statistics
 from benchmark.board.choice import MEASURES, Choice, columns_of, mean_title
 from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, kept, values_on
 from benchmark.board.tables import (
@@ -26,6 +26,7 @@ from benchmark.board.tables import (
     subsets,
     table,
 )
+from benchmark.charts import MOST_SHAPES
 from benchmark.models import Release, Run
 from benchmark.runs.selectors import release_queries
 
@@ -156,6 +157,8 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
 
 def interval_svg(choice: Choice, runs: BoardRuns) -> SafeString | None:
     """Every run's mean with its interval, the best first; None without any."""
+    from benchmark.board import charts
+
     made = runs.board(choice.split)
     column = _whole_column(choice, runs, made)
     means = column_means(made, column)
@@ -184,6 +187,8 @@ def tradeoff_svg(
 ) -> tuple[SafeString | None, int]:
     """The measure against "parameters" or "cost", and how many runs tell that; no picture of
     fewer than two."""
+    from benchmark.board import charts
+
     made = runs.board(choice.split)
     means = column_means(made, _whole_column(choice, runs, made))
     places = {line.run.pk: line.place for line in shown.lines}
@@ -219,6 +224,8 @@ def tradeoff_svg(
 
 def categories_svg(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> SafeString | None:
     """The drawn runs' means in each category; None without a run or a category."""
+    from benchmark.board import charts
+
     made = runs.board(choice.split)
     rows = _rows_of(made, runs, drawn)
     parts = subsets(made.query_ids, runs.queries, CATEGORY)
@@ -248,7 +255,7 @@ def categories_svg(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> Saf
 def drawn_by_category(choice: Choice, shown: Shown) -> list[Run]:
     """The runs that are asked for, as many as can be told apart, or else the first of the table."""
     by_id = {line.run.pk: line.run for line in shown.lines}
-    asked = [by_id[pk] for pk in choice.runs if pk in by_id][: charts.MOST_RUNS]
+    asked = [by_id[pk] for pk in choice.runs if pk in by_id][:MOST_SHAPES]
     competing = [line.run for line in shown.lines if line.place is not None]
     return asked or competing[:DRAWN_BY_CATEGORY]
 

@@ -11,11 +11,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmark.board import page
-from benchmark.board.charts import MOST_RUNS
 from benchmark.board.choice import VIEWS, Choice, mean_title, measure_groups, read_choice
 from benchmark.board.export import CONTENT_TYPES, export, file_name
 from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, board_runs, other_versions
 from benchmark.board.tables import SPLITS
+from benchmark.charts import MOST_SHAPES
 from benchmark.models import Release, Run
 from benchmark.runs.access import can_submit
 from benchmark.runs.baselines import baselines_begin, baselines_job
@@ -123,7 +123,7 @@ def _pictures(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
         "tradeoffs": tradeoffs,
         "categories_svg": page.categories_svg(choice, runs, drawn),
         "drawn": {run.pk for run in drawn},
-        "most_drawn": MOST_RUNS,
+        "most_drawn": MOST_SHAPES,
     }
 
 

@@ -10,8 +10,6 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from scipy.stats import kendalltau
-
 Column = Mapping[Hashable, float | None]
 
 
@@ -60,6 +58,9 @@ def tau_b(first: list[float], second: list[float]) -> float | None:
     """Kendall's tau-b of two lists of the same length; None where it isn't defined."""
     if len(first) < 2 or len(set(first)) < 2 or len(set(second)) < 2:
         return None
+    # It takes a second to import.
+    from scipy.stats import kendalltau
+
     return float(kendalltau(first, second, variant="b").statistic)
 
 

@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import digamma
 
 from benchmark.scoring.metrics import (
     Cutoffs,
@@ -137,6 +136,9 @@ def _hits(counts: Integers, images: Integers, cuts: Integers) -> Floats:
 
 
 def _precision_sums(relevant: Integers, images: Integers, depths: Integers) -> Floats:
+    # Imported where it is used, since it takes long.
+    from scipy.special import digamma
+
     also_before = (relevant - 1) / np.maximum(images - 1, 1)
     harmonic = digamma(depths + 1.0) + np.euler_gamma
     sums: Floats = relevant / images * (also_before * depths + (1 - also_before) * harmonic)

@@ -7,7 +7,7 @@ import os
 import uuid
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -18,8 +18,10 @@ from benchmark import selectors
 from benchmark.models import Release
 from benchmark.snapshot import Snapshot
 from benchmark.statistics.numbers import FORM, Numbers, release_statistics
-from benchmark.statistics.sections import Section, sections
 from retrieval.access import require_evaluator
+
+if TYPE_CHECKING:
+    from benchmark.statistics.sections import Section
 
 STATISTICS_FILE = "statistics.json"
 #: Releases whose pictures are kept drawn.
@@ -69,4 +71,6 @@ def _keep(path: Path, text: str) -> None:
 @lru_cache(maxsize=KEPT)
 def _drawn(numbers: str) -> list[Section]:
     """The pictures of the numbers, which are text so that they can be a key."""
+    from benchmark.statistics.sections import sections
+
     return sections(json.loads(numbers))
