@@ -18,6 +18,7 @@ _SUBJECTS = {
     "job_kind": 4,
     "withdrawals": 5,
     "release": 6,
+    "ranking": 7,
 }
 
 
