@@ -9,15 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from django.db import connection
-from numpy.typing import ArrayLike
 
-from retrieval.encoders import load_encoder
 from retrieval.models import EmbeddingModel
+from retrieval.text_vectors import text_vector
+from retrieval.unit_vectors import half_rounded
+
+__all__ = [
+    "CorpusCounts",
+    "corpus_counts",
+    "half_rounded",
+    "image_scores",
+    "rank_images",
+    "text_vector",
+]
 
 
 @dataclass(frozen=True)
@@ -28,33 +35,6 @@ class CorpusCounts:
 
     embedded: int
     unembedded: int
-
-
-def half_rounded(vector: ArrayLike) -> list[float]:
-    """Scale a vector (d,) to unit length and round it to half precision, as it is stored and used.
-
-    Raises ValueError for a vector of length zero or with values that are not finite.
-    """
-    wide = np.asarray(vector, dtype=np.float64)
-    length = np.linalg.norm(wide)
-    if wide.ndim != 1 or not np.isfinite(length) or length == 0:
-        raise ValueError("A vector of finite values and a length above zero is needed.")
-    rounded: list[float] = (wide / length).astype(np.float16).astype(float).tolist()
-    return rounded
-
-
-@lru_cache(maxsize=512)
-def _text_vector(model_name: str, text: str) -> tuple[float, ...]:
-    return tuple(half_rounded(load_encoder(model_name).encode_texts([text])[0]))
-
-
-def text_vector(model: EmbeddingModel, text: str) -> list[float]:
-    """Return the text's vector (d,) under the model, unit length, rounded to half precision.
-
-    The model is loaded by the first call in a process; the last 512 texts are remembered. Raises
-    what `retrieval.encoders.load_encoder` raises for a model that cannot be loaded.
-    """
-    return list(_text_vector(model.name, text))
 
 
 def rank_images(
