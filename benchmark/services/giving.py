@@ -11,13 +11,13 @@ from django.core.exceptions import ValidationError
 
 from benchmark import selectors
 from benchmark.archive import file_sha256
-from benchmark.directories import atomic_directory
 from benchmark.manifest import listed_names
 from benchmark.models import Release
 from benchmark.release_files import RELEASE_FILES
 from benchmark.services.making import release_make
 from benchmark.services.progress import Report
 from benchmark.services.requests import release_claim
+from retrieval.directories import atomic_directory
 
 
 class ReleaseUnusable(Exception):

@@ -10,11 +10,11 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models.functions import Now
 
-from benchmark.directories import atomic_directory
 from benchmark.models import Release
 from benchmark.services.files import SNAPSHOT_FOLDER, Written, file_steps, files_write
 from benchmark.services.progress import Progress, Report, job_report
 from benchmark.services.snapshots import SNAPSHOT_STEPS, snapshot_take
+from retrieval.directories import atomic_directory
 from retrieval.locks import session_lock
 from retrieval.models import Job
 from retrieval.services.jobs import job_advance

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.directories import TargetRefused, atomic_directory
+from retrieval.directories import TargetRefused, atomic_directory
 
 
 def nothing() -> None:
@@ -75,7 +75,7 @@ def test_a_directory_with_other_files_is_never_replaced(tmp_path):
     target = tmp_path / "home"
     write(target)
     (target / "thesis.tex").write_text("years of work")
-    with pytest.raises(TargetRefused, match=re.escape("holds 'thesis.tex', which is not part")):
+    with pytest.raises(TargetRefused, match=re.escape("holds 'thesis.tex', which is not replaced")):
         write(target, replace=True, replaceable=["a.csv"])
     assert names(target) == ["a.csv", "thesis.tex"]
 

@@ -7,10 +7,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark.directories import TargetRefused
 from benchmark.management.arguments import positive
 from benchmark.services import ReleaseUnusable, release_export
 from benchmark.services.progress import Step
+from retrieval.directories import TargetRefused
 from retrieval.jobs import JobFailed
 
 

@@ -63,8 +63,7 @@ def _check(target: Path, *, replace: bool, replaceable: Collection[str] | None) 
     foreign = [] if replaceable is None else _foreign(target, replaceable)
     if foreign:
         raise TargetRefused(
-            f"{target} holds {foreign[0]!r}, which is not part of a release, and is left alone; "
-            "choose another directory."
+            f"{target} holds {foreign[0]!r}, which is not replaced; choose another directory."
         )
 
 
