@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.db import connection
 
@@ -23,6 +23,8 @@ __all__ = [
     "half_rounded",
     "image_scores",
     "rank_images",
+    "rank_images_many",
+    "ranking_method",
     "text_vector",
 ]
 
@@ -46,10 +48,12 @@ def rank_images(
     after: tuple[float, int] | None = None,
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
+    scan: bool = False,
 ) -> list[tuple[int, float]]:
     """Return (image id, cosine similarity) of the most similar images; ties by image id.
 
     An exact scan, the same bit for bit each time on one machine. Scores are float32 values.
+    `scan` has the database go through its own rows, whatever else could answer.
     `species_ids` empty or None means the whole corpus; `limit` None means all. `after` = (score,
     image id) goes on behind that one. `created_before` leaves out embeddings stored later than that
     moment. Images that are withdrawn at that moment, by default now, are left out. `corpus_at` asks
@@ -72,6 +76,32 @@ def rank_images(
         )
         # + 0.0 makes one zero of the two that floats have, so that a checksum sees one.
         return [(image_id, value + 0.0) for image_id, value in cursor.fetchall()]
+
+
+def rank_images_many(
+    *,
+    model: EmbeddingModel,
+    text_vectors: Sequence[Sequence[float]],
+    limit: int,
+    created_before: datetime | None = None,
+    corpus_at: datetime | None = None,
+) -> list[list[tuple[int, float]]]:
+    """Return for each vector, in their order, what `rank_images` returns for it alone."""
+    return [
+        rank_images(
+            model=model,
+            text_vector=vector,
+            limit=limit,
+            created_before=created_before,
+            corpus_at=corpus_at,
+        )
+        for vector in text_vectors
+    ]
+
+
+def ranking_method(model: EmbeddingModel) -> Literal["matrix", "scan"]:
+    """Tell what would answer now: the model's packed matrix, or the database's scan."""
+    return "scan"
 
 
 def image_scores(
