@@ -42,6 +42,8 @@ _UPRIGHT: Final = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+# Those that exchange width and height.
+_TURNED: Final = (5, 6, 7, 8)
 
 # Readers register when their modules are loaded, which Pillow otherwise puts off.
 Image.init()
@@ -74,21 +76,20 @@ class Picture:
     """A decoded picture: upright RGB pixels and what its source was."""
 
     pixels: Image.Image
+    width: int
+    """Of the source, upright; the pixels are fewer where fewer were asked for."""
+    height: int
     format: str
     shown_as_is: bool
     """Whether a browser shows the source bytes upright and in colour: no display copy is needed."""
 
-    @property
-    def width(self) -> int:
-        return self.pixels.width
 
-    @property
-    def height(self) -> int:
-        return self.pixels.height
-
-
-def open_picture(data: bytes, *, max_pixels: int) -> Picture:
+def open_picture(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Picture:
     """Decode a file's bytes to upright RGB; of an animation the first frame; transparency on white.
+
+    With `at_least`, a JPEG may be decoded at a half, a quarter or an eighth of its size (the
+    decoder scales while it undoes the cosine transform, which is several times faster), as long as
+    its shorter side keeps that many pixels. Any other format comes whole.
 
     Raises ImageRefused for an empty, truncated or corrupt file, for one that is no image of a known
     format, and, before anything is decoded, for one of more than `max_pixels` pixels.
@@ -103,22 +104,30 @@ def open_picture(data: bytes, *, max_pixels: int) -> Picture:
             Reason.TOO_LARGE,
             f"The image has {image.width} × {image.height} pixels; {max_pixels} are allowed.",
         )
+    full = image.size
     try:
+        reduced = at_least is not None and image.draft(None, (at_least, at_least)) is not None
         image.load()
-        pixels = _upright(_rgb(image), _orientation(image))
+        orientation = _orientation(image)
+        pixels = _upright(_rgb(image), orientation)
     except Exception as error:
         # Decoders meet hostile bytes with errors of almost any type.
         raise _broken(error) from error
+    width, height = pixels.size
+    if reduced:
+        width, height = full[::-1] if orientation in _TURNED else full
     profile = image.info.get("icc_profile")
     if profile and image.mode == "RGB":
         pixels.info["icc_profile"] = profile
     return Picture(
         pixels=pixels,
+        width=width,
+        height=height,
         format=image.format or "",
         shown_as_is=image.format in ("JPEG", "MPO")
         and image.mode in ("RGB", "L")
-        and _orientation(image) == 1
-        and max(image.size) <= DISPLAY_SIDE,
+        and orientation == 1
+        and max(full) <= DISPLAY_SIDE,
     )
 
 
