@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmark.layout_store import JudgedPair, Layout, ListedPair, Place
-from benchmark.release_files import JUDGMENT_COLUMNS, SOURCES, JudgmentRow
+from benchmark.release_files import JUDGMENT_COLUMNS, SNAPSHOT_FOLDER, SOURCES, JudgmentRow
 from benchmark.snapshot import HEADER_FILE, FixedImage, Snapshot
 from benchmark.tables import MAX_ERRORS, csv_records, numbered_texts, whole_number
 from labeling.categories import SPLITS
@@ -26,7 +26,6 @@ from labeling.query_csv import RowError, split_of_name
 from labeling.stopping import RELEVANCES
 
 RERANK_FOLDER: Final = "inquire_rerank"
-SNAPSHOT_FOLDER: Final = "snapshot"
 
 _ANNOTATOR: Final = re.compile(r"annotator_([1-9][0-9]{0,8})")
 _PATH_COLUMN: Final = "inat24_file_name"

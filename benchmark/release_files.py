@@ -25,6 +25,8 @@ from labeling.query_csv import QueryRow, RowError, csv_field, read_queries
 QUERY_FILES: Final = {"val": "inquire_queries_val.csv", "test": "inquire_queries_test.csv"}
 ANNOTATIONS_FILE: Final = "inquire_annotations.csv"
 JUDGMENTS_FILE: Final = "judgments.csv"
+#: The folder of the tables that the files are written from; see `benchmark.snapshot`.
+SNAPSHOT_FOLDER: Final = "snapshot"
 RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow.parquet as pq
 
 from benchmark.models import Release
@@ -18,21 +16,21 @@ def released_queries_by_id() -> dict[int, str]:
     A release whose files are gone tells nothing.
     """
     found: dict[int, str] = {}
-    made = Release.objects.filter(origin=Release.Origin.MADE, made_at__isnull=False)
+    made = Release.objects.made().filter(origin=Release.Origin.MADE)
     for release in made.order_by("made_at"):
-        found |= dict.fromkeys(_query_ids(release.directory), str(release))
+        found |= dict.fromkeys(_query_ids(release), str(release))
     return found
 
 
-def _query_ids(directory: Path) -> list[int]:
-    path = Snapshot(directory / "snapshot").path("queries")
+def _query_ids(release: Release) -> list[int]:
+    path = Snapshot(release.snapshot_directory).path("queries")
     if path.is_file():
         ids: list[int] = pq.read_table(path, columns=["query_id"])["query_id"].to_pylist()
         return ids
     # Releases of older versions have no snapshot.
     ids = []
     for split, name in QUERY_FILES.items():
-        file = directory / name
+        file = release.directory / name
         if file.is_file():
             with file.open("rb") as lines:
                 rows, _ = read_queries(lines, name=name, default_split=split)

@@ -34,7 +34,7 @@ def releases_page(request: HttpRequest) -> HttpResponse:
             except ValidationError as error:
                 form.add_error(None, error)
     context = {
-        "releases": selectors.releases(),
+        "releases": selectors.releases().defer(*selectors.LONG_FIELDS),
         "complete": selectors.complete_query_count(),
         "names": selectors.release_names(),
         "form": form,

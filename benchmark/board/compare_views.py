@@ -88,7 +88,7 @@ def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
     if run is not None:
         return run.release, run.task
     asked = request.GET.get("release", "")
-    made = Release.objects.filter(made_at__isnull=False)
+    made = Release.objects.made()
     task = request.GET.get("task", "")
     release = get_object_or_404(made, pk=int(asked) if is_id(asked) else 0)
     return release, task if task in Run.Task.values else Run.Task.FULL

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from benchmark.board.choice import mean_title, measure_groups, read_measure
@@ -21,8 +21,7 @@ from benchmark.board.selectors import (
     values_on,
 )
 from benchmark.board.tables import SPLITS, TEST, board
-from benchmark.board.views import get_release
-from benchmark.models import Run
+from benchmark.models import Release, Run
 from benchmark.runs.selectors import NoSnapshot, release_queries
 from benchmark.scoring.correlation import Correlations, correlations
 
@@ -52,7 +51,7 @@ class Cell:
 @require_safe
 def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Kendall's tau-b between measures over the runs, and between versions for one measure."""
-    release = get_release(pk)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
     task = request.GET.get("task")
     task = task if task in Run.Task.values else Run.Task.FULL
     split = request.GET.get("split")

@@ -106,7 +106,7 @@ def values_on(release: Release, runs: tuple[Run, ...]) -> dict[int, RunValues]:
 
 def other_versions(release: Release) -> QuerySet[Release]:
     """The other made versions of a release's benchmark, newest first."""
-    versions = Release.objects.filter(name=release.name, made_at__isnull=False)
+    versions = Release.objects.made().filter(name=release.name)
     return versions.exclude(pk=release.pk).order_by("-version")
 
 

@@ -31,7 +31,7 @@ from retrieval.selectors.jobs import jobs_visible_to
 @require_http_methods(["GET", "HEAD", "POST"])
 def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A release's leaderboard; admins have its baselines made here."""
-    release = get_release(pk)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
     if request.method == "POST":
         return _baselines(request, release)
     choice = read_choice(request.GET)
@@ -59,15 +59,10 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def leaderboard_latest(request: HttpRequest) -> HttpResponse:
     """The leaderboard of the newest release, or the releases where none is made."""
-    release = Release.objects.filter(made_at__isnull=False).order_by("-made_at").first()
+    release = Release.objects.made().order_by("-made_at").first()
     if release is None:
         return redirect("releases")
     return redirect("leaderboard", pk=release.pk)
-
-
-def get_release(pk: int) -> Release:
-    """A release that is made, or Http404."""
-    return get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
 
 
 def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
@@ -131,7 +126,7 @@ def _pictures(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
 @require_safe
 def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
     """The published runs as CSV, JSON or one web page."""
-    release = get_release(pk)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
     if extension not in CONTENT_TYPES:
         raise Http404("There is no such export.")
     try:

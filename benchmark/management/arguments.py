@@ -47,7 +47,7 @@ def open_release(directory: Path) -> ReleaseData:
 def find_release(text: str) -> Release:
     """The made release that a command names: "inquire-v2" or "INQUIRE v2" for one version,
     "INQUIRE" for its newest, or its number. CommandError, with those there are, if none is."""
-    releases = list(Release.objects.filter(made_at__isnull=False).order_by("-version"))
+    releases = list(Release.objects.made().order_by("-version"))
     for name in (str, attrgetter("slug"), attrgetter("name"), lambda one: str(one.pk)):
         found = next((one for one in releases if name(one) == text.strip()), None)
         if found is not None:

@@ -8,8 +8,17 @@ from django.conf import settings
 from django.db import models
 from django.utils.text import slugify
 
+from benchmark.release_files import SNAPSHOT_FOLDER
 from retrieval.locks import is_locked, lock_key
 from retrieval.models import Job
+
+
+class ReleaseQuerySet(models.QuerySet["Release"]):
+    """Releases."""
+
+    def made(self) -> ReleaseQuerySet:
+        """Those that are whole, and never change any more."""
+        return self.filter(made_at__isnull=False)
 
 
 class Release(models.Model):
@@ -74,6 +83,8 @@ class Release(models.Model):
         default=dict, blank=True, help_text="name, size and SHA-256 of the archive of all files"
     )
 
+    objects = ReleaseQuerySet.as_manager()
+
     class Meta:
         ordering = ["-pk"]
         constraints = [
@@ -119,3 +130,8 @@ class Release(models.Model):
     def directory(self) -> Path:
         """Where its files are once it is made."""
         return Path(settings.VAR_DIR) / "releases" / str(self.pk)
+
+    @property
+    def snapshot_directory(self) -> Path:
+        """What every other file is written from."""
+        return self.directory / SNAPSHOT_FOLDER

@@ -148,7 +148,7 @@ class RerankResumeView(AdminRunView):
 
 
 def _choice(request: Request, pk: int) -> RerankChoice:
-    release = get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
     asked = RerankSerializer(data=request.data)
     asked.is_valid(raise_exception=True)
     return asked.choice(release)

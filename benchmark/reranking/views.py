@@ -48,7 +48,7 @@ class RunRow:
 def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Choose a two-stage run, see what it will take, and start it."""
     require_role(request.user, Role.ADMIN)
-    release = get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
     try:
         data = release_data(release)
     except NoSnapshot as error:

@@ -238,7 +238,7 @@ class AllowanceView(RunView):
 
 
 def _release(pk: int) -> Release:
-    return get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+    return get_object_or_404(Release.objects.made(), pk=pk)
 
 
 def _require(allowed: bool) -> None:

@@ -12,6 +12,7 @@ from benchmark.models import Run, RunScores
 from benchmark.runs.access import can_delete, can_edit, can_publish
 from benchmark.runs.selectors import NoSnapshot, release_queries
 from benchmark.scoring.measures import Measure, mean_name
+from benchmark.selectors.releases import LONG_FIELDS
 from retrieval.models import Job
 
 #: The measure that INQUIRE reports first, of each task; re-ranking is scored over the whole list.
@@ -46,12 +47,16 @@ def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
     runs = Run.objects.exclude(kind__in=Run.BASELINES)
     if not everybody:
         runs = runs.filter(owner=user.pk)
-    listed = list(runs.select_related("release", "owner", "job").order_by("-pk"))
+    # Of a release only its name is shown, and what it tells of itself is long.
+    long = [f"release__{name}" for name in LONG_FIELDS]
+    listed = list(runs.select_related("release", "owner", "job").defer(*long).order_by("-pk"))
     scores = {
         (score.run_id, score.release_id): score
         for score in RunScores.objects.filter(
             run__in=[run.pk for run in listed], release=F("run__release")
-        ).select_related("release")
+        )
+        .select_related("release")
+        .defer(*long)
     }
     return [
         RunRow(

@@ -49,7 +49,7 @@ def release_data(release: Release) -> ReleaseData:
     if not release.files_ready:
         raise NoSnapshot(f"{release} is not made yet.")
     try:
-        return _release_data(str(release.directory / "snapshot"))
+        return _release_data(str(release.snapshot_directory))
     except FileNotFoundError:
         raise NoSnapshot(
             f"{release} has no snapshot, so that no run can be scored on it: it was made by an "
@@ -116,7 +116,7 @@ def scores_of_run(run: Run) -> list[RunScores]:
 def releases_to_score_on(run: Run) -> list[Release]:
     """Other made versions of the run's benchmark, newest first; none for a benchmark's only
     one."""
-    others = Release.objects.filter(name=run.release.name, made_at__isnull=False)
+    others = Release.objects.made().filter(name=run.release.name)
     return list(others.exclude(pk=run.release_id).order_by("-version"))
 
 

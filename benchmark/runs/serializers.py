@@ -136,9 +136,7 @@ class SubmissionSerializer(CardSerializer):
 class ScoreOnSerializer(serializers.Serializer[dict[str, Any]]):
     """Another version of the run's benchmark."""
 
-    release = serializers.PrimaryKeyRelatedField(
-        queryset=Release.objects.filter(made_at__isnull=False)
-    )
+    release = serializers.PrimaryKeyRelatedField(queryset=Release.objects.made())
 
 
 class AllowanceSerializer(serializers.Serializer[Any]):

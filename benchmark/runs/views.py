@@ -45,7 +45,7 @@ from retrieval.access import Role, at_least
 def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Upload a run for a release."""
     _require(can_submit(request.user))
-    release = get_object_or_404(Release.objects.filter(made_at__isnull=False), pk=pk)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
     try:
         data = release_data(release)
     except NoSnapshot as error:
@@ -102,7 +102,7 @@ def my_runs(request: HttpRequest) -> HttpResponse:
     context = {
         "rows": run_rows(request.user, everybody=everybody),
         "everybody": everybody,
-        "release": Release.objects.filter(made_at__isnull=False).first(),
+        "release": Release.objects.made().first(),
         "allowance": allowance_of(request.user),
     }
     return render(request, "benchmark/my_runs.html", context)
@@ -176,7 +176,7 @@ def score(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         if number:
             other = get_object_or_404(
-                Release.objects.filter(name=run.release.name, made_at__isnull=False),
+                Release.objects.made().filter(name=run.release.name),
                 pk=int(number) if is_id(number) else 0,
             )
             run_score_elsewhere(run=run, release=other)

@@ -17,6 +17,7 @@ from benchmark.selectors.labels import (
 )
 from benchmark.selectors.moments import snapshot
 from benchmark.selectors.releases import (
+    LONG_FIELDS,
     FileGroup,
     access_of,
     archive_for,
@@ -36,6 +37,7 @@ from benchmark.selectors.releases import (
 
 __all__ = [
     "FIXED_DEPTH",
+    "LONG_FIELDS",
     "Corpus",
     "Effort",
     "FileGroup",

@@ -19,6 +19,8 @@ from retrieval.models import Job
 #: The formats' keys of files that no format wrote.
 SNAPSHOT_KEY = "snapshot"
 RELEASE_KEY = "release"
+#: What a list of releases doesn't show, and is long.
+LONG_FIELDS = ("header", "difference", "file_list", "archive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,15 @@ class FileGroup:
 
 def releases() -> QuerySet[Release]:
     """All releases, the newest first, with who made them and their jobs."""
-    return Release.objects.select_related("created_by", "job", "previous")
+    # Of the version before, pages only name it: what it tells of itself is long.
+    long = (f"previous__{name}" for name in LONG_FIELDS)
+    return Release.objects.select_related("created_by", "job", "previous").defer(*long)
 
 
 def release_versions(release: Release) -> list[Release]:
     """All versions of a release's benchmark, the newest first."""
-    return list(releases().filter(name=release.name).order_by("-version"))
+    versions = releases().defer(*LONG_FIELDS).filter(name=release.name)
+    return list(versions.order_by("-version"))
 
 
 def release_names() -> list[str]:
@@ -51,7 +56,7 @@ def release_names() -> list[str]:
 
 def release_find(*, name: str, version: int | None = None) -> Release | None:
     """The made release of that name: its latest version, or the one that is asked for."""
-    made = Release.objects.filter(name=name.strip(), made_at__isnull=False)
+    made = Release.objects.made().filter(name=name.strip())
     if version is not None:
         made = made.filter(version=version)
     return made.order_by("-version").first()

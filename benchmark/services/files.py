@@ -15,6 +15,7 @@ from benchmark.formats import Access, WrittenFile
 from benchmark.formats.registry import FORMATS
 from benchmark.manifest import MANIFEST_FILE, Counts, counts_of, write_manifest
 from benchmark.models import Release
+from benchmark.release_files import SNAPSHOT_FOLDER
 from benchmark.selectors.releases import RELEASE_KEY, SNAPSHOT_KEY
 from benchmark.services.progress import Progress
 from benchmark.snapshot import Snapshot
@@ -23,7 +24,6 @@ from retrieval.storage import source_path
 DIFFERENCE_FILE: Final = "difference.md"
 #: The same with what tells of labels of the test split, where anything does.
 TEST_DIFFERENCE_FILE: Final = "difference_test.md"
-SNAPSHOT_FOLDER: Final = "snapshot"
 
 DIFFERENCE_STEP: Final = "What changed"
 CHECKSUMS_STEP: Final = "Checksums"
@@ -97,7 +97,7 @@ def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
     snapshot."""
     if release.previous is None:
         return {}
-    before = Snapshot(release.previous.directory / SNAPSHOT_FOLDER)
+    before = Snapshot(release.previous.snapshot_directory)
     if not before.directory.is_dir():
         return {}
     return as_json(compare(before, snapshot))

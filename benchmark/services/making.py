@@ -11,7 +11,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from benchmark.models import Release
-from benchmark.services.files import SNAPSHOT_FOLDER, Written, file_steps, files_write
+from benchmark.release_files import SNAPSHOT_FOLDER
+from benchmark.services.files import Written, file_steps, files_write
 from benchmark.services.progress import Progress, Report, job_report
 from benchmark.services.snapshots import SNAPSHOT_STEPS, snapshot_take
 from retrieval.directories import atomic_directory

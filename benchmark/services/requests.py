@@ -74,7 +74,7 @@ def release_claim(
     if latest is not None and not latest.files_ready:
         _refuse_unless_left_over(latest)
         latest.options = chosen
-        latest.previous = _made_before(latest)
+        latest.previous = selectors.release_find(name=latest.name)
         latest.save(update_fields=["options", "previous"])
         return latest
     version = latest.version + 1 if latest else 1
@@ -110,11 +110,6 @@ def _refuse_unless_left_over(release: Release) -> None:
 def _being_made(release: Release) -> ValidationError:
     message = f"Version {release.version} of {release.name!r} is already being made."
     return ValidationError({"name": message})
-
-
-def _made_before(release: Release) -> Release | None:
-    made = Release.objects.filter(name=release.name, made_at__isnull=False)
-    return made.order_by("-version").first()
 
 
 def _job_begin(release: Release, by: Any) -> None:

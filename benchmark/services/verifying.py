@@ -9,8 +9,9 @@ from typing import Any
 
 from benchmark.archive import file_sha256
 from benchmark.models import Release
+from benchmark.release_files import SNAPSHOT_FOLDER
 from benchmark.selectors.releases import SNAPSHOT_KEY
-from benchmark.services.files import SNAPSHOT_FOLDER, file_steps, files_write
+from benchmark.services.files import file_steps, files_write
 from benchmark.services.giving import ReleaseUnusable
 from benchmark.services.progress import Progress, Report
 
@@ -65,7 +66,7 @@ def _written_again(release: Release, report: Report | None) -> dict[str, str]:
         dir=release.directory.parent, prefix=f".{release.pk}.verifying-"
     ) as folder:
         directory = Path(folder)
-        (directory / SNAPSHOT_FOLDER).symlink_to(release.directory / SNAPSHOT_FOLDER)
+        (directory / SNAPSHOT_FOLDER).symlink_to(release.snapshot_directory)
         progress = Progress(file_steps(), report)
         written = files_write(release=release, directory=directory, progress=progress)
     then = {entry["name"]: entry["sha256"] for entry in release.file_list}

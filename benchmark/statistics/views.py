@@ -34,7 +34,7 @@ def statistics(request: HttpRequest, pk: int) -> HttpResponse:
     """Pictures of what a release holds; aggregates alone, so researchers see all of them."""
     require_evaluator(request.user)
     release = get_object_or_404(selectors.releases(), pk=pk)
-    directory = release.directory / "snapshot"
+    directory = release.snapshot_directory
     if not release.files_ready:
         raise Http404("The release isn't made yet.")
     context: dict[str, Any] = {"release": release}
@@ -53,7 +53,7 @@ def statistics_of(release: Release) -> Numbers:
             return kept
     except (OSError, ValueError, AttributeError):
         pass
-    numbers = release_statistics(Snapshot(release.directory / "snapshot"))
+    numbers = release_statistics(Snapshot(release.snapshot_directory))
     _keep(path, json.dumps(numbers))
     return numbers
 

@@ -182,7 +182,7 @@ def test_a_release_holds_them_with_their_images(
     query: Query, model: EmbeddingModel, var_dir: Any
 ) -> None:
     release = services.release_make(release=services.release_claim(name="v1", created_by=None))
-    snapshot = Snapshot(release.directory / "snapshot")
+    snapshot = Snapshot(release.snapshot_directory)
     assert list(snapshot.fixed()) == exact(query, model)
     images = {row.image_id for row in snapshot.fixed()}
     assert [image.image_id for image in snapshot.images()] == sorted(images)
@@ -192,7 +192,7 @@ def test_a_release_holds_them_with_their_images(
 def test_none_are_made_unless_wanted(query: Query, model: EmbeddingModel, var_dir: Any) -> None:
     claimed = services.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
     release = services.release_make(release=claimed)
-    assert list(Snapshot(release.directory / "snapshot").fixed()) == []
+    assert list(Snapshot(release.snapshot_directory).fixed()) == []
     assert release.header["rerank_model"] == ""
 
 

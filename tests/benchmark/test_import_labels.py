@@ -86,7 +86,7 @@ def same(folder: Path, release: Release) -> None:
 
 
 def snapshot_of(release: Release) -> Snapshot:
-    return Snapshot(release.directory / "snapshot")
+    return Snapshot(release.snapshot_directory)
 
 
 def test_its_files_come_out_as_they_went_in(exported: Path, model: EmbeddingModel) -> None:

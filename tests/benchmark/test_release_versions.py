@@ -30,7 +30,7 @@ def made(name: str = "Birds", **options: Any) -> Release:
 
 
 def snapshot_of(release: Release) -> Snapshot:
-    return Snapshot(release.directory / "snapshot")
+    return Snapshot(release.snapshot_directory)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_the_header_tells_of_corpus_software_and_models(
     assert header["software"].split()[0] == "inquire-annotator"
     assert (header["name"], header["version"], header["annotators"]) == ("Birds", 1, 2)
     assert header["made_at"].endswith("+00:00")
-    stored = json.loads((release.directory / "snapshot" / "release.json").read_text())
+    stored = json.loads((release.snapshot_directory / "release.json").read_text())
     assert stored == header
 
 

@@ -263,9 +263,9 @@ class TestPage:
         assert client_of(admin).get(f"/releases/{unmade.pk}/statistics/").status_code == 404
 
     def test_a_release_without_a_snapshot_says_so(self, release: Release, admin: Any) -> None:
-        for path in (release.directory / "snapshot").iterdir():
+        for path in release.snapshot_directory.iterdir():
             path.unlink()
-        (release.directory / "snapshot").rmdir()
+        release.snapshot_directory.rmdir()
         page = client_of(admin).get(f"/releases/{release.pk}/statistics/").content.decode()
         assert "kept no snapshot" in page
 

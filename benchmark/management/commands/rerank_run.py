@@ -175,7 +175,7 @@ def _choice(options: dict[str, Any]) -> RerankChoice:
 
 def _first_stage(text: str) -> tuple[Release, Run | None]:
     if text.startswith("fixed:") and text[6:].isdigit():
-        release = Release.objects.filter(pk=int(text[6:]), made_at__isnull=False).first()
+        release = Release.objects.made().filter(pk=int(text[6:])).first()
         if release is None:
             raise CommandError(f"There is no release {text[6:]} that is made.")
         return release, None
