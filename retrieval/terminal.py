@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
 SECONDS_BETWEEN_LINES = 5.0
+# How far back a pace looks: long enough for a steady figure, short enough to follow a change.
+PACE_SECONDS = 30.0
 
 
 class ProgressLine:
@@ -36,6 +39,39 @@ class ProgressLine:
             self._stream.write("\n")
             self._stream.flush()
             self._width = 0
+
+
+class Pace:
+    """How fast something goes, and how long it still takes at the speed of the last half minute.
+
+    One for each phase of work, made when the phase begins.
+    """
+
+    def __init__(self) -> None:
+        self._seen = deque([(time.monotonic(), 0)])
+
+    def line(self, done: int, total: int, unit: str) -> str:
+        """Say how far it is, such as [##--] 120,000 of 480,000 images, 60,000 a second, 6 s left.
+
+        Call it with a `done` that never falls.
+        """
+        rate, left = self._rate(done, total)
+        return f"{bar(done, total)} {done:,} of {total:,} {unit}, {rate:,.0f} a second{left}"
+
+    def share(self, done: int, total: int) -> str:
+        """Say how far something without a unit for people is, such as [##--] 50 %, 6 s left."""
+        _rate, left = self._rate(done, total)
+        return f"{bar(done, total)} {100 * done // total if total else 100} %{left}"
+
+    def _rate(self, done: int, total: int) -> tuple[float, str]:
+        now = time.monotonic()
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= PACE_SECONDS:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        rate = (done - before) / max(now - since, 0.001)
+        left = f", {duration((total - done) / rate)} left" if rate and done < total else ""
+        return rate, left
 
 
 def bar(done: int, total: int, *, width: int = 30) -> str:
