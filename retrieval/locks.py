@@ -19,6 +19,9 @@ _SUBJECTS = {
     "withdrawals": 5,
     "release": 6,
     "ranking": 7,
+    "search": 8,
+    "search_page": 9,
+    "vector_index": 10,
 }
 
 
