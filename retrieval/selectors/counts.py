@@ -1,0 +1,124 @@
+"""How many images there are, in time by the number of species and of withdrawn images alone.
+
+Triggers keep the numbers of images (`CorpusCount`, `SpeciesCount`) and of embeddings
+(`EmbeddingCount`); the few images that are withdrawn are looked up one by one and taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from retrieval.models import CorpusCount, EmbeddingModel, Image, ImageWithdrawal, SpeciesCount
+from retrieval.models.embedding import Embedding
+
+_IMAGE = Image._meta.db_table
+_WITHDRAWAL = ImageWithdrawal._meta.db_table
+_CORPUS = CorpusCount._meta.db_table
+_SPECIES = SpeciesCount._meta.db_table
+_EMBEDDING = Embedding._meta.db_table
+_EMBEDDED = f"(SELECT model_id, count(*) AS embedded FROM {_EMBEDDING} GROUP BY model_id)"
+
+# OFFSET 0 keeps a lookup a lookup: else PostgreSQL may join with the whole table.
+_SPECIES_OF_WITHDRAWN = f"""
+  FROM {_WITHDRAWAL} w CROSS JOIN LATERAL
+       (SELECT species_id FROM {_IMAGE} WHERE id = w.image_id OFFSET 0) i
+"""
+
+WITHDRAWN_BY_SPECIES = (
+    f"SELECT i.species_id, count(*) AS images {_SPECIES_OF_WITHDRAWN}"
+    " WHERE w.restored_at IS NULL GROUP BY i.species_id"
+)
+"""SQL: species_id (null for unknown) and images, for each species with images withdrawn now."""
+
+
+def image_count(*, species_ids: Sequence[int] | None = None, at: datetime | None = None) -> int:
+    """How many images there are now, of the whole corpus or within species, without those that are
+    withdrawn: now, or at a moment. One SQL query.
+    """
+    then, moments = _withdrawn(at)
+    if species_ids:
+        ids = list(species_ids)
+        query = (
+            f"SELECT (SELECT coalesce(sum(images), 0) FROM {_SPECIES} WHERE species_id = ANY(%s))"
+            f" - (SELECT count(*) {_SPECIES_OF_WITHDRAWN} WHERE i.species_id = ANY(%s) AND {then})"
+        )
+        return _number(query, [ids, ids, *moments])
+    query = (
+        f"SELECT (SELECT coalesce(sum(images), 0) FROM {_CORPUS})"
+        f" - (SELECT count(*) FROM {_WITHDRAWAL} w WHERE {then})"
+    )
+    return _number(query, moments)
+
+
+def image_counts(species_ids: Iterable[int]) -> dict[int, int]:
+    """How many images each of these species has, without withdrawn ones; those without any are left
+    out. One SQL query.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT c.species_id, c.images - coalesce(gone.images, 0) FROM {_SPECIES} c"
+            f" LEFT JOIN ({WITHDRAWN_BY_SPECIES}) gone USING (species_id)"
+            " WHERE c.species_id = ANY(%s)",
+            [list(species_ids)],
+        )
+        return {species_id: count for species_id, count in cursor.fetchall() if count}
+
+
+def embedded_count(*, model: EmbeddingModel, species_ids: Sequence[int] | None = None) -> int:
+    """How many images a model has embedded, without withdrawn ones: of the whole corpus or within
+    species.
+
+    Within species, time goes by the number of their images while the model lacks some; else by that
+    of species. At most two SQL queries.
+    """
+    if not species_ids:
+        return embedded_counts([model])[model.pk]
+    query = (
+        f"SELECT coalesce((SELECT embedded FROM {_EMBEDDED} WHERE model_id = %s), 0)"
+        f" = coalesce((SELECT images FROM {_CORPUS}), 0)"
+    )
+    if _number(query, [model.pk]):
+        return image_count(species_ids=species_ids)
+    query = (
+        f"SELECT count(*) FROM {_IMAGE} i CROSS JOIN LATERAL"
+        f" (SELECT FROM {_EMBEDDING} WHERE model_id = %s AND image_id = i.id OFFSET 0) e"
+        f" WHERE i.species_id = ANY(%s) AND i.id NOT IN"
+        f" (SELECT w.image_id FROM {_WITHDRAWAL} w WHERE w.restored_at IS NULL)"
+    )
+    return _number(query, [model.pk, list(species_ids)])
+
+
+def embedded_counts(models: Iterable[EmbeddingModel]) -> dict[int, int]:
+    """How many images of the corpus each of these models has embedded, by the model's key, without
+    withdrawn ones. One SQL query.
+    """
+    wanted = [model.pk for model in models]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT m.model_id, coalesce(c.embedded, 0) - (SELECT count(*)"
+            f" FROM {_WITHDRAWAL} w CROSS JOIN LATERAL (SELECT FROM {_EMBEDDING}"
+            "  WHERE model_id = m.model_id AND image_id = w.image_id OFFSET 0) e"
+            " WHERE w.restored_at IS NULL)"
+            f" FROM unnest(%s::bigint[]) m (model_id) LEFT JOIN {_EMBEDDED} c USING (model_id)",
+            [wanted],
+        )
+        return dict(cursor.fetchall())
+
+
+def _withdrawn(at: datetime | None) -> tuple[str, list[Any]]:
+    """A condition on withdrawals `w` with its values: standing at a moment, or now. Those of one
+    image don't overlap, so each is an image of its own.
+    """
+    if at is None:
+        return "w.restored_at IS NULL", []
+    return "w.withdrawn_at <= %s AND (w.restored_at IS NULL OR w.restored_at > %s)", [at, at]
+
+
+def _number(query: str, values: Sequence[Any]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return int(cursor.fetchone()[0])
