@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from labeling.services.lists import JOB_KIND, list_freeze
+from labeling.services.freezing import list_freeze
+from labeling.services.lists import JOB_KIND
 from retrieval.jobs import job_handler
 from retrieval.models import Job
 
 
 @job_handler(JOB_KIND)
 def rank_candidates(job: Job, deadline: float) -> bool:
-    """Freeze one candidate list, in one piece: it is stored whole or not at all, whatever kills the
-    worker.
+    """Freeze a candidate list, whole or not at all, whatever kills the worker, and those that wait
+    beside it; where another worker is about to, wait for it.
     """
-    list_freeze(list_id=int(job.params["list"]), job=job)
-    return True
+    found = list_freeze(list_id=int(job.params["list"]), job=job, deadline=deadline)
+    return found is None or found.ready

@@ -113,9 +113,10 @@ def _ready_detail(current: CandidateList) -> str:
 def list_verify(candidate_list: CandidateList) -> bool:
     """Compute a ready list again from what it keeps, and tell whether it is the same bit for bit.
 
-    Compares the fresh ranking with the stored rows and the stored rows with the checksum. It
-    differs when an embedding of it was removed since (an image's file was replaced or the image
-    deleted). Raises ValueError for a list that isn't ready.
+    Compares the fresh ranking, by the database's own scan whatever ranked the list, with the stored
+    rows and the stored rows with the checksum. It differs when an embedding of it was removed since
+    (an image's file was replaced or the image deleted). Raises ValueError for a list that isn't
+    ready.
     """
     model, vector = candidate_list.embedding_model, candidate_list.text_vector
     if model is None or vector is None:
@@ -131,6 +132,7 @@ def list_verify(candidate_list: CandidateList) -> bool:
         species_ids=candidate_list.species_ids,
         limit=candidate_list.size,
         created_before=candidate_list.frozen_at,
+        scan=True,
     )
     kept = list_checksum((image_id, score) for image_id, score, _ in stored)
     return kept == candidate_list.checksum == list_checksum(again)

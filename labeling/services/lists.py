@@ -1,7 +1,9 @@
-"""Candidate lists: asked for, frozen by a worker, extended, made anew."""
+"""Candidate lists: asked for, extended, made anew; `freezing` ranks them."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -12,15 +14,9 @@ from labeling.errors import Conflict, QueryGone
 from labeling.list_checksum import list_checksum
 from labeling.models import Candidate, CandidateList, Query
 from labeling.selectors.lists import list_fits, wanted_species_ids
-from retrieval.jobs import JobFailed
 from retrieval.models import Job
-from retrieval.selectors.ranking import corpus_counts, rank_images, text_vector
-from retrieval.services.embedding_models import (
-    embedding_model_freeze,
-    embedding_model_get_or_create,
-)
-from retrieval.services.flags import withdrawals_freeze
-from retrieval.services.jobs import job_advance, job_cancel, job_create
+from retrieval.selectors.ranking import rank_images
+from retrieval.services.jobs import job_cancel, job_create
 
 JOB_KIND = "rank_candidates"
 EXTENSION = 500
@@ -30,10 +26,6 @@ ROWS_AT_A_TIME = 5000
 # First half of an advisory lock whose second half is the query; retrieval's locks are of the
 # one-number kind.
 QUERY_LOCK = 0x7175
-
-
-class ListRefused(JobFailed):
-    """The list would do harm; the message says why, for people. It fails the job."""
 
 
 def query_lock(query: Query) -> Query:
@@ -160,59 +152,6 @@ def lists_refresh_stale(*, by: Any) -> int:
     return asked
 
 
-def list_freeze(*, list_id: int, job: Job | None = None) -> CandidateList | None:
-    """Rank the corpus for a list that was asked for and store the order, whole or not at all.
-
-    Returns None if the list was superseded. Doing it again changes nothing. The freezing moment is
-    taken under the locks of the model and of withdrawals, so the list holds exactly the embeddings
-    stored until then, of the images not withdrawn then. Raises ListRefused if nothing is embedded
-    while an older list holds candidates, and what loading the model raises.
-    """
-    wanted = CandidateList.objects.filter(pk=list_id).select_related("query").first()
-    if wanted is None or wanted.ready:
-        return wanted
-    model = embedding_model_get_or_create(name=wanted.model_name)
-    vector = text_vector(model, wanted.text)
-    with transaction.atomic():
-        withdrawals_freeze()
-        frozen_at = embedding_model_freeze(model=model)
-    within: dict[str, Any] = {
-        "model": model,
-        "species_ids": wanted.species_ids,
-        "created_before": frozen_at,
-    }
-    counts = corpus_counts(**within)
-    # A species filter is small enough to be labelled whole, which is what exhausts it.
-    depth = counts.embedded if wanted.species_ids else wanted.depth
-    rows = rank_images(text_vector=vector, limit=depth, **within)
-    with transaction.atomic():
-        query = query_lock(wanted.query)
-        frozen = CandidateList.objects.select_for_update().filter(pk=list_id).first()
-        if frozen is None or frozen.ready:
-            return frozen
-        current = query.current_list
-        if not rows and current is not None and current.size:
-            raise ListRefused(
-                f"No image of the filter is embedded under {model.name}, so the present list stays."
-            )
-        _candidates_store(frozen, rows, first_rank=1)
-        frozen.embedding_model = model
-        frozen.text_vector = vector
-        frozen.frozen_at = frozen_at
-        frozen.depth = depth
-        frozen.size = len(rows)
-        frozen.total = max(counts.embedded, len(rows))
-        frozen.unembedded = counts.unembedded
-        frozen.checksum = list_checksum(rows)
-        frozen.save()
-        if current is None or current.pk < frozen.pk:
-            query.current_list = frozen
-            query.save(update_fields=["current_list", "updated_at"])
-        if job is not None:
-            job_advance(job=job, done=len(rows), total=len(rows), result={"list": frozen.pk})
-    return frozen
-
-
 def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> int:
     """Append the next candidates of the same frozen order; returns how many.
 
@@ -246,7 +185,7 @@ def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> 
         extended = CandidateList.objects.select_for_update().get(pk=known.pk)
         if extended.size != known.size:
             return 0
-        _candidates_store(extended, rows, first_rank=known.size + 1)
+        candidates_store(extended, rows, first_rank=known.size + 1)
         extended.size += len(rows)
         extended.depth = max(extended.depth, extended.size)
         if len(rows) < by_count:
@@ -258,13 +197,16 @@ def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> 
     return len(rows)
 
 
-def _candidates_store(
-    candidate_list: CandidateList, rows: list[tuple[int, float]], *, first_rank: int
+def candidates_store(
+    candidate_list: CandidateList, rows: Sequence[tuple[int, float]], *, first_rank: int
 ) -> None:
-    Candidate.objects.bulk_create(
-        (
-            Candidate(list=candidate_list, rank=rank, image_id=image_id, score=score)
-            for rank, (image_id, score) in enumerate(rows, start=first_rank)
-        ),
-        batch_size=ROWS_AT_A_TIME,
+    """Append (image id, score) from a rank on, by COPY: the caller's transaction holds the list."""
+    lines = "".join(
+        f"{candidate_list.pk}\t{rank}\t{image_id}\t{score!r}\n"
+        for rank, (image_id, score) in enumerate(rows, start=first_rank)
     )
+    with connection.cursor() as cursor:
+        cursor.copy_expert(
+            f"COPY {Candidate._meta.db_table} (list_id, rank, image_id, score) FROM STDIN",
+            io.StringIO(lines),
+        )

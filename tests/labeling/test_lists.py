@@ -11,12 +11,8 @@ from django.core.management import CommandError, call_command
 from labeling.errors import Conflict
 from labeling.models import Candidate, CandidateList, Query
 from labeling.selectors.lists import list_status, list_verify
-from labeling.services.lists import (
-    list_extend,
-    list_freeze,
-    list_refresh,
-    lists_refresh_stale,
-)
+from labeling.services.freezing import list_freeze
+from labeling.services.lists import list_extend, list_refresh, lists_refresh_stale
 from labeling.services.queries import query_transition, query_update
 from retrieval.models import Embedding, EmbeddingModel, Image, Job
 from retrieval.services.embedding_models import embedding_model_get_or_create

@@ -12,7 +12,8 @@ from django.db import connection, transaction
 
 from labeling.models import Candidate, CandidateList, Query
 from labeling.selectors.lists import list_status, list_verify
-from labeling.services.lists import list_extend, list_freeze, list_refresh
+from labeling.services.freezing import list_freeze
+from labeling.services.lists import list_extend, list_refresh
 from labeling.services.queries import query_transition
 from retrieval.models import EmbeddingModel, Image, ImageWithdrawal
 from retrieval.services.flags import image_restore, image_withdraw
