@@ -1,6 +1,6 @@
 from django.urls import path
 
-from labeling import query_views, views
+from labeling import opening_views, query_views, views
 
 urlpatterns = [
     path("", views.dashboard, name="dashboard"),
@@ -8,6 +8,7 @@ urlpatterns = [
     path("queries/<int:pk>/review/", views.review, name="query-review"),
     path("queries/new/", query_views.query_new, name="query-new"),
     path("queries/import/", query_views.query_import, name="query-import"),
+    path("queries/open/", opening_views.queries_open_page, name="queries-open"),
     path("queries/from-search/", query_views.query_from_search, name="query-from-search"),
     path("queries/<int:pk>/", query_views.query_detail, name="query-detail"),
     path("queries/<int:pk>/edit/", query_views.query_edit, name="query-edit"),

@@ -19,6 +19,7 @@ from rest_framework.viewsets import GenericViewSet
 from labeling.access import get_query_for, queries_visible_to
 from labeling.api.errors import LabelingView
 from labeling.api.labelling import LabellingActions
+from labeling.api.opening import OpeningActions
 from labeling.api.serializers import (
     ImportReportSerializer,
     ImportSerializer,
@@ -70,7 +71,9 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(LabellingActions, StudioActions, LabelingView, GenericViewSet[Query]):
+class QueryViewSet(
+    LabellingActions, OpeningActions, StudioActions, LabelingView, GenericViewSet[Query]
+):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()

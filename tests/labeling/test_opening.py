@@ -1,0 +1,145 @@
+"""Many drafts become open at once, on a page, by the API and by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from labeling.models import Query, QueryTransition
+from labeling.services.opening import MOST_AT_ONCE, OpeningRefusal, queries_open
+from labeling.services.queries import query_transition
+from labeling.transitions import TransitionForbidden
+from retrieval.models import EmbeddingModel, Job
+from tests.labeling.conftest import make_images, run_jobs
+
+MakeQuery = Callable[..., Query]
+
+
+def states(*queries: Query) -> list[str]:
+    return [Query.objects.get(pk=query.pk).state for query in queries]
+
+
+@pytest.fixture
+def drafts(toy_model: EmbeddingModel, new_query: MakeQuery) -> list[Query]:
+    make_images(4)
+    return [new_query(f"toad number {number}") for number in range(3)]
+
+
+def test_each_draft_is_open_with_a_list_of_its_own(drafts: list[Query], admin: Any) -> None:
+    report = queries_open(pks=[query.pk for query in drafts], by=admin)
+    assert (report.opened, report.unchanged, report.refused) == (3, 0, [])
+    assert states(*drafts) == ["open"] * 3
+    assert QueryTransition.objects.filter(to_state="open", made_by=admin).count() == 3
+    assert {job.state for job in run_jobs()} == {"done"}
+    for query in drafts:
+        query.refresh_from_db()
+        assert query.current_list is not None
+        assert (query.current_list.ready, query.current_list.size) == (True, 4)
+
+
+def test_what_is_no_draft_is_told_and_keeps_no_other_from_being_opened(
+    drafts: list[Query], admin: Any
+) -> None:
+    first, second, _ = drafts
+    query_transition(query=first, to_state="rejected", by=admin, reason="too_easy")
+    query_transition(query=second, to_state="open", by=admin)
+    report = queries_open(pks=[0, *(query.pk for query in drafts)], by=admin)
+    assert (report.opened, report.unchanged) == (1, 1)
+    assert report.refused == [OpeningRefusal(first.query_id, "It is rejected, not a draft.")]
+    assert states(*drafts) == ["rejected", "open", "open"]
+    assert second.lists.count() == 1
+
+
+def test_only_admins_open_and_only_so_many(drafts: list[Query], annotator: Any, admin: Any) -> None:
+    with pytest.raises(TransitionForbidden, match="needs the role admin"):
+        queries_open(pks=[drafts[0].pk], by=annotator)
+    with pytest.raises(ValueError, match="At most 1,000"):
+        queries_open(pks=range(MOST_AT_ONCE + 1), by=admin)
+    assert states(*drafts) == ["draft"] * 3
+
+
+def test_the_api_opens_and_reports(drafts: list[Query], admin_api: APIClient) -> None:
+    url = reverse("api-query-open-many")
+    assert url.endswith("/queries/open/")
+    answer = admin_api.post(url, {"queries": [drafts[0].pk, drafts[2].pk]}, format="json")
+    assert answer.json() == {"opened": 2, "unchanged": 0, "refused": []}
+    assert states(*drafts) == ["open", "draft", "open"]
+    assert Job.objects.filter(kind="rank_candidates").count() == 2
+
+
+def test_the_api_refuses_others_and_empty_requests(
+    drafts: list[Query], annotator_api: APIClient, admin_api: APIClient
+) -> None:
+    url = reverse("api-query-open-many")
+    asked = {"queries": [drafts[0].pk]}
+    assert annotator_api.post(url, asked, format="json").status_code == 403
+    assert admin_api.post(url, {"queries": []}, format="json").status_code == 400
+    assert states(*drafts) == ["draft"] * 3
+
+
+def test_the_page_lists_the_drafts_and_opens_the_ticked_ones(
+    drafts: list[Query], clients: dict[str, Client], admin: Any
+) -> None:
+    query_transition(query=drafts[0], to_state="open", by=admin)
+    page = clients["admin"].get(reverse("queries-open")).content.decode()
+    assert [f'value="{query.pk}"' in page for query in drafts] == [False, True, True]
+    answer = clients["admin"].post(
+        reverse("queries-open"), {"query": [drafts[1].pk, "x"]}, follow=True
+    )
+    assert "1 query is open." in answer.content.decode()
+    assert states(*drafts) == ["open", "open", "draft"]
+
+
+def test_the_page_narrows_to_a_split_and_says_when_there_is_nothing(
+    drafts: list[Query], new_query: MakeQuery, clients: dict[str, Client]
+) -> None:
+    held_out = new_query("a toad under a stone", split="test")
+    url = reverse("queries-open")
+    page = clients["admin"].get(url, {"split": "test"}).content.decode()
+    assert f'value="{held_out.pk}"' in page
+    assert f'value="{drafts[0].pk}"' not in page
+    assert "No draft matches" in clients["admin"].get(url, {"search": "newt"}).content.decode()
+    Query.objects.all().delete()
+    assert "There are no drafts" in clients["admin"].get(url).content.decode()
+
+
+def test_the_page_is_for_admins_and_nothing_ticked_opens_nothing(
+    drafts: list[Query], clients: dict[str, Client]
+) -> None:
+    url = reverse("queries-open")
+    assert clients["reviewer"].get(url).status_code == 403
+    assert clients["reviewer"].post(url, {"query": drafts[0].pk}).status_code == 403
+    assert "No query was chosen." in clients["admin"].post(url).content.decode()
+    assert states(*drafts) == ["draft"] * 3
+
+
+def test_the_command_opens_all_drafts_or_those_named(
+    drafts: list[Query], new_query: MakeQuery, admin: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held_out = new_query("a toad under a stone", split="test")
+    call_command("open_queries", str(drafts[1].query_id), by="ada")
+    assert states(*drafts, held_out) == ["draft", "open", "draft", "draft"]
+    call_command("open_queries", by="ada", split="val")
+    assert capsys.readouterr().out.splitlines()[-1] == "2 opened, 0 open already, 0 refused"
+    assert states(*drafts, held_out) == ["open", "open", "open", "draft"]
+
+
+def test_the_command_says_what_it_cannot_do(
+    drafts: list[Query], admin: Any, annotator: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query_transition(query=drafts[0], to_state="rejected", by=admin, reason="too_easy")
+    with pytest.raises(CommandError, match="Not all were opened"):
+        call_command("open_queries", str(drafts[0].query_id), by="ada")
+    assert "It is rejected, not a draft." in capsys.readouterr().err
+    with pytest.raises(CommandError, match="There is no query 4711"):
+        call_command("open_queries", "4711", by="ada")
+    with pytest.raises(CommandError, match="no user 'nobody'"):
+        call_command("open_queries", by="nobody")
+    with pytest.raises(CommandError, match="needs the role admin"):
+        call_command("open_queries", by="ann")
