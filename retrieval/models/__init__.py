@@ -1,5 +1,10 @@
 from retrieval.models.counts import CorpusCount, SpeciesCount
-from retrieval.models.embedding import Embedding, EmbeddingModel
+from retrieval.models.embedding import (
+    Embedding,
+    EmbeddingCount,
+    EmbeddingModel,
+    EmbeddingRemoval,
+)
 from retrieval.models.flag import ImageFlag, ImageWithdrawal
 from retrieval.models.image import Image
 from retrieval.models.job import Job, JobItemError
@@ -9,7 +14,9 @@ from retrieval.models.species import Species, SpeciesName
 __all__ = [
     "CorpusCount",
     "Embedding",
+    "EmbeddingCount",
     "EmbeddingModel",
+    "EmbeddingRemoval",
     "Image",
     "ImageFlag",
     "ImageRoot",

@@ -62,6 +62,7 @@ def _partition_create(model: EmbeddingModel) -> None:
         # The model's row is new, so nothing can be in a table of its number: it is left from a
         # reset sequence.
         cursor.execute(f"DROP TABLE IF EXISTS {table}")
+        cursor.execute("DELETE FROM retrieval_embeddingremoval WHERE model_id = %s", [model.pk])
         cursor.execute(
             f"CREATE TABLE {table} PARTITION OF retrieval_embedding ("
             f" CONSTRAINT {table}_dimension CHECK (vector_dims(vector) = {dimension}),"
@@ -69,3 +70,4 @@ def _partition_create(model: EmbeddingModel) -> None:
             f") FOR VALUES IN ({int(model.pk)})"
         )
         cursor.execute(f"ALTER TABLE {table} ALTER COLUMN vector SET STORAGE PLAIN")
+        cursor.execute("SELECT retrieval_embedding_watch(%s::regclass, %s)", [table, model.pk])
