@@ -12,6 +12,7 @@ from retrieval.models import (
     EmbeddingModel,
     Image,
     ImageFlag,
+    ImageRoot,
     ImageWithdrawal,
     Job,
     JobItemError,
@@ -51,11 +52,21 @@ class SpeciesAdmin(ReadOnly, admin.ModelAdmin):
 
 @admin.register(Image)
 class ImageAdmin(ReadOnly, admin.ModelAdmin):
-    list_display = ("id", "dataset", "file_name", "species", "width", "height")
-    list_select_related = ("species",)
+    list_display = ("id", "dataset", "place", "file_name", "species", "width", "height")
+    list_select_related = ("species", "root")
     list_filter = ("dataset",)
     search_fields = ("=id", "file_name", "species__scientific_name")
     show_full_result_count = False
+
+    @admin.display(description="file at")
+    def place(self, image: Image) -> str:
+        """Where the file is: below its root, or in the store."""
+        return image.root.location if image.root else "the store"
+
+
+@admin.register(ImageRoot)
+class ImageRootAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("id", "location", "created_at")
 
 
 @admin.register(EmbeddingModel)

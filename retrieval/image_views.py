@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -13,10 +14,19 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from retrieval.access import role_of
+from retrieval.models import Image
+from retrieval.pictures import (
+    PictureGone,
+    PictureRef,
+    RootUnavailable,
+    display_file,
+    thumbnail_file,
+)
 from retrieval.selectors.flags import images_visible_to
-from retrieval.storage import display_path, thumbnail_path
 
 _VERSION = re.compile(r"(?P<content>[0-9a-f]{8})(?P<thumbnail>-thumb)?")
+
+log = logging.getLogger(__name__)
 
 
 @require_safe
@@ -25,36 +35,42 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
 
     An address names the content, so that browsers keep what they have; an address of content that
     the image no longer has is not found, nor is, for annotators, a withdrawn image: it may hold
-    personal data. Without a log-in there are no bytes: the login page for who opens the address,
-    401 for a page's `<img>` and for programs. The login page in their place would also give the
-    browser a new CSRF cookie, and the log-in form in another tab would fail.
+    personal data. Of an image that stays where it is, thumbnail and display copy are made here when
+    they are first asked for. A picture whose file is gone is a 404, and one whose place doesn't
+    answer a 503, both with a text that says so.
+
+    Without a log-in there are no bytes: the login page for who opens the address, 401 for a page's
+    `<img>` and for programs. The login page in their place would also give the browser a new CSRF
+    cookie, and the log-in form in another tab would fail.
     """
     try:
         user = _user(request)
     except AuthenticationFailed as error:
-        return _unauthorized(str(error.detail))
+        return _text(str(error.detail), status=401)
     if user is None:
         if "text/html" in request.headers.get("Accept", ""):
             return redirect_to_login(request.get_full_path())
-        return _unauthorized("Log in to see pictures.")
+        return _text("Log in to see pictures.", status=401)
     match = _VERSION.fullmatch(version)
-    sha256 = images_visible_to(user).filter(pk=pk).values_list("sha256", flat=True).first()
-    if not match or not sha256 or not sha256.startswith(match["content"]):
+    found = images_visible_to(user).filter(pk=pk).only(*Image.ADDRESS_FIELDS).first()
+    if not match or found is None or match["content"] != found.version:
         raise Http404("There is no such image.")
-    path = thumbnail_path(sha256) if match["thumbnail"] else display_path(sha256)
+    ref = PictureRef.of(found)
     try:
-        response = FileResponse(
-            path.open("rb"), content_type="image/jpeg", filename=f"{pk}-{version}.jpg"
-        )
-    except FileNotFoundError:
-        raise Http404("The image's file is gone from the store.") from None
+        file = thumbnail_file(ref) if match["thumbnail"] else display_file(ref)
+    except RootUnavailable as error:
+        log.exception("Image %s cannot be shown", pk)
+        return _text(str(error), status=503)
+    except PictureGone as error:
+        return _text(str(error), status=404)
+    response = FileResponse(file, content_type="image/jpeg", filename=f"{pk}-{version}.jpg")
     response["Cache-Control"] = "private, max-age=31536000, immutable"
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
 
-def _unauthorized(why: str) -> HttpResponse:
-    return HttpResponse(why, status=401, content_type="text/plain; charset=utf-8")
+def _text(why: str, *, status: int) -> HttpResponse:
+    return HttpResponse(why, status=status, content_type="text/plain; charset=utf-8")
 
 
 def _user(request: HttpRequest) -> Any:

@@ -1,6 +1,6 @@
 """A picture's bytes, wherever it lies: in the store, or where it was before it was imported.
 
-Safe to call from several threads. Once `roots_known` was called, no function here needs the
+Safe to call from several threads. Once `roots_known` was called, no other function here needs the
 database for an image that was imported before.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
@@ -32,7 +32,13 @@ from retrieval.root_files import (
     RootUnavailable,
     root_files,
 )
-from retrieval.storage import content_hash, display_path, source_path, thumbnail_path
+from retrieval.storage import (
+    StoredPicture,
+    content_hash,
+    display_path,
+    source_path,
+    thumbnail_path,
+)
 from retrieval.thumbnails import Made, ThumbnailCache
 
 __all__ = [
@@ -41,6 +47,7 @@ __all__ = [
     "PictureRef",
     "RootUnavailable",
     "display_file",
+    "picture_facts",
     "roots_known",
     "source_bytes",
     "thumbnail_file",
@@ -89,6 +96,22 @@ def source_bytes(ref: PictureRef) -> bytes:
     if ref.sha256 and content_hash(data) != ref.sha256:
         raise PictureChanged("The image's file was changed since it was looked at.")
     return data
+
+
+def picture_facts(ref: PictureRef) -> StoredPicture:
+    """Read and decode an image's file as it is now, whatever its SHA-256 was, and tell what it is.
+
+    Raises PictureGone as `display_file`.
+    """
+    data = source_bytes(replace(ref, sha256="") if ref.root_id is not None else ref)
+    # The whole file is read and undone, and of a JPEG few pixels are made.
+    return _from_pixels(
+        data,
+        1,
+        lambda picture: StoredPicture(
+            content_hash(data), picture.format, picture.width, picture.height, len(data)
+        ),
+    )
 
 
 def display_file(ref: PictureRef) -> BinaryIO:

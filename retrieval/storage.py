@@ -1,4 +1,5 @@
-"""Where pictures lie: by the SHA-256 of their source bytes, under VAR_DIR/images.
+"""Where imported pictures lie: by the SHA-256 of their source bytes, under VAR_DIR/images. Those
+that stay where they were are read by `root_files`, and both by `pictures`.
 
 No name that anyone gave a file reaches the file system. Of one content there is one source file
 (`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, where the source itself cannot be shown, one
@@ -23,7 +24,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class StoredPicture:
-    """What is known of a stored source file; sizes in pixels, upright."""
+    """What is known of a source file; sizes in pixels, upright."""
 
     sha256: str
     format: str

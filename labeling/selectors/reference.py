@@ -165,7 +165,7 @@ def _images(
         for species_id, count, image_ids in cursor.fetchall():
             counts[species_id] = count
             chosen[species_id] = image_ids if species_id in in_filter else image_ids[:1]
-    known = Image.objects.only("id", "sha256").in_bulk(
+    known = Image.objects.only(*Image.ADDRESS_FIELDS).in_bulk(
         [pk for image_ids in chosen.values() for pk in image_ids]
     )
     for species_id, image_ids in chosen.items():

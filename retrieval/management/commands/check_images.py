@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from retrieval.management.ready import require_migrated
+from retrieval.models import Image
+from retrieval.services.image_checks import CheckReport, PlaceUnavailable, images_check
+from retrieval.terminal import ProgressLine, bar, duration
+
+
+class Command(BaseCommand):
+    help = (
+        "Read the files of images that stay where they are (imported with --in-place or --root), "
+        "keep their SHA-256, and name those that are gone or broken. Ended in whatever way, it "
+        "goes on where it was when it is run again. The exit code is 1 if any file was no readable "
+        "picture."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--dataset", help="only images of this data set")
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="also files that were looked at before: one that was replaced since gets its new "
+            "SHA-256 and size, and its embeddings are dropped",
+        )
+        parser.add_argument(
+            "--after", type=int, default=-1, metavar="ID", help="only images with a higher id"
+        )
+        parser.add_argument("--quiet", action="store_true", help="only problems and the report")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        dataset = options["dataset"]
+        if dataset is not None and not Image.objects.filter(dataset=dataset).exists():
+            raise CommandError(f"There is no data set “{dataset}”.")
+        line = ProgressLine(sys.stderr, quiet=options["quiet"])
+        began = time.monotonic()
+        last = options["after"]
+
+        def progress(report: CheckReport, total: int) -> None:
+            nonlocal last
+            last = report.last
+            rate = report.looked_at / max(time.monotonic() - began, 0.001)
+            left = duration(max(total - report.looked_at, 0) / rate)
+            line.show(
+                f"{bar(report.looked_at, total)} {report.looked_at} of {total} images, "
+                f"{rate:.0f} a second, {left} left, up to image {report.last}"
+            )
+
+        def on_problem(image_id: int, file_name: str, reason: str) -> None:
+            line.end()
+            self.stdout.write(f"image {image_id} ({file_name}): {reason}")
+
+        try:
+            report = images_check(
+                dataset=dataset,
+                after=options["after"],
+                again=options["again"],
+                progress=progress,
+                on_problem=on_problem,
+            )
+        except PlaceUnavailable as error:
+            raise CommandError(f"{error} Go on with --after {last} when it does.") from error
+        finally:
+            line.end()
+        self.stdout.write(
+            f"{report.looked_at} images looked at: {report.filled} are known by their content now, "
+            f"{report.changed} changed, {report.problems} not readable"
+        )
+        if report.problems:
+            raise CommandError(f"{report.problems} are not readable; each is named above.")
