@@ -15,6 +15,7 @@ from labeling.categories import CATEGORIES, ICONIC_GROUPS
 from labeling.models import CandidateList, Query
 from retrieval.access import Role
 from retrieval.models import Embedding, EmbeddingModel, Image, Species, SpeciesName
+from retrieval.services.counts import image_counts_check
 from retrieval.services.embedding_models import embedding_model_get_or_create
 
 QUERIES: Final = 250
@@ -22,6 +23,8 @@ VAL_QUERIES: Final = 50
 DEPTH: Final = 5000
 ANNOTATORS: Final = 10
 MODEL: Final = "rows"
+FLAGGED: Final = 100
+WITHDRAWN: Final = 200
 #: Prime to every corpus size asked for, so that a list holds no image twice.
 STEP: Final = 15_485_863
 
@@ -52,10 +55,52 @@ def fill(*, images: int, species: int, judgments: int) -> None:
     Embedding.objects.create(
         model=model, image=Image(pk=1), vector=[1, 0, 0, 0], created_at=embedded_at
     )
-    _queries(model, images)
-    _candidates(images)
+    _queries(model, images, depth=DEPTH, state=Query.State.COMPLETE)
+    _candidates(images, depth=DEPTH)
     _judgments(judgments, people)
     with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def fill_for_pages(
+    *, images: int, species: int, judgments: int, depth: int, dimension: int = 8
+) -> None:
+    """Fill an empty, migrated database as one that people work on: `images` of `species`, each with
+    an embedding of `dimension` values, and every index; QUERIES open queries with candidate lists
+    of `depth`; `judgments` of their first candidates with their events, a fifth of them by two
+    people; a few images that are flagged or withdrawn.
+
+    Raises ValueError for a depth beyond the number of images.
+    """
+    if depth > images:
+        raise ValueError(f"a list of {depth} candidates needs as many images, not {images}")
+    _species(species)
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+    indexes = _indexes_dropped()
+    _images(images, species)
+    with connection.cursor() as cursor:
+        for statement in indexes:
+            cursor.execute(statement)
+    people = [_person(f"ann{number}", Role.ANNOTATOR) for number in range(ANNOTATORS)]
+    for role in (Role.REVIEWER, Role.ADMIN, Role.RESEARCHER):
+        _person(role.value, role)
+    model = embedding_model_get_or_create(name=MODEL, dimension=dimension)
+    _embeddings(model)
+    _queries(model, images, depth=depth, state=Query.State.OPEN)
+    _candidates(images, depth=depth)
+    _judgments(judgments, people)
+    _opinions_and_events()
+    _set_aside()
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = origin")
+    image_counts_check(repair=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO retrieval_embeddingcount (model_id, embedded, fingerprint) "
+            "SELECT model_id, count(*), sum(retrieval_embedding_mark(image_id, created_at)) "
+            "FROM retrieval_embedding GROUP BY model_id"
+        )
         cursor.execute("VACUUM ANALYZE")
 
 
@@ -118,12 +163,43 @@ def _images(count: int, species: int) -> None:
         )
 
 
+def _indexes_dropped() -> list[str]:
+    """Drop the images' indexes but the primary key; the statements that make them again."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT format('ALTER TABLE retrieval_image DROP CONSTRAINT %I', conname),"
+            " format('ALTER TABLE retrieval_image ADD CONSTRAINT %I %s', conname,"
+            "        pg_get_constraintdef(oid))"
+            " FROM pg_constraint WHERE conrelid = 'retrieval_image'::regclass AND contype = 'u'"
+            " UNION ALL "
+            "SELECT format('DROP INDEX %I', relname), pg_get_indexdef(indexrelid)"
+            " FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
+            " WHERE indrelid = 'retrieval_image'::regclass AND NOT indisunique"
+        )
+        found = cursor.fetchall()
+        for drop, _ in found:
+            cursor.execute(drop)
+    return [make for _, make in found]
+
+
+def _embeddings(model: EmbeddingModel) -> None:
+    """One for each image: a unit vector at an angle of its own in the first two columns."""
+    rest = ",0" * (model.dimension - 2)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO retrieval_embedding (model_id, image_id, created_at, vector) "
+            f"SELECT %s, id, now(), ('[' || cos(id) || ',' || sin(id) || '{rest}]')::halfvec"
+            " FROM retrieval_image ORDER BY id",
+            [model.pk],
+        )
+
+
 def _person(name: str, role: Role) -> int:
     person = get_user_model().objects.create(username=name, role=role)
     return int(person.pk)
 
 
-def _queries(model: EmbeddingModel, images: int) -> None:
+def _queries(model: EmbeddingModel, images: int, *, depth: int, state: str) -> None:
     categories = list(CATEGORIES)
     queries = Query.objects.bulk_create(
         Query(
@@ -132,7 +208,7 @@ def _queries(model: EmbeddingModel, images: int) -> None:
             category=categories[number % len(categories)],
             iconic_group=ICONIC_GROUPS[number % len(ICONIC_GROUPS)],
             split=Query.Split.VAL if number < VAL_QUERIES else Query.Split.TEST,
-            state=Query.State.COMPLETE,
+            state=state,
         )
         for number in range(QUERIES)
     )
@@ -142,8 +218,8 @@ def _queries(model: EmbeddingModel, images: int) -> None:
             model_name=model.name,
             embedding_model=model,
             text=query.text,
-            depth=DEPTH,
-            size=min(DEPTH, images),
+            depth=depth,
+            size=min(depth, images),
             total=images,
             text_vector=[1, 0, 0, 0],
             frozen_at=timezone.now(),
@@ -156,13 +232,13 @@ def _queries(model: EmbeddingModel, images: int) -> None:
     Query.objects.bulk_update(queries, ["current_list"])
 
 
-def _candidates(images: int) -> None:
+def _candidates(images: int, *, depth: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO labeling_candidate (list_id, rank, image_id, score) "
             "SELECT l.id, r, (l.query_id * 104729 + r::bigint * %s) %% %s + 1,"
             " 0.3 - r / 100000.0 FROM labeling_candidatelist l, generate_series(1, %s) r",
-            [STEP, images, min(DEPTH, images)],
+            [STEP, images, min(depth, images)],
         )
 
 
@@ -180,4 +256,47 @@ def _judgments(count: int, people: list[int]) -> None:
             " JOIN labeling_query q ON q.id = l.query_id "
             "ORDER BY c.rank, c.list_id LIMIT %s",
             [people, len(people), count],
+        )
+
+
+def _opinions_and_events() -> None:
+    """A second annotator on a fifth of the judged images, seldom of another opinion, and the event
+    of each judgment.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO labeling_judgment (query_id, image_id, annotator_id, relevance, source,"
+            " candidate_list_id, rank, seconds, created_at, updated_at) "
+            "SELECT j.query_id, j.image_id, other.id,"
+            " CASE WHEN j.rank %% 100 = 0 THEN 'relevant' ELSE j.relevance END,"
+            " 'list', j.candidate_list_id, j.rank, 2, now(), now() "
+            "FROM labeling_judgment j CROSS JOIN LATERAL (SELECT id FROM annotator_user"
+            " WHERE username = 'ann' || (j.query_id + 1) %% %s) other "
+            "WHERE j.rank %% 5 = 0 AND other.id <> j.annotator_id",
+            [ANNOTATORS],
+        )
+        cursor.execute(
+            "INSERT INTO labeling_judgmentevent (query_id, image_id, annotator_id, client_id,"
+            " previous, relevance, source, candidate_list_id, rank, seconds, acted_at, made_at) "
+            "SELECT query_id, image_id, annotator_id, gen_random_uuid(), '', relevance, source,"
+            " candidate_list_id, rank, seconds, now(), now() FROM labeling_judgment ORDER BY id"
+        )
+
+
+def _set_aside() -> None:
+    """A few of the first list's images are flagged, a few more are withdrawn."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO retrieval_imageflag (image_id, kind, note, state, raised_by_id, raised_at)"
+            " SELECT image_id, 'person', '', 'open', (SELECT min(id) FROM annotator_user), now()"
+            " FROM labeling_candidate c JOIN labeling_query q ON q.current_list_id = c.list_id"
+            " WHERE q.query_id = 0 AND c.rank BETWEEN 1 AND %s",
+            [FLAGGED],
+        )
+        cursor.execute(
+            "INSERT INTO retrieval_imagewithdrawal (image_id, note, withdrawn_by_id, withdrawn_at)"
+            " SELECT image_id, '', (SELECT min(id) FROM annotator_user), now()"
+            " FROM labeling_candidate c JOIN labeling_query q ON q.current_list_id = c.list_id"
+            " WHERE q.query_id = 0 AND c.rank BETWEEN %s AND %s",
+            [FLAGGED + 1, FLAGGED + WITHDRAWN],
         )
