@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import exceptions, serializers, status
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmark.released_splits import released_queries_by_id
+from labeling.api.errors import ConflictProblem
 from labeling.models import Query
 from labeling.services.splits import (
     LARGEST_SEED,
@@ -70,12 +71,6 @@ class SplitSerializer(serializers.Serializer[dict[str, Any]]):
     fingerprint = serializers.CharField()
 
 
-class SplitConflict(exceptions.APIException):
-    """The draw isn't the one that was expected."""
-
-    status_code = status.HTTP_409_CONFLICT
-
-
 class SplitView(APIView):
     """Which queries are for validation and which for testing."""
 
@@ -105,7 +100,7 @@ class SplitView(APIView):
             else:
                 plan = queries_split(**wanted, released=released, expected=expected)
         except SplitChanged as error:
-            raise SplitConflict(str(error)) from error
+            raise ConflictProblem(str(error)) from error
         answer = {
             "val": plan.sum.val,
             "test": plan.sum.test,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import time
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any, Final
 
@@ -18,12 +16,9 @@ from benchmark.reranking.estimate import rerank_estimate
 from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked
 from benchmark.reranking.setup import EndpointSetup
 from retrieval.management.ready import require_migrated
+from retrieval.management.waiting import wait_for_job
 from retrieval.models import EmbeddingModel, Job
-from retrieval.terminal import ProgressLine, bar, duration
 
-POLL_SECONDS: Final = 0.3
-#: Without a worker at the job, a hint follows.
-PATIENCE_SECONDS: Final = 10.0
 ERRORS_SHOWN: Final = 20
 
 
@@ -94,12 +89,8 @@ class Command(BaseCommand):
         self.stdout.write(f"Run {run.pk}, job {job.pk}: {run.name}")
         if not options["wait"]:
             return
-        try:
-            self._wait(job)
-        except KeyboardInterrupt:
-            self.stdout.write(f"\nJob {job.pk} goes on without this command.")
-            return
-        self._report(run, job)
+        if wait_for_job(job, self.stdout, starting="reading the first stage", also=_spent):
+            self._report(run, job)
 
     def _tell_estimate(self, choice: RerankChoice) -> None:
         told = rerank_estimate(choice)
@@ -114,23 +105,6 @@ class Command(BaseCommand):
         if told.unavailable:
             why = "can't be sent" if choice.endpoint is not None else "are not embedded"
             self.stderr.write(f"{told.unavailable:,} {why} and go behind the others.")
-
-    def _wait(self, job: Job) -> None:
-        line = ProgressLine(sys.stderr)
-        begun, told = time.monotonic(), False
-        while job.state in Job.UNFINISHED:
-            time.sleep(POLL_SECONDS)
-            job.refresh_from_db()
-            waits = job.state == Job.State.QUEUED
-            if waits and not told and time.monotonic() - begun > PATIENCE_SECONDS:
-                told = True
-                line.end()
-                self.stdout.write(
-                    "No worker is at this job: either all are busy or none is running. "
-                    "“python manage.py serve” starts one; the job waits in the database."
-                )
-            line.show(_progress(job))
-        line.end()
 
     def _report(self, run: Run, job: Job) -> None:
         for error in job.item_errors.order_by("pk")[:ERRORS_SHOWN]:
@@ -190,15 +164,6 @@ def _first_stage(text: str) -> tuple[Release, Run | None]:
     return run.release, run
 
 
-def _progress(job: Job) -> str:
-    if job.total is None:
-        return f"{job.state}: reading the first stage" if job.started_at else "waiting for a worker"
-    worked = job.done + job.failed
-    parts = [f"{bar(worked, job.total)} {worked} of {job.total}"]
-    if job.failed:
-        parts.append(f"{job.failed} failed")
-    if job.result.get("cost"):
-        parts.append(f"{dollars(job.result['cost'])} spent")
-    if job.rate:
-        parts.append(f"{duration(max(job.total - worked, 0) / job.rate)} left")
-    return ", ".join(parts)
+def _spent(job: Job) -> str:
+    cost = job.result.get("cost")
+    return f"{dollars(cost)} spent" if cost else ""
