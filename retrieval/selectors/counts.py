@@ -12,15 +12,22 @@ from typing import Any
 
 from django.db import connection
 
-from retrieval.models import CorpusCount, EmbeddingModel, Image, ImageWithdrawal, SpeciesCount
-from retrieval.models.embedding import Embedding
+from retrieval.models import (
+    CorpusCount,
+    Embedding,
+    EmbeddingCount,
+    EmbeddingModel,
+    Image,
+    ImageWithdrawal,
+    SpeciesCount,
+)
 
 _IMAGE = Image._meta.db_table
 _WITHDRAWAL = ImageWithdrawal._meta.db_table
 _CORPUS = CorpusCount._meta.db_table
 _SPECIES = SpeciesCount._meta.db_table
 _EMBEDDING = Embedding._meta.db_table
-_EMBEDDED = f"(SELECT model_id, count(*) AS embedded FROM {_EMBEDDING} GROUP BY model_id)"
+_EMBEDDED = EmbeddingCount._meta.db_table
 
 # OFFSET 0 keeps a lookup a lookup: else PostgreSQL may join with the whole table.
 _SPECIES_OF_WITHDRAWN = f"""
