@@ -15,7 +15,6 @@ from benchmark.selectors.labels import (
     released_judgments,
     released_queries,
 )
-from benchmark.selectors.moments import snapshot
 from benchmark.selectors.releases import (
     LONG_FIELDS,
     FileGroup,
@@ -34,6 +33,7 @@ from benchmark.selectors.releases import (
     release_versions,
     releases,
 )
+from retrieval.selectors.moments import snapshot
 
 __all__ = [
     "FIXED_DEPTH",

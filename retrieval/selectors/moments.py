@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 @contextmanager
 def snapshot() -> Iterator[None]:
-    """A transaction that sees one moment of the database, whatever is judged meanwhile.
+    """A transaction that sees one moment of the database, whatever is written meanwhile.
 
     Within a caller's transaction it sees what that one sees. OperationalError: a row that the block
     changes or locks was changed by somebody else since.
