@@ -13,11 +13,11 @@ from retrieval.access import Role, names_hidden_from, require_role
 from retrieval.api.flag_serializers import FlagReviewSerializer
 from retrieval.encoders import ModelSpecError
 from retrieval.models import Job
-from retrieval.selectors.corpus import corpus_counts, corpus_coverage, species_with_counts
+from retrieval.selectors.corpus import corpus_counts, corpus_coverage
 from retrieval.selectors.flags import flag_reviews, flagged_images, withdrawn_images
 from retrieval.selectors.jobs import jobs_visible_to
 from retrieval.selectors.search import SearchUnavailable, search_images
-from retrieval.selectors.species import species_by_ids
+from retrieval.selectors.species import species_by_ids, species_listed, with_image_counts
 from retrieval.services.embedding import embedding_job_create
 
 SEARCH_RESULTS = 60
@@ -66,12 +66,15 @@ def corpus(request: HttpRequest) -> HttpResponse:
         except ModelSpecError as error:
             form_error = str(error)
     species_text = request.GET.get("species", "").strip()[:100]
-    pages = Paginator(species_with_counts(species_text), SPECIES_PER_PAGE)
+    pages = Paginator(species_listed(species_text), SPECIES_PER_PAGE)
+    page = pages.get_page(request.GET.get("page")) if pages.count else None
+    if page:
+        page.object_list = with_image_counts(page.object_list)
     context = {
         "counts": corpus_counts(),
         "coverage": corpus_coverage(),
         "species_text": species_text,
-        "species_page": pages.get_page(request.GET.get("page")) if pages.count else None,
+        "species_page": page,
         "jobs": jobs_visible_to(request.user)[:RECENT_JOBS],
         "default_model": request.POST.get("model") or settings.EMBEDDING_MODEL,
         "form_error": form_error,

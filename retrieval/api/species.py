@@ -212,7 +212,7 @@ class SpeciesViewSet(
         asked.is_valid(raise_exception=True)
         if "species" in asked.validated_data:
             of = Species.objects.filter(pk=asked.validated_data["species"])
-            found = [counted(group) for groups in groups_of(of).values() for group in groups]
+            found = counted(group for groups in groups_of(of).values() for group in groups)
         else:
             found = groups_search(asked.validated_data["search"], limit=GROUPS_SHOWN)
         return Response(CountedGroupSerializer(found, many=True).data)

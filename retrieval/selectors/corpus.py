@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Q
+from django.db.models import Count
 
-from retrieval.models import EmbeddingModel, ImageWithdrawal, Species
-from retrieval.selectors.flags import images_in_corpus
-from retrieval.selectors.species import species_with_counts
-
-__all__ = ["CorpusSize", "ModelCoverage", "corpus_counts", "corpus_coverage", "species_with_counts"]
+from retrieval.models import EmbeddingModel, Species
+from retrieval.selectors.counts import embedded_counts, image_count
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ def corpus_counts() -> CorpusSize:
     kinds = Species.objects.aggregate(species=Count("pk"), families=Count("family", distinct=True))
     unknown = Species.objects.filter(family="").exists()
     return CorpusSize(
-        images=images_in_corpus().count(),
+        images=image_count(),
         species=kinds["species"],
         families=kinds["families"] - unknown,
     )
@@ -41,8 +38,6 @@ def corpus_counts() -> CorpusSize:
 
 def corpus_coverage() -> list[ModelCoverage]:
     """Return each model with the number of images in the corpus that it has embedded, by name."""
-    withdrawn = ImageWithdrawal.objects.filter(restored_at=None).values("image")
-    models = EmbeddingModel.objects.annotate(
-        embedded=Count("embeddings__image", filter=~Q(embeddings__image__in=withdrawn))
-    )
-    return [ModelCoverage(m, m.embedded) for m in models.order_by("name")]
+    models = list(EmbeddingModel.objects.order_by("name"))
+    embedded = embedded_counts(models)
+    return [ModelCoverage(model, embedded[model.pk]) for model in models]

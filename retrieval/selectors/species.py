@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import Count, IntegerField, Min, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db import connection
+from django.db.models import QuerySet
 
-from retrieval.models import Image, Species
-from retrieval.selectors.flags import images_in_corpus
+from retrieval.models import Image, ImageWithdrawal, Species
+from retrieval.selectors.counts import image_counts
 from retrieval.selectors.species_groups import SpeciesGroup, groups_by_form, groups_of
 from retrieval.selectors.species_search import searchable, species_search
 
@@ -89,32 +89,56 @@ def species_described(species: Sequence[Species]) -> list[Species]:
     Each gets `image_count` (without withdrawn images), `first_image` (or None) and `groups`, those
     in which there are others beside it.
     """
-    rows = images_in_corpus().filter(species__in=[one.pk for one in species]).order_by()
-    images = {
-        species_id: (count, first)
-        for species_id, count, first in rows.values("species")
-        .annotate(count=Count("pk"), first=Min("pk"))
-        .values_list("species", "count", "first")
-    }
-    pictures = Image.objects.in_bulk([first for _, first in images.values()])
+    ids = [one.pk for one in species]
+    counts, first = image_counts(ids), first_image_ids(ids)
+    pictures = Image.objects.in_bulk([pk for few in first.values() for pk in few])
     groups = groups_of(species)
     for one in species:
-        count, first = images.get(one.pk, (0, None))
-        one.image_count, one.groups = count, groups[one.pk]  # type: ignore[attr-defined]
-        one.first_image = pictures.get(first)  # type: ignore[attr-defined]
+        one.image_count, one.groups = counts.get(one.pk, 0), groups[one.pk]  # type: ignore[attr-defined]
+        one.first_image = next((pictures.get(pk) for pk in first[one.pk]), None)  # type: ignore[attr-defined]
     return list(species)
 
 
-def species_with_counts(text: str = "") -> QuerySet[Species]:
-    """Return species with `image_count` (without withdrawn images), all by name, or those that are
-    called like `text`.
+# Ordered by both columns of the index of species, so that each look-up reads just the first few.
+_FIRST = f"""
+SELECT s.id, i.id FROM unnest(%s::bigint[]) s (id) CROSS JOIN LATERAL (
+    SELECT id FROM {Image._meta.db_table} i
+     WHERE i.species_id = s.id
+       AND NOT EXISTS (SELECT FROM {ImageWithdrawal._meta.db_table} w
+                        WHERE w.image_id = i.id AND w.restored_at IS NULL)
+     ORDER BY i.species_id, i.id LIMIT %s
+) i
+ORDER BY i.id
+"""
+
+
+def first_image_ids(species_ids: Iterable[int], *, each: int = 1) -> dict[int, list[int]]:
+    """The lowest ids of each species' images, at most `each`, without withdrawn ones; a list for
+    every species. One SQL query.
     """
-    images = images_in_corpus().filter(species=OuterRef("pk")).order_by().values("species")
-    counts = Subquery(images.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
-    species = Species.objects.prefetch_related("names").annotate(image_count=Coalesce(counts, 0))
+    found: dict[int, list[int]] = {pk: [] for pk in species_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(_FIRST, [list(found), each])
+        for species_id, image_id in cursor.fetchall():
+            found[species_id].append(image_id)
+    return found
+
+
+def species_listed(text: str = "") -> QuerySet[Species]:
+    """All species by name, or those that are called like `text`."""
+    species = Species.objects.prefetch_related("names").order_by("scientific_name")
     if text:
         species = species.filter(pk__in=[s.pk for s in species_search(text, limit=200)])
-    return species.order_by("scientific_name")
+    return species
+
+
+def with_image_counts(species: Iterable[Species]) -> list[Species]:
+    """Give species `image_count`, without withdrawn images. One SQL query beside their own."""
+    found = list(species)
+    counts = image_counts([one.pk for one in found])
+    for one in found:
+        one.image_count = counts.get(one.pk, 0)  # type: ignore[attr-defined]
+    return found
 
 
 class _Lookup:

@@ -5,8 +5,9 @@ from retrieval.models import Species, SpeciesName
 from retrieval.selectors.corpus import corpus_counts
 from retrieval.selectors.species import (
     species_by_ids,
+    species_listed,
     species_resolve,
-    species_with_counts,
+    with_image_counts,
 )
 from retrieval.services.species import species_upsert
 from tests.retrieval.making import image_row, species_create
@@ -149,10 +150,10 @@ def test_species_are_counted_with_their_images(animals):
     bear = animals["Ursus arctos"]
     for number in (1, 2):
         image_row(number, bear)
-    rows = {s.scientific_name: s.image_count for s in species_with_counts()}
+    rows = {s.scientific_name: s.image_count for s in with_image_counts(species_listed())}
     assert rows["Ursus arctos"] == 2
     assert rows["Danaus plexippus"] == 0
-    assert [s.scientific_name for s in species_with_counts("bear")] == [
+    assert [s.scientific_name for s in species_listed("bear")] == [
         "Ursus arctos",
         "Ursus maritimus",
     ]
