@@ -28,8 +28,9 @@ class WrittenFile:
     access: Access
 
 
-#: Finds the source file of an image by its SHA-256; None where it isn't here.
-Pictures = Callable[[str], Path | None]
+#: Finds the bytes of an image's source file, by its id, path and SHA-256 (empty where the snapshot
+#: doesn't know it); None where they aren't here.
+Pictures = Callable[[int, str, str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)

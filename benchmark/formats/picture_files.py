@@ -72,11 +72,11 @@ def write_pictures(
 def _pictures(snapshot: Snapshot, pictures: Pictures, refusals: TextIO) -> Iterator[Row]:
     """(bytes, image id, texts) of each picture that may be passed on; the others are listed."""
     for image_id, sha256, *texts in rows(snapshot, "images", ("image_id", "sha256", *_TEXTS)):
-        _, license, url, holder = texts
+        name, license, url, holder = texts
         reason = licence_of(license, url).refusal
-        path = pictures(sha256) if sha256 and not reason else None
-        if path is not None:
-            yield path.read_bytes(), image_id, tuple(texts)
+        data = None if reason else pictures(image_id, name, sha256)
+        if data is not None:
+            yield data, image_id, tuple(texts)
             continue
         cells = map(spreadsheet_text, (holder, license, url))
         reason = reason or "the image's file isn't here"

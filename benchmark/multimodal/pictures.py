@@ -9,17 +9,16 @@ from typing import Final
 from PIL import Image as PillowImage
 
 from retrieval.imaging import jpeg_bytes
-from retrieval.storage import display_path
+from retrieval.pictures import PictureRef, display_file
 
 _QUALITY: Final = 92
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A stored picture, and the longest side in pixels at which it is sent."""
+    """A picture, and the longest side in pixels at which it is sent."""
 
-    sha256: str
-    """Of its source file."""
+    ref: PictureRef
     width: int
     height: int
     side: int
@@ -27,21 +26,22 @@ class Picture:
     @property
     def fingerprint(self) -> str:
         """By which an answer knows what was sent: the source's SHA-256, or one of that and the
-        size if it is sent smaller. Needs no file, so that a kept answer is found without one.
+        size if it is sent smaller. Needs no file, so that a kept answer is found without one. Empty
+        while nobody has read the file.
         """
-        if not self._smaller:
-            return self.sha256
-        return hashlib.sha256(f"{self.sha256} {self.side}".encode()).hexdigest()
+        if not self.ref.sha256 or not self._smaller:
+            return self.ref.sha256
+        return hashlib.sha256(f"{self.ref.sha256} {self.side}".encode()).hexdigest()
 
     def jpeg(self) -> bytes:
         """The picture upright, as a browser shows it, no longer than `side`.
 
-        FileNotFoundError, OSError: its file is gone or can't be read.
+        PictureGone: its file isn't there, or its place doesn't answer.
         """
-        path = display_path(self.sha256)
-        if not self._smaller:
-            return path.read_bytes()
-        with PillowImage.open(path) as shown:
+        with display_file(self.ref) as file:
+            if not self._smaller:
+                return file.read()
+            shown = PillowImage.open(file)
             return jpeg_bytes(shown.convert("RGB"), longest_side=self.side, quality=_QUALITY)
 
     @property

@@ -36,6 +36,8 @@ from benchmark.runs.services import run_finish, run_store
 from retrieval.imaging import ImageRefused
 from retrieval.jobs import JobCancelled, JobFailed
 from retrieval.models import Image, Job, JobItemError
+from retrieval.pictures import PictureGone
+from retrieval.services.image_checks import image_contents_know
 from retrieval.services.jobs import job_advance, job_item_error
 
 #: Pairs that are looked up at a time.
@@ -99,6 +101,8 @@ class _Step:
 
     def settle(self, part: list[Pair]) -> bool:
         """Have every pair of a part answered or failed; False if the deadline came first."""
+        # An answer is kept by the content of the picture that it is about.
+        image_contents_know(image_ids={image_id for _, image_id in part})
         questions, refused = questions_of(part, texts=self.texts, side=self.setup.max_side)
         kept = self._kept(questions)
         failed = self._failed(part)
@@ -223,6 +227,8 @@ class _Step:
                 self.pace.answered()
                 failed[one.question.key] = str(one.error)
                 paid += one.error.usage
+            elif isinstance(one.error, PictureGone):
+                failed[one.question.key] = str(one.error)
             elif isinstance(one.error, OSError | ImageRefused):
                 failed[one.question.key] = f"Its file can't be read: {one.error}"
             elif isinstance(one.error, EndpointRefused):

@@ -17,6 +17,7 @@ from benchmark.multimodal.prompt import prompt_for
 from benchmark.runs.selectors import release_data
 from benchmark.runs.store import load_run
 from retrieval.models import Image
+from retrieval.pictures import PictureRef, roots_known
 from retrieval.selectors.flags import is_withdrawn
 
 ImageIds = npt.NDArray[np.int64]
@@ -63,12 +64,16 @@ def pairs_to_score(images: Mapping[int, ImageIds], depth: int) -> list[Pair]:
 def questions_of(
     pairs: Sequence[Pair], *, texts: Mapping[int, str], side: int
 ) -> tuple[list[Question], dict[Pair, str]]:
-    """The questions that pairs make, and why the others make none; two SQL queries."""
+    """The questions that pairs make, and why the others make none; at most three
+    SQL queries."""
     found = Image.objects.filter(pk__in={image_id for _, image_id in pairs})
     here = {
-        image_id: Picture(sha256, width, height, side)
-        for image_id, sha256, width, height in found.values_list("pk", "sha256", "width", "height")
+        image.pk: Picture(PictureRef.of(image), image.width, image.height, side)
+        for image in found.only("sha256", "root_id", "file_name", "width", "height")
     }
+    if any(picture.ref.root_id is not None for picture in here.values()):
+        # They are read in threads, which have no database.
+        roots_known()
     withdrawn = set(found.filter(is_withdrawn()).values_list("pk", flat=True))
     prompts = {query_id: prompt_for(texts[query_id]) for query_id, _ in pairs}
     questions, refused = [], {}

@@ -16,10 +16,10 @@ from benchmark.formats.registry import FORMATS
 from benchmark.manifest import MANIFEST_FILE, Counts, counts_of, write_manifest
 from benchmark.models import Release
 from benchmark.release_files import SNAPSHOT_FOLDER
+from benchmark.selectors.pictures import released_picture
 from benchmark.selectors.releases import RELEASE_KEY, SNAPSHOT_KEY
 from benchmark.services.progress import Progress
 from benchmark.snapshot import Snapshot
-from retrieval.storage import source_path
 
 DIFFERENCE_FILE: Final = "difference.md"
 #: The same with what tells of labels of the test split, where anything does.
@@ -59,7 +59,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     written: list[tuple[str, WrittenFile]] = []
     for one in FORMATS:
         with progress.step(f"Format: {one.title}"):
-            made = one.write(snapshot, directory, source_path)
+            made = one.write(snapshot, directory, released_picture)
             written += [(one.key, file) for file in made]
     with progress.step(DIFFERENCE_STEP):
         difference = _difference(release, snapshot)

@@ -30,12 +30,13 @@ def photo_snapshot(
     refusals: list[Refusal] = []
     source = CocoSource(photos / "train.json", refusals.append)
     species = {one.scientific_name: one for one in source.species()}
-    files: dict[str, Path] = {}
+    files: dict[str, bytes] = {}
     images = []
     for record in source.images():
         path = photos / record.file_name
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        files[digest] = path
+        data = path.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        files[digest] = data
         with Image.open(path) as picture:
             width, height = picture.size
         lineage = species[record.scientific_name]
@@ -84,4 +85,4 @@ def photo_snapshot(
         ],
         images=images,
     )
-    return snapshot, files.get
+    return snapshot, lambda image_id, file_name, sha256: files.get(sha256)

@@ -283,7 +283,7 @@ def toy_snapshot(
     )
 
 
-def no_pictures(sha256: str) -> Path | None:
+def no_pictures(image_id: int, file_name: str, sha256: str) -> bytes | None:
     """Finds no image's file."""
     return None
 
@@ -295,5 +295,5 @@ def toy_pictures(directory: Path, count: int) -> tuple[Pictures, list[str]]:
     for number in range(count):
         path = directory / f"{number}.jpg"
         Image.new("RGB", (10, 8), (20 * number % 256, 99, 200)).save(path, "JPEG")
-        found[hashlib.sha256(path.read_bytes()).hexdigest()] = path
-    return found.get, list(found)
+        found[hashlib.sha256(path.read_bytes()).hexdigest()] = path.read_bytes()
+    return (lambda image_id, file_name, sha256: found.get(sha256)), list(found)

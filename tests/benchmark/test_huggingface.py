@@ -146,8 +146,8 @@ def test_pictures_whose_licence_allows_it_are_the_files_unchanged(tmp_path, load
 
     raw = images.cast_column("image", datasets.Image(decode=False))
     for row in raw:
-        source = find(digests[row["image_id"] - 1])
-        assert row["image"]["bytes"] == source.read_bytes()
+        source = find(row["image_id"], "", digests[row["image_id"] - 1])
+        assert row["image"]["bytes"] == source
     refused = pd.read_csv(tmp_path / files[-1].name, keep_default_na=False)
     assert dict(zip(refused["image_id"], refused["reason"], strict=True)) == {
         3: "all rights are reserved",
@@ -164,7 +164,7 @@ def test_pictures_whose_licence_allows_it_are_the_files_unchanged(tmp_path, load
 
 def test_many_pictures_are_several_files(tmp_path, load, monkeypatch):
     find, digests = toy_pictures(tmp_path / "pictures", 9)
-    size = len(find(digests[0]).read_bytes())
+    size = len(find(1, "", digests[0]))
     monkeypatch.setattr(picture_files, "ROWS_A_GROUP", 2)
     monkeypatch.setattr(picture_files, "BYTES_A_SHARD", 3 * size)
     snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
@@ -212,7 +212,7 @@ def test_real_photographs_are_decoded(tmp_path, load, shared_dir):
     for row in images:
         one = known[row["image_id"]]
         assert row["image"].size == (one.width, one.height)
-        source = Image.open(io.BytesIO(find(one.sha256).read_bytes()))
+        source = Image.open(io.BytesIO(find(one.image_id, one.file_name, one.sha256)))
         assert row["image"].convert("RGB").tobytes() == source.convert("RGB").tobytes()
     texts = {text for part in load("queries").values() for text in part["text"]}
     assert "A frog." in texts

@@ -13,6 +13,7 @@ from benchmark.multimodal.endpoints import BadAddress, base_address
 from benchmark.multimodal.pictures import Picture
 from benchmark.multimodal.prices import Usage
 from benchmark.multimodal.replies import EndpointRefused, Garbage, PictureFailed, read_reply
+from retrieval.pictures import PictureRef
 from retrieval.storage import picture_store
 from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
 from tests.processes import free_port
@@ -202,14 +203,14 @@ def photo(width, height, format="JPEG", mode="RGB"):
 
 def stored(data, side):
     picture = picture_store(data)
-    return Picture(picture.sha256, picture.width, picture.height, side)
+    return Picture(PictureRef(picture.sha256, None, ""), picture.width, picture.height, side)
 
 
 def test_a_picture_that_fits_is_sent_as_it_is_shown(var_dir):
     data = photo(60, 40)
     picture = stored(data, side=60)
     assert picture.jpeg() == data
-    assert picture.fingerprint == picture.sha256
+    assert picture.fingerprint == picture.ref.sha256
 
 
 @pytest.mark.parametrize(("format", "mode"), [("JPEG", "RGB"), ("JPEG", "L"), ("PNG", "RGBA")])
@@ -217,8 +218,8 @@ def test_a_larger_picture_is_sent_smaller(var_dir, format, mode):
     picture = stored(photo(60, 40, format, mode), side=30)
     with PillowImage.open(io.BytesIO(picture.jpeg())) as sent:
         assert (sent.format, sent.size, sent.mode) == ("JPEG", (30, 20), "RGB")
-    other = Picture(picture.sha256, 60, 40, 31)
-    assert len({picture.fingerprint, other.fingerprint, picture.sha256}) == 3
+    other = Picture(picture.ref, 60, 40, 31)
+    assert len({picture.fingerprint, other.fingerprint, picture.ref.sha256}) == 3
 
 
 def test_a_picture_of_another_format_is_sent_as_jpeg(var_dir):

@@ -15,6 +15,7 @@ from benchmark.multimodal.replies import Reply
 from benchmark.reranking.services import rerank_resume, rerank_step
 from benchmark.runs.store import load_run
 from retrieval.models import Embedding, Job
+from retrieval.pictures import PictureRef
 from retrieval.selectors.ranking import rank_images, text_vector
 from retrieval.services.embedding import embedding_job_create
 from retrieval.services.embedding_models import embedding_model_get_or_create
@@ -232,7 +233,7 @@ def test_a_release_without_its_images_cannot_be_reranked(model):
 
 def test_of_two_answers_to_one_question_the_first_stays(db, var_dir):
     shown = picture(1)
-    question = Question(1, 1, "Does it?", Picture(shown.sha256, 40, 30, 100))
+    question = Question(1, 1, "Does it?", Picture(PictureRef.of(shown), 40, 30, 100))
     where = {"endpoint": "http://a/v1", "model": "m"}
     for score in (0.25, 0.75):
         reply = Reply(Score(yes=None, no=-1.0, score=score), Usage(1, 10, 1), usage_told=True)
