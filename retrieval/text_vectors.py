@@ -25,22 +25,30 @@ REMEMBERED: Final = 4096
 
 
 class Superseded(Exception):
-    """Its asker has asked for another text meanwhile, so that nobody waits for this one."""
+    """Its asker has asked for something else meanwhile, so that nobody waits for this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A page on which somebody types, by an id of its own, and which of its searches this is."""
+
+    page: str
+    number: int
 
 
 @dataclass
 class _Wanted:
-    """A text that is to be encoded, and the turns of those who wait for it."""
+    """A text that is to be encoded, and those who wait for it."""
 
     vector: Future[np.ndarray] = field(default_factory=Future)
-    turns: list[tuple[str, int]] = field(default_factory=list)
+    askers: list[Asker | None] = field(default_factory=list)
 
 
 class TextVectors:
     """Remembers the `size` vectors that were used last; safe with threads.
 
-    Several threads that ask for one text have it encoded once. An `asker` (anything that types,
-    such as a page) waits for its last text only: earlier ones that have not begun are given up.
+    Several threads that ask for one text have it encoded once. A page that types waits for its last
+    text only: earlier ones that have not begun are given up.
     """
 
     def __init__(self, size: int = REMEMBERED) -> None:
@@ -48,19 +56,18 @@ class TextVectors:
         self._known: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
         self._wanted: dict[tuple[str, str], _Wanted] = {}
         self._last: OrderedDict[str, int] = OrderedDict()
-        self._turns = 0
         self._state = threading.Lock()
         self._encoding = threading.Lock()
 
-    def vector(self, model_name: str, text: str, *, asker: str = "") -> np.ndarray:
+    def vector(self, model_name: str, text: str, *, asker: Asker | None = None) -> np.ndarray:
         """Return the text's vector (d,) under the model: float16, unit length before rounding.
 
-        Raises Superseded for an asker that has asked for another text before this one's turn came,
-        and what `retrieval.encoders.load_encoder` raises for a model that cannot be loaded.
+        Raises Superseded for an asker whose page asks for something later before this text's turn
+        comes, and what `retrieval.encoders.load_encoder` raises for a model that can't be loaded.
         """
         key = (model_name, text)
         with self._state:
-            turn = self._turn_of(asker)
+            self._note(asker)
             known = self._known.get(key)
             if known is not None:
                 self._known.move_to_end(key)
@@ -69,19 +76,18 @@ class TextVectors:
             first = wanted is None
             if wanted is None:
                 wanted = self._wanted[key] = _Wanted()
-            wanted.turns.append((asker, turn))
+            wanted.askers.append(asker)
         if first:
             self._fulfil(key, wanted)
         return wanted.vector.result()
 
-    def _turn_of(self, asker: str) -> int:
-        self._turns += 1
-        if asker:
-            self._last[asker] = self._turns
-            self._last.move_to_end(asker)
-            if len(self._last) > self._size:
-                self._last.popitem(last=False)
-        return self._turns
+    def _note(self, asker: Asker | None) -> None:
+        if asker is None:
+            return
+        self._last[asker.page] = max(asker.number, self._last.get(asker.page, asker.number))
+        self._last.move_to_end(asker.page)
+        if len(self._last) > self._size:
+            self._last.popitem(last=False)
 
     def _fulfil(self, key: tuple[str, str], wanted: _Wanted) -> None:
         try:
@@ -93,7 +99,8 @@ class TextVectors:
             vector.flags.writeable = False
         except BaseException as error:
             with self._state:
-                self._wanted.pop(key, None)
+                if self._wanted.get(key) is wanted:
+                    del self._wanted[key]
             wanted.vector.set_exception(error)
             return
         with self._state:
@@ -105,16 +112,19 @@ class TextVectors:
 
     def _give_up_unless_awaited(self, key: tuple[str, str], wanted: _Wanted) -> None:
         with self._state:
-            if not any(self._last.get(asker, turn) <= turn for asker, turn in wanted.turns):
+            if not any(self._awaited(asker) for asker in wanted.askers):
                 # Whoever asks for it from here on has it encoded anew.
                 del self._wanted[key]
                 raise Superseded
+
+    def _awaited(self, asker: Asker | None) -> bool:
+        return asker is None or self._last.get(asker.page, asker.number) <= asker.number
 
 
 _vectors = TextVectors()
 
 
-def text_vector(model: EmbeddingModel, text: str, *, asker: str = "") -> list[float]:
+def text_vector(model: EmbeddingModel, text: str, *, asker: Asker | None = None) -> list[float]:
     """Return the text's vector (d,) under the model, unit length, rounded to half precision.
 
     The same bits in every process of a machine. The model is loaded by the first call in a process;

@@ -1,9 +1,10 @@
 from django.urls import include, path
 
 from retrieval import views
+from retrieval.search_views import search
 
 urlpatterns = [
-    path("search/", views.search, name="search"),
+    path("search/", search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", views.flags, name="flags"),
     path("jobs/<int:pk>/", views.job, name="job"),

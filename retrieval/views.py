@@ -1,4 +1,4 @@
-"""Pages of the corpus: free-text search, species and embeddings, jobs."""
+"""Pages of the corpus: species and embeddings, flagged images, jobs."""
 
 from __future__ import annotations
 
@@ -9,45 +9,19 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from retrieval.access import Role, names_hidden_from, require_role
+from retrieval.access import Role, require_role
 from retrieval.api.flag_serializers import FlagReviewSerializer
 from retrieval.encoders import ModelSpecError
 from retrieval.models import Job
 from retrieval.selectors.corpus import corpus_counts, corpus_coverage
 from retrieval.selectors.flags import flag_reviews, flagged_images, withdrawn_images
 from retrieval.selectors.jobs import jobs_visible_to
-from retrieval.selectors.search import SearchUnavailable, search_images
-from retrieval.selectors.species import species_by_ids, species_listed, with_image_counts
+from retrieval.selectors.species import species_listed, with_image_counts
 from retrieval.services.embedding import embedding_job_create
 
-SEARCH_RESULTS = 60
 SPECIES_PER_PAGE = 50
 RECENT_JOBS = 8
 FLAGS_AT_ONCE = 24
-
-
-@login_required
-@require_safe
-def search(request: HttpRequest) -> HttpResponse:
-    """Free-text search in exact order, optionally within species."""
-    require_role(request.user, Role.ANNOTATOR)
-    text = request.GET.get("text", "").strip()[:500]
-    picked = [int(value) for value in request.GET.getlist("species") if value.isdigit()]
-    species = species_by_ids(picked)
-    context = {
-        "text": text,
-        "species": species,
-        "hide_names": names_hidden_from(request.user),
-    }
-    if text:
-        try:
-            found = search_images(
-                text=text, species_ids=[s.pk for s in species] or None, limit=SEARCH_RESULTS
-            )
-            context |= {"results": found.hits, "total": found.total, "model": found.model}
-        except SearchUnavailable as error:
-            context["error"] = str(error)
-    return render(request, "retrieval/search.html", context)
 
 
 @login_required

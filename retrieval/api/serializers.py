@@ -8,7 +8,7 @@ from rest_framework import serializers
 from retrieval.access import names_hidden_from
 from retrieval.api.species import SpeciesBriefSerializer
 from retrieval.models import Image, Job, JobItemError
-from retrieval.selectors.search import Hit
+from retrieval.selectors.search import Hit, SearchMethod
 
 ITEM_ERRORS_SHOWN = 100
 
@@ -70,10 +70,18 @@ class HitSerializer(_SpeciesOfImage):
 
 
 class SearchResultsSerializer(serializers.Serializer[Any]):
-    """The best images for a text, in exact order; `total` counts those in the filter."""
+    """The best images for a text; `total` counts those in the filter.
+
+    `method` is what put them in order: the packed "matrix" or the database's "scan", both exact, or
+    an approximate "index", which may miss some of the best; `how` says the same in words.
+    """
 
     model = serializers.CharField()
     total = serializers.IntegerField()
+    method = serializers.ChoiceField(choices=[method.value for method in SearchMethod])
+    how = serializers.CharField(source="method.words")
+    exact = serializers.BooleanField(source="method.exact")
+    seconds = serializers.FloatField()
     results = HitSerializer(source="hits", many=True)
 
 

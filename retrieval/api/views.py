@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException, Throttled, ValidationError
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,12 +23,15 @@ from retrieval.api.serializers import (
 )
 from retrieval.encoders import ModelSpecError
 from retrieval.models import Image, Job
+from retrieval.search_turns import SearchBusy, SearchTooSlow
 from retrieval.selectors.flags import images_visible_to
 from retrieval.selectors.jobs import jobs_visible_to
 from retrieval.selectors.search import SearchUnavailable, search_images
 from retrieval.selectors.species import species_resolve
 from retrieval.services.embedding import embedding_job_create
 from retrieval.services.jobs import job_cancel, job_retry
+
+BUSY_SECONDS = 2
 
 
 class NotReady(APIException):
@@ -37,8 +40,8 @@ class NotReady(APIException):
     status_code = status.HTTP_409_CONFLICT
 
 
-class ModelUnavailable(APIException):
-    """The model that the server is set up with cannot be loaded."""
+class CannotServe(APIException):
+    """The server cannot do it now: its model cannot be loaded, or a search takes too long."""
 
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
 
@@ -52,7 +55,11 @@ class SearchView(APIView):
         responses=SearchResultsSerializer,
     )
     def get(self, request: Request) -> Response:
-        """Answer the most similar images, in exact order: cosine similarity, ties by image id."""
+        """Answer the most similar images: by cosine similarity, ties by image id.
+
+        The order is exact unless `exact` says that it is not. Without a packed matrix a user has
+        one search at a time: another waits for some seconds, and is answered 429 then.
+        """
         named = [
             name.strip() for v in request.query_params.getlist("species") for name in v.split(",")
         ]
@@ -70,11 +77,14 @@ class SearchView(APIView):
                 text=asked.validated_data["text"],
                 species_ids=[s.pk for s in species],
                 limit=asked.validated_data["limit"],
+                person=request.user.pk,
             )
         except SearchUnavailable as error:
             raise NotReady(str(error)) from error
-        except ModelSpecError as error:
-            raise ModelUnavailable(str(error)) from error
+        except SearchBusy as error:
+            raise Throttled(wait=BUSY_SECONDS, detail=str(error)) from error
+        except (ModelSpecError, SearchTooSlow) as error:
+            raise CannotServe(str(error)) from error
         return Response(SearchResultsSerializer(found, context={"request": request}).data)
 
 

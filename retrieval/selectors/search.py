@@ -1,18 +1,46 @@
-"""Free-text search of the corpus, in exact order."""
+"""Free-text search of the corpus: in exact order where that is quick enough, else by an index."""
 
 from __future__ import annotations
 
+import enum
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
 
 from retrieval.models import EmbeddingModel, Image
+from retrieval.search_turns import search_turn
 from retrieval.selectors import ranking
+from retrieval.selectors.approximate import rank_by_index
+from retrieval.selectors.vector_indexes import VectorIndex, vector_index
+from retrieval.text_vectors import Asker, text_vector
 
 
 class SearchUnavailable(Exception):
     """The corpus cannot be searched now; the text says why and what to do."""
+
+
+class SearchMethod(enum.StrEnum):
+    """What put a search's results in order."""
+
+    MATRIX = "matrix"
+    SCAN = "scan"
+    INDEX = "index"
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are the best there are, in the order that a candidate list has."""
+        return self is not SearchMethod.INDEX
+
+    @property
+    def words(self) -> str:
+        """How the order was found, for people."""
+        return {
+            SearchMethod.MATRIX: "exact",
+            SearchMethod.SCAN: "exact, by the database’s scan",
+            SearchMethod.INDEX: "approximate, by an index: some of the best may be missing",
+        }[self]
 
 
 @dataclass(frozen=True)
@@ -26,11 +54,20 @@ class Hit:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """The best hits, and how many embedded images the filter holds, both without withdrawn ones."""
+    """The best hits, and how many embedded images the filter holds, both without withdrawn ones;
+    how they were found, and in how many seconds.
+    """
 
     hits: list[Hit]
     total: int
     model: str
+    method: SearchMethod
+    seconds: float
+
+    @property
+    def milliseconds(self) -> int:
+        """The time taken, at least one."""
+        return max(1, round(self.seconds * 1000))
 
 
 def search_images(
@@ -39,13 +76,22 @@ def search_images(
     species_ids: Sequence[int] | None = None,
     limit: int,
     model: str | None = None,
+    person: int | None = None,
+    asker: Asker | None = None,
 ) -> SearchResults:
     """Return the images most similar to a text, within species if any are given; withdrawn ones are
     left out.
 
-    `model` is by default settings.EMBEDDING_MODEL. Raises SearchUnavailable if it has embedded
-    nothing, and what `retrieval.encoders.load_encoder` raises if it cannot be loaded.
+    Exact by the model's packed matrix where it is there; else, if the filter holds more images than
+    settings.SEARCH_EXACT_IMAGES, approximate by the model's index where it has one; else exact by
+    the database's scan. Without a matrix a `person` (a user's key) has one search at a time.
+    `model` is by default settings.EMBEDDING_MODEL.
+
+    Raises SearchUnavailable if the model has embedded nothing, SearchTooSlow and SearchBusy (see
+    `search_turn`), Superseded where a later search of the `asker`'s page has come, and what
+    `retrieval.encoders.load_encoder` raises if the model cannot be loaded.
     """
+    began = time.monotonic()
     name = model or settings.EMBEDDING_MODEL
     known = EmbeddingModel.objects.filter(name=name).first()
     if known is None or not known.embeddings.exists():
@@ -53,12 +99,8 @@ def search_images(
             f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
             "page, or with “python manage.py embed”."
         )
-    ranked = ranking.rank_images(
-        model=known,
-        text_vector=ranking.text_vector(known, text),
-        species_ids=species_ids,
-        limit=limit,
-    )
+    vector = text_vector(known, text, asker=asker)
+    method, ranked, total = _ranked(known, vector, species_ids, limit, person, asker)
     images = Image.objects.select_related("species").prefetch_related("species__names")
     found = images.in_bulk([image_id for image_id, _ in ranked])
     hits = [
@@ -66,5 +108,45 @@ def search_images(
         for rank, (image_id, score) in enumerate(ranked, start=1)
         if image_id in found
     ]
-    total = ranking.corpus_counts(model=known, species_ids=species_ids).embedded
-    return SearchResults(hits=hits, total=total, model=name)
+    return SearchResults(
+        hits=hits,
+        total=total,
+        model=name,
+        method=method,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _ranked(
+    model: EmbeddingModel,
+    vector: Sequence[float],
+    species_ids: Sequence[int] | None,
+    limit: int,
+    person: int | None,
+    asker: Asker | None,
+) -> tuple[SearchMethod, list[tuple[int, float]], int]:
+    """How the images are ordered, the best of them with their scores, and the filter's size."""
+    matrix = ranking.ranking_method(model) == "matrix"
+    index = None if matrix else _usable_index(model)
+    with search_turn(person=None if matrix else person, asker=asker):
+        total = ranking.corpus_counts(model=model, species_ids=species_ids).embedded
+        if index is not None and total > settings.SEARCH_EXACT_IMAGES:
+            ranked = rank_by_index(
+                model=model,
+                index=index,
+                text_vector=vector,
+                species_ids=species_ids,
+                limit=limit,
+            )
+            # A filter that lets few images through can end the index's scan too early.
+            if len(ranked) >= min(limit, total):
+                return SearchMethod.INDEX, ranked, total
+        ranked = ranking.rank_images(
+            model=model, text_vector=vector, species_ids=species_ids, limit=limit
+        )
+        return SearchMethod.MATRIX if matrix else SearchMethod.SCAN, ranked, total
+
+
+def _usable_index(model: EmbeddingModel) -> VectorIndex | None:
+    index = vector_index(model)
+    return index if index is not None and index.ready else None

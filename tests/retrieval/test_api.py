@@ -118,7 +118,7 @@ def test_a_model_that_cannot_be_loaded_is_explained(corpus, annotator_api, setti
 def test_search_takes_a_fixed_number_of_queries(corpus, annotator_api, django_assert_num_queries):
     counts = []
     for limit in (1, 4):
-        with django_assert_num_queries(9, exact=False) as queries:
+        with django_assert_num_queries(13, exact=False) as queries:
             annotator_api.get(f"/api/search/?text=a bear&limit={limit}")
         counts.append(len(queries))
     assert counts[0] == counts[1]

@@ -42,7 +42,7 @@ def test_a_search_shows_its_hits_in_order_and_within_species(
     clients: dict[str, Client], corpus: Any
 ) -> None:
     def hits(address: str) -> list[int]:
-        return [hit.image.pk for hit in clients["annotator"].get(address).context["results"]]
+        return [hit.image.pk for hit in clients["annotator"].get(address).context["found"].hits]
 
     assert hits("/search/?text=a bear") == [1, 2, 3]
     assert hits(f"/search/?text=a bear&species={corpus['Ursus arctos'].pk}") == [1, 3]

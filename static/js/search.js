@@ -1,0 +1,179 @@
+/** The page of free-text search: results while one types. Without this module the form is sent as usual. */
+import { uuid } from "./api.js";
+import { make } from "./label/panel-tools.js";
+
+/** After the last key, in milliseconds. */
+const TYPED = 150;
+/** Until a search that lasts is shown to last. */
+const SLOW = 200;
+const PLACES = 12;
+const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
+
+class SearchPage {
+  /** @param {HTMLFormElement} form */
+  constructor(form) {
+    this.form = form;
+    this.input = form.elements.text;
+    this.found = document.querySelector("[data-search-found]");
+    this.status = document.querySelector("[data-search-status]");
+    this.model = document.querySelector("[data-search-model]");
+    this.queryForm = document.querySelector("[data-search-query]");
+    this.page = uuid();
+    this.number = 0;
+    this.shown = this.#parameters().toString();
+    this.title = document.title.replace(/^.* · (?=Search · )/, "");
+    this.#listen();
+  }
+
+  #listen() {
+    this.input.addEventListener("input", (event) => event.isComposing || this.#soon());
+    this.input.addEventListener("compositionend", () => this.#soon());
+    this.form.addEventListener("picked", () => this.#search());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#search();
+    });
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowDown" || event.isComposing) return;
+      event.preventDefault();
+      this.#tiles[0]?.focus();
+    });
+    this.found.addEventListener("keydown", (event) => this.#key(event));
+    this.queryForm?.addEventListener("submit", () => this.#fillQuery());
+  }
+
+  get #tiles() {
+    return [...this.found.querySelectorAll(".image-grid a")];
+  }
+
+  /** What is asked for, as the form would send it. */
+  #parameters() {
+    const asked = new URLSearchParams();
+    const text = this.input.value.trim();
+    if (text) asked.append("text", text);
+    for (const { value } of this.form.querySelectorAll('input[name="species"]')) asked.append("species", value);
+    return asked;
+  }
+
+  #soon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.#search(), TYPED);
+  }
+
+  async #search() {
+    clearTimeout(this.timer);
+    const asked = this.#parameters();
+    const key = asked.toString();
+    if (key === (this.asking ?? this.shown)) return;
+    this.request?.abort();
+    const request = new AbortController();
+    this.request = request;
+    this.asking = key;
+    history.replaceState(history.state, "", key ? `?${key}` : window.location.pathname);
+    document.title = asked.has("text") ? `${asked.get("text")} · ${this.title}` : this.title;
+    const slow = setTimeout(() => this.#wait(), SLOW);
+    try {
+      const results = await this.#ask(asked, request.signal);
+      if (this.request === request) this.#show(results, key);
+    } catch (error) {
+      if (this.request === request && error.name !== "AbortError") this.#fail(error.message);
+    } finally {
+      clearTimeout(slow);
+      if (this.request === request) this.#settle();
+    }
+  }
+
+  /** The results as the server draws them; rejects with a text for people. */
+  async #ask(asked, signal) {
+    this.number += 1;
+    const headers = { "X-Search": `${this.page}.${this.number}` };
+    const parameters = new URLSearchParams([...asked, ["part", "results"]]);
+    let response;
+    let html;
+    try {
+      response = await fetch(`${window.location.pathname}?${parameters}`, { headers, signal, credentials: "same-origin" });
+      html = await response.text();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Error("The server can’t be reached.");
+    }
+    const results = new DOMParser().parseFromString(html, "text/html").querySelector("[data-search-results]");
+    if (results) return document.adoptNode(results);
+    throw new Error(
+      response.redirected ? "You are logged out. Load this page again to log in." : `The server answered ${response.status}.`,
+    );
+  }
+
+  #show(results, key) {
+    this.shown = results.querySelector(".notice.error") ? null : key;
+    this.found.replaceChildren(results);
+    this.#say(results.dataset.status ?? results.querySelector(".empty strong")?.textContent ?? "");
+    const any = Boolean(results.dataset.status);
+    this.model.hidden = !any;
+    if (any) this.model.querySelector("code").textContent = results.dataset.model;
+    if (this.queryForm) this.queryForm.hidden = !any;
+  }
+
+  #fail(message) {
+    this.shown = null;
+    const again = make("button", { type: "button", class: "button compact", text: "Try again", on: { click: () => this.#search() } });
+    this.found.replaceChildren(make("div", { class: "notice error", role: "alert" }, make("span", { text: message }), again));
+    this.#say("");
+    this.model.hidden = true;
+    if (this.queryForm) this.queryForm.hidden = true;
+  }
+
+  #wait() {
+    this.found.setAttribute("aria-busy", "true");
+    this.#say("Searching …");
+    if (this.#tiles.length) return;
+    const places = Array.from({ length: PLACES }, () => make("li"));
+    this.found.replaceChildren(make("ol", { class: "image-grid search-waiting", "aria-hidden": "true" }, ...places));
+  }
+
+  #settle() {
+    this.request = null;
+    this.asking = null;
+    this.found.removeAttribute("aria-busy");
+  }
+
+  #say(text) {
+    if (this.status.textContent !== text) this.status.textContent = text;
+  }
+
+  #key(event) {
+    const tiles = this.#tiles;
+    const place = tiles.indexOf(document.activeElement);
+    if (place < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "Escape") {
+      event.preventDefault();
+      this.input.focus();
+      return;
+    }
+    const next = place + (STEPS[event.key] ?? this.#rowStep(event.key, tiles, place));
+    if (next === place) return;
+    event.preventDefault();
+    if (next < 0) this.input.focus();
+    else tiles[Math.min(next, tiles.length - 1)].focus();
+  }
+
+  /** How far a key goes among tiles that lie in rows; 0 for keys that don't. */
+  #rowStep(key, tiles, place) {
+    if (key === "Home") return -place;
+    if (key === "End") return tiles.length - 1 - place;
+    const top = tiles[0].getBoundingClientRect().top;
+    const after = tiles.findIndex((tile) => tile.getBoundingClientRect().top > top);
+    const columns = after < 0 ? tiles.length : after;
+    if (key === "ArrowUp") return -columns;
+    return key === "ArrowDown" ? columns : 0;
+  }
+
+  /** The query that is made is the one in the fields, also where its results are still to come. */
+  #fillQuery() {
+    const fields = [...this.#parameters()].map(([name, value]) => make("input", { type: "hidden", name, value }));
+    this.queryForm.querySelector("[data-search-fields]").replaceChildren(...fields);
+  }
+}
+
+const form = document.querySelector("[data-search]");
+if (form) new SearchPage(form);
