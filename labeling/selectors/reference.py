@@ -12,8 +12,10 @@ from django.db.models import Count, Window
 
 from labeling.models import Query, QueryExample
 from retrieval.access import names_hidden_from
-from retrieval.models import Image, ImageWithdrawal, Species
+from retrieval.models import Image, Species
+from retrieval.selectors.counts import image_counts
 from retrieval.selectors.flags import is_withdrawn
+from retrieval.selectors.species import first_image_ids
 
 MOST_SPECIES = 50
 MOST_EXAMPLES = 6
@@ -58,7 +60,7 @@ class Reference:
 def reference(*, query: Query, user: Any) -> Reference:
     """What a person may see to compare a query's candidates with.
 
-    At most eight SQL queries, however many species, images and look-alikes there are.
+    At most ten SQL queries, however many species, images and look-alikes there are.
     """
     hidden = names_hidden_from(user)
     pinned = pinned_examples(query)
@@ -80,7 +82,7 @@ def reference(*, query: Query, user: Any) -> Reference:
                     for pk in lookalikes[one.pk]
                     if pk in others
                 ],
-                image_count=counts[one.pk],
+                image_count=counts.get(one.pk, 0),
                 examples=examples[one.pk],
             )
             for one in species
@@ -139,32 +141,16 @@ def _lookalikes(species_ids: list[int]) -> dict[int, list[int]]:
     }
 
 
-# One pass over the index of species, which also counts.
-_IMAGES = f"""
-SELECT species_id, count(*), (array_agg(id ORDER BY id))[1:{MOST_EXAMPLES}]
-  FROM {Image._meta.db_table} i
- WHERE species_id = ANY(%s)
-   AND NOT EXISTS (SELECT FROM {ImageWithdrawal._meta.db_table} w
-                    WHERE w.image_id = i.id AND w.restored_at IS NULL)
- GROUP BY species_id
-"""
-
-
 def _images(
     species_ids: list[int], lookalike_ids: Iterable[int]
-) -> tuple[defaultdict[int, int], defaultdict[int, list[Image]]]:
+) -> tuple[dict[int, int], defaultdict[int, list[Image]]]:
     """How many images each species has, and examples: one for a look-alike, else MOST_EXAMPLES."""
-    counts: defaultdict[int, int] = defaultdict(int)
     examples: defaultdict[int, list[Image]] = defaultdict(list)
     if not species_ids:
-        return counts, examples
-    in_filter = set(species_ids)
-    chosen: dict[int, list[int]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(_IMAGES, [[*in_filter.union(lookalike_ids)]])
-        for species_id, count, image_ids in cursor.fetchall():
-            counts[species_id] = count
-            chosen[species_id] = image_ids if species_id in in_filter else image_ids[:1]
+        return {}, examples
+    counts = image_counts(species_ids)
+    others = set(lookalike_ids).difference(species_ids)
+    chosen = first_image_ids(species_ids, each=MOST_EXAMPLES) | first_image_ids(others)
     known = Image.objects.only(*Image.ADDRESS_FIELDS).in_bulk(
         [pk for image_ids in chosen.values() for pk in image_ids]
     )
