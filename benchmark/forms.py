@@ -7,8 +7,8 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from benchmark import selectors
 from benchmark.models import Release
+from retrieval.selectors.embedding_models import embedded_models
 
 
 class ReleaseForm(forms.Form):
@@ -31,7 +31,7 @@ class ReleaseForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        names = [model.name for model in selectors.rerank_models()]
+        names = [model.name for model in embedded_models()]
         field = self.fields["rerank_model"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", "No fixed lists"), *((name, name) for name in names)]

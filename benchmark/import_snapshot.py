@@ -141,11 +141,12 @@ def images_here(layout: Layout) -> ImagesFound:
 
 
 def _ranked(layout: Layout, model: EmbeddingModel) -> Iterator[FixedImage]:
-    for one in layout.queries:
-        try:
-            yield from selectors.fixed_list(model, one.query.query_id, one.query.query_text)
-        except ModelSpecError as error:
-            raise JobFailed(f"The fixed lists for re-ranking can't be made: {error}") from error
+    texts = [(one.query.query_id, one.query.query_text) for one in layout.queries]
+    try:
+        for fixed in selectors.fixed_lists(model, texts):
+            yield from fixed
+    except ModelSpecError as error:
+        raise JobFailed(f"The fixed lists for re-ranking can't be made: {error}") from error
 
 
 def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> SnapshotQuery:

@@ -6,26 +6,20 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.db.models import Exists, OuterRef
 
 from benchmark.models import Release, Run
 from benchmark.multimodal.prices import Prices
 from benchmark.reranking.pairs import first_stages
 from benchmark.reranking.services import MAX_NAME, RerankChoice
 from benchmark.reranking.setup import EndpointSetup
-from retrieval.models import Embedding, EmbeddingModel
+from retrieval.models import EmbeddingModel
+from retrieval.selectors.embedding_models import embedded_models
 
 EMBEDDING = "embedding"
 MULTIMODAL = "multimodal"
 FIXED = "fixed"
 USUAL_DEPTH = 100
 USUAL_RPM = 300
-
-
-def embedded_models() -> Any:
-    """The embedding models under which the corpus has any embedding."""
-    some = Embedding.objects.filter(model=OuterRef("pk"))
-    return EmbeddingModel.objects.filter(Exists(some)).order_by("name")
 
 
 class ModelChoice(forms.ModelChoiceField):

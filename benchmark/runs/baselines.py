@@ -8,7 +8,9 @@ that a job cut short goes on where it was, and one that is repeated makes only w
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +26,15 @@ from benchmark.runs.services import run_finish, run_store
 from benchmark.runs.store import load_run, save_run
 from labeling.errors import Conflict
 from retrieval.encoders import ModelSpecError, describe, load_encoder
-from retrieval.models import Embedding, EmbeddingModel, Job
-from retrieval.selectors.ranking import corpus_counts, image_scores, rank_images, text_vector
+from retrieval.models import EmbeddingModel, Job
+from retrieval.selectors.embedding_models import embedded_models
+from retrieval.selectors.ranking import (
+    corpus_counts,
+    image_scores,
+    rank_images_many,
+    text_vector,
+)
+from retrieval.selectors.ranking_batches import in_batches, vectors_at_once
 from retrieval.services.jobs import job_advance, job_create, job_item_error, job_retry
 
 BASELINES_JOB: Final = "make_baselines"
@@ -134,9 +143,7 @@ def _plan(job: Job, release: Release, data: ReleaseData) -> None:
     tasks = _tasks(data)
     chosen = []
     with transaction.atomic():
-        for model in EmbeddingModel.objects.order_by("pk") if data.header.corpus_images else ():
-            if not Embedding.objects.filter(model=model).exists():
-                continue
+        for model in embedded_models().order_by("pk") if data.header.corpus_images else ():
             problem = _incomplete(release, model)
             if problem:
                 job_item_error(job=job, item=model.name, message=problem)
@@ -278,22 +285,33 @@ def _taken_up(made: _ModelRun) -> _ModelRun:
 
 
 def _rank(made: _ModelRun, release: Release, data: ReleaseData, deadline: float) -> bool:
+    """Rank until `deadline`, as many queries at once as one pass over the corpus serves."""
     moment = corpus_moment(release)
-    for number, (query_id, text) in enumerate(made.texts.items()):
+    queries = list(made.texts.items())
+    for number, batch in enumerate(in_batches(queries, vectors_at_once(made.model))):
         if number and time.monotonic() >= deadline:
             return False
-        vector = text_vector(made.model, text)
-        if made.run.task == Run.Task.RERANK:
-            fixed = data.fixed[query_id].tolist()
-            scores = image_scores(model=made.model, text_vector=vector, image_ids=fixed)
-            rows = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
-        else:
-            rows = rank_images(model=made.model, text_vector=vector, limit=DEPTH, corpus_at=moment)
-        made.rankings[query_id] = Ranking(
-            image_ids=np.array([row[0] for row in rows], dtype=np.int64),
-            scores=np.array([row[1] for row in rows], dtype=np.float64),
-        )
+        for (query_id, _), rows in zip(batch, _rankings(made, batch, data, moment), strict=True):
+            made.rankings[query_id] = Ranking(
+                image_ids=np.array([row[0] for row in rows], dtype=np.int64),
+                scores=np.array([row[1] for row in rows], dtype=np.float64),
+            )
     return True
+
+
+def _rankings(
+    made: _ModelRun, queries: Sequence[tuple[int, str]], data: ReleaseData, moment: datetime | None
+) -> list[list[tuple[int, float]]]:
+    """(image id, score), best first, for each (query id, text)."""
+    model = made.model
+    vectors = [text_vector(model, text) for _, text in queries]
+    if made.run.task == Run.Task.FULL:
+        return rank_images_many(model=model, text_vectors=vectors, limit=DEPTH, corpus_at=moment)
+    scored = (
+        image_scores(model=model, text_vector=vector, image_ids=data.fixed[query_id].tolist())
+        for (query_id, _), vector in zip(queries, vectors, strict=True)
+    )
+    return [sorted(scores.items(), key=lambda row: (-row[1], row[0])) for scores in scored]
 
 
 def _about(release: Release, model: EmbeddingModel) -> str:

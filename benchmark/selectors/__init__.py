@@ -2,10 +2,8 @@
 
 from benchmark.selectors.fixed_lists import (
     FIXED_DEPTH,
-    fixed_list,
-    model_has_embeddings,
+    fixed_lists,
     released_fixed_lists,
-    rerank_models,
 )
 from benchmark.selectors.images import Corpus, corpus, released_images
 from benchmark.selectors.labels import (
@@ -48,8 +46,7 @@ __all__ = [
     "difference_for",
     "file_groups_for",
     "files_for",
-    "fixed_list",
-    "model_has_embeddings",
+    "fixed_lists",
     "refused_images_for",
     "release_error",
     "release_file_entry",
@@ -64,6 +61,5 @@ __all__ = [
     "released_judgments",
     "released_queries",
     "releases",
-    "rerank_models",
     "snapshot",
 ]

@@ -15,20 +15,10 @@ from benchmark.snapshot import FixedImage
 from labeling.models import Candidate, CandidateList, Query
 from retrieval.models import Embedding, EmbeddingModel, ImageWithdrawal
 from retrieval.selectors.flags import is_withdrawn
-from retrieval.selectors.ranking import rank_images, text_vector
+from retrieval.selectors.ranking import rank_images_many, text_vector
+from retrieval.selectors.ranking_batches import in_batches, vectors_at_once
 
 FIXED_DEPTH: Final = 100
-
-
-def rerank_models() -> list[EmbeddingModel]:
-    """The models whose order can make fixed lists, those that embedded an image; by name."""
-    models = EmbeddingModel.objects.order_by("name")
-    return [model for model in models if model_has_embeddings(model)]
-
-
-def model_has_embeddings(model: EmbeddingModel) -> bool:
-    """Whether any image is embedded under the model."""
-    return Embedding.objects.filter(model=model).exists()
 
 
 def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
@@ -36,42 +26,62 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
 
     Of all images that are embedded under the model and aren't withdrawn now. A query's candidate
     list that is of the same text, model and images gives its own first ranks; the others are ranked
-    by an exact scan. Raises what `retrieval.encoders.load_encoder` raises for a model that cannot
-    be loaded, where a text has to be embedded.
+    exactly, many in one pass where the model's matrix is there. Raises what
+    `retrieval.encoders.load_encoder` raises for a model that cannot be loaded, where a text has to
+    be embedded.
     """
     queries = (
         Query.objects.filter(state=Query.State.COMPLETE)
         .select_related("current_list")
         .order_by("query_id")
     )
-    newest: datetime | None = None
-    for query in list(queries):
-        frozen = query.current_list
-        rows: list[tuple[int, float]] = []
-        vector: Sequence[float] | None = None
-        if frozen is not None and frozen.embedding_model_id == model.pk:
-            if frozen.text == query.text:
-                vector = frozen.text_vector
-            if vector is not None and not frozen.species_ids and frozen.size >= FIXED_DEPTH:
-                newest = newest or _newest_embedding(model)
-                if _same_images(frozen, newest):
-                    rows = _first_candidates(frozen)
-        if len(rows) < FIXED_DEPTH:
-            yield fixed_list(model, query.query_id, query.text, vector)
-        else:
-            yield _numbered(query.query_id, rows)
+    newest = _newest_embedding(model)
+    for batch in in_batches(list(queries), vectors_at_once(model)):
+        rows = {query.query_id: _own_candidates(query, model, newest) for query in batch}
+        unranked = [query for query in batch if len(rows[query.query_id]) < FIXED_DEPTH]
+        vectors = [
+            _own_vector(query, model) or text_vector(model, query.text) for query in unranked
+        ]
+        ranked = rank_images_many(model=model, text_vectors=vectors, limit=FIXED_DEPTH)
+        for query, found in zip(unranked, ranked, strict=True):
+            rows[query.query_id] = found
+        yield from (_numbered(query_id, found) for query_id, found in rows.items())
 
 
-def fixed_list(
-    model: EmbeddingModel, query_id: int, text: str, vector: Sequence[float] | None = None
-) -> list[FixedImage]:
-    """The fixed list of a text by an exact scan of all images that are embedded under the model and
-    aren't withdrawn now, best first; `vector` is the text's, where it is known. Raises as
-    `released_fixed_lists`.
+def fixed_lists(
+    model: EmbeddingModel, texts: Sequence[tuple[int, str]]
+) -> Iterator[list[FixedImage]]:
+    """The fixed list of each (query id, text): exact, of all images that are embedded under the
+    model and aren't withdrawn now, best first. Raises as `released_fixed_lists`.
     """
-    vector = vector or text_vector(model, text)
-    rows = rank_images(model=model, text_vector=vector, limit=FIXED_DEPTH)
-    return _numbered(query_id, rows)
+    for batch in in_batches(texts, vectors_at_once(model)):
+        vectors = [text_vector(model, text) for _, text in batch]
+        ranked = rank_images_many(model=model, text_vectors=vectors, limit=FIXED_DEPTH)
+        for (query_id, _), rows in zip(batch, ranked, strict=True):
+            yield _numbered(query_id, rows)
+
+
+def _own_vector(query: Query, model: EmbeddingModel) -> Sequence[float] | None:
+    """The vector of the query's text, where its candidate list has kept it."""
+    frozen = query.current_list
+    if frozen is None or frozen.embedding_model_id != model.pk or frozen.text != query.text:
+        return None
+    vector: Sequence[float] | None = frozen.text_vector
+    return vector
+
+
+def _own_candidates(
+    query: Query, model: EmbeddingModel, newest: datetime | None
+) -> list[tuple[int, float]]:
+    """The first candidates of the query's list, if the whole corpus in its present state was
+    ranked for it; else none.
+    """
+    frozen = query.current_list
+    if frozen is None or _own_vector(query, model) is None:
+        return []
+    if frozen.species_ids or frozen.size < FIXED_DEPTH or not _same_images(frozen, newest):
+        return []
+    return _first_candidates(frozen)
 
 
 def _numbered(query_id: int, rows: Sequence[tuple[int, float]]) -> list[FixedImage]:
@@ -81,9 +91,9 @@ def _numbered(query_id: int, rows: Sequence[tuple[int, float]]) -> list[FixedIma
     ]
 
 
-def _same_images(frozen: CandidateList, newest: datetime) -> bool:
+def _same_images(frozen: CandidateList, newest: datetime | None) -> bool:
     """Whether no image came into the corpus since the list was frozen, nor came back to it."""
-    if frozen.frozen_at is None or newest > frozen.frozen_at:
+    if frozen.frozen_at is None or newest is None or newest > frozen.frozen_at:
         return False
     back = ImageWithdrawal.objects.filter(
         withdrawn_at__lte=frozen.frozen_at, restored_at__gt=frozen.frozen_at
@@ -91,9 +101,11 @@ def _same_images(frozen: CandidateList, newest: datetime) -> bool:
     return not back.exists()
 
 
-def _newest_embedding(model: EmbeddingModel) -> datetime:
-    """When the last embedding under the model was stored; one scan."""
-    found: datetime = Embedding.objects.filter(model=model).aggregate(at=Max("created_at"))["at"]
+def _newest_embedding(model: EmbeddingModel) -> datetime | None:
+    """When the last embedding under the model was stored: a look into the index of its moments."""
+    found: datetime | None = Embedding.objects.filter(model=model).aggregate(at=Max("created_at"))[
+        "at"
+    ]
     return found
 
 

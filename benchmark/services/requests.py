@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from benchmark import selectors
 from benchmark.models import Release
 from retrieval.models import EmbeddingModel, Job
+from retrieval.selectors.embedding_models import has_embeddings
 from retrieval.services.jobs import job_create, job_retry
 
 JOB_KIND = "export_release"
@@ -128,7 +129,7 @@ def _options(asked: Mapping[str, Any]) -> dict[str, Any]:
     name = asked.get("rerank_model")
     if name is None:
         model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
-        name = model.name if model is not None and selectors.model_has_embeddings(model) else ""
+        name = model.name if model is not None and has_embeddings(model) else ""
     elif name and not EmbeddingModel.objects.filter(name=name).exists():
         known = ", ".join(EmbeddingModel.objects.order_by("name").values_list("name", flat=True))
         message = f"No image is embedded with {name!r}; known models: {known or 'none'}."

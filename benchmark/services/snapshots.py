@@ -30,6 +30,7 @@ from labeling.consensus import consensus
 from retrieval.encoders import ModelSpecError
 from retrieval.jobs import JobFailed
 from retrieval.models import EmbeddingModel
+from retrieval.selectors.embedding_models import has_embeddings
 
 CONSENSUS_RULE: Final = (
     "The judgment of a reviewer or admin decides, the latest where there are several. Without one, "
@@ -156,7 +157,7 @@ def _queries_write(
 def _rerank_model(release: Release) -> EmbeddingModel | None:
     """The model of the fixed lists, if there is one and any image is embedded under it."""
     model = EmbeddingModel.objects.filter(name=release.options.get("rerank_model", "")).first()
-    return model if model is not None and selectors.model_has_embeddings(model) else None
+    return model if model is not None and has_embeddings(model) else None
 
 
 def _fixed_write(

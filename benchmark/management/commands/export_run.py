@@ -13,7 +13,8 @@ from benchmark.runs.files import RunLine, write_trec
 from labeling.categories import SPLITS
 from retrieval.encoders import ModelSpecError
 from retrieval.models import EmbeddingModel
-from retrieval.selectors.ranking import corpus_counts, rank_images, text_vector
+from retrieval.selectors.ranking import corpus_counts, rank_images_many, text_vector
+from retrieval.selectors.ranking_batches import in_batches, vectors_at_once
 
 
 class Command(BaseCommand):
@@ -74,9 +75,14 @@ class Command(BaseCommand):
 def _rows(
     release: ReleaseData, model: EmbeddingModel, split: str | None, depth: int
 ) -> Iterator[RunLine]:
-    for query_id, query in release.queries.items():
-        if split is None or query.split == split:
-            vector = text_vector(model, query.query_text)
-            ranked = rank_images(model=model, text_vector=vector, limit=depth)
+    texts = [
+        (query_id, query.query_text)
+        for query_id, query in release.queries.items()
+        if split is None or query.split == split
+    ]
+    for batch in in_batches(texts, vectors_at_once(model)):
+        vectors = [text_vector(model, text) for _, text in batch]
+        rankings = rank_images_many(model=model, text_vectors=vectors, limit=depth)
+        for (query_id, _), ranked in zip(batch, rankings, strict=True):
             for rank, (image_id, score) in enumerate(ranked, start=1):
                 yield RunLine(query_id=query_id, image_id=image_id, rank=rank, score=score)
