@@ -1,22 +1,19 @@
 """COCO's JSON, as iNat21, iNat24 and INQUIRE use it.
 
 Read twice: the first pass checks that the whole file is JSON and indexes it, the second yields the
-images. The index holds 8 bytes for each image and 28 for each annotation, sorted; ids that are
-texts take more.
+images. What the index takes is said in `coco_index`; ids that are texts take more.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from retrieval.importing import fields
-from retrieval.importing.json_stream import items, sections
+from retrieval.importing.coco_index import NO_CATEGORY, NO_KEY, NOT_ANNOTATED, CocoIndex
+from retrieval.importing.json_stream import JsonFile
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -44,10 +41,16 @@ class CocoSource:
     """Reads one COCO file.
 
     Raises ImportRefused for a file that is not JSON or has no list `images`; single records that
-    cannot be taken in go to `refuse`.
+    cannot be taken in go to `refuse`. `told(done, size)` hears of the bytes that the first pass,
+    which is made at once, has read.
     """
 
-    def __init__(self, path: Path, refuse: Callable[[Refusal], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        refuse: Callable[[Refusal], None],
+        told: Callable[[int, int], None] | None = None,
+    ) -> None:
         self.path = path
         self.root = path.parent
         self._refuse_record = refuse
@@ -56,17 +59,22 @@ class CocoSource:
         self._category_numbers: dict[Any, int] = {}
         self._category_ids: list[Any] = []
         self._text_ids: dict[str, int] = {}
-        self._image_keys = array("q")
-        self._annotations = (array("q"), array("i"), array("q"))
-        self._read_index()
-        self._repeated = self._find_repeated()
-        self._sort_annotations()
+        self._file = JsonFile(path)
+        self._index = CocoIndex()
+        self._read_index(told)
+        self._index.close()
+        self._repeated = self._index.repeated()
+        self._names = {number: one.scientific_name for number, one in self._species.items()}
+        self._names[NOT_ANNOTATED] = ""
+        for key, own_id in self._index.strangers():
+            record = f"annotation {own_id}" if own_id >= 0 else "annotation"
+            shown = self._shown_key(key)
+            self._refuse(record, RecordRefused("image_id", f"there is no image {shown}"))
 
     @property
     def highest_id(self) -> int:
         """The highest integer id that an image asks for, or -1."""
-        keys = self._sorted_keys[self._sorted_keys <= MAX_IMAGE_ID]
-        return int(keys[-1]) if len(keys) and keys[-1] >= 0 else -1
+        return self._index.highest(MAX_IMAGE_ID)
 
     def default_dataset(self) -> str:
         """Return the file's folder and name, such as `inat24/train`: the same on every run."""
@@ -78,62 +86,96 @@ class CocoSource:
 
     def count(self) -> int:
         """Count the image records, good and bad."""
-        return self._image_records
+        return self._index.count
 
     def images(self) -> Iterator[ImageRecord]:
         """Yield the images in the file's order; bad ones are refused."""
         seen_repeated: set[int] = set()
-        for position, item in enumerate(items(self.path, "images"), start=1):
-            record = f"image number {position}"
-            try:
-                if not isinstance(item, dict):
-                    raise RecordRefused("", "must be an object")
-                key = self._image_key(item.get("id"), "id")
-                record = f"image {item['id']}"
-                if key in self._repeated:
-                    if key in seen_repeated:
-                        raise RecordRefused("id", "an earlier image of this file has the same id")
-                    seen_repeated.add(key)
-                yield self._image(item, key, record)
-            except RecordRefused as error:
-                self._refuse(record, error)
+        start = 0
+        for block in self._file.list_blocks("images"):
+            stop = start + len(block)
+            keys = self._index.keys[start:stop].tolist()
+            numbers = self._index.categories(start, stop)
+            for at, item in enumerate(block):
+                key = keys[at]
+                record = f"image number {start + at + 1}"
+                try:
+                    if not isinstance(item, dict):
+                        raise RecordRefused("", "must be an object")
+                    if key == NO_KEY:
+                        self._image_key(item.get("id"), "id")
+                    record = f"image {item['id']}"
+                    if key in self._repeated:
+                        if key in seen_repeated:
+                            raise RecordRefused(
+                                "id", "an earlier image of this file has the same id"
+                            )
+                        seen_repeated.add(key)
+                    yield self._image(item, key, record, numbers[at])
+                except RecordRefused as error:
+                    self._refuse(record, error)
+            start = stop
 
     def _refuse(self, record: str, error: RecordRefused) -> None:
         self._refuse_record(Refusal(str(self.path), record, error.field, error.reason))
 
-    def _read_index(self) -> None:
-        self._image_records = 0
+    def _read_index(self, told: Callable[[int, int], None] | None) -> None:
         has_images = False
         readers = {
             "categories": self._read_category,
             "licenses": self._read_license,
             "annotations": self._read_annotation,
         }
-        for name, position, item in sections(self.path):
+        for name, position, value in self._file.blocks(told):
             if position is None:
-                has_images = has_images or (name == "images" and item == [])
-                if name == "licenses" and item == []:
+                has_images = has_images or (name == "images" and value == [])
+                if name == "licenses" and value == []:
                     self._licenses = self._licenses or {}
+            elif name == "images":
+                self._read_image_keys(value)
+            elif name == "annotations" and self._read_plain_annotations(value):
                 continue
-            if name == "images":
-                self._image_records += 1
-                key = self._key_or_none(item.get("id") if isinstance(item, dict) else None)
-                if key is not None:
-                    self._image_keys.append(key)
             elif name in readers:
-                record = f"{_SINGULAR[name]} number {position}"
-                try:
-                    if not isinstance(item, dict):
-                        raise RecordRefused("", "must be an object")
-                    if "id" in item:
-                        record = f"{_SINGULAR[name]} {fields.shown(item['id'])}"
-                    readers[name](item)
-                except RecordRefused as error:
-                    self._refuse(record, error)
+                for at, item in enumerate(value, start=position):
+                    self._read_record(readers[name], name, at, item)
         if not has_images:
             raise ImportRefused(
                 str(self.path), "The file has no list “images”: it is no COCO file."
             )
+
+    def _read_record(
+        self, reader: Callable[[dict[str, Any]], None], name: str, position: int, item: Any
+    ) -> None:
+        record = f"{_SINGULAR[name]} number {position}"
+        try:
+            if not isinstance(item, dict):
+                raise RecordRefused("", "must be an object")
+            if "id" in item:
+                record = f"{_SINGULAR[name]} {fields.shown(item['id'])}"
+            reader(item)
+        except RecordRefused as error:
+            self._refuse(record, error)
+
+    def _read_image_keys(self, items: list[Any]) -> None:
+        keys = _integers(items, "id")
+        if keys is None:
+            keys = []
+            for item in items:
+                key = self._key_or_none(item.get("id") if isinstance(item, dict) else None)
+                keys.append(NO_KEY if key is None else key)
+        self._index.images_add(keys)
+
+    def _read_plain_annotations(self, items: list[Any]) -> bool:
+        """Take in annotations whose three ids are all integers; tell whether they are."""
+        images, own_ids = _integers(items, "image_id"), _integers(items, "id")
+        categories = _integers(items, "category_id")
+        if images is None or own_ids is None or categories is None:
+            return False
+        for category in set(categories).difference(self._category_numbers):
+            self._category_number(category, "category_id")
+        numbers = list(map(self._category_numbers.__getitem__, categories))
+        self._index.annotations_add(images, numbers, own_ids)
+        return True
 
     def _read_category(self, item: dict[str, Any]) -> None:
         number = self._category_number(item.get("id"), "id")
@@ -167,52 +209,35 @@ class CocoSource:
     def _read_annotation(self, item: dict[str, Any]) -> None:
         image = self._image_key(item.get("image_id"), "image_id")
         category = item.get("category_id")
-        number = _NONE if category is None else self._category_number(category, "category_id")
+        number = NO_CATEGORY if category is None else self._category_number(category, "category_id")
         own_id = item.get("id")
-        images, numbers, own_ids = self._annotations
-        images.append(image)
-        numbers.append(number)
-        own_ids.append(own_id if isinstance(own_id, int) and _is_id(own_id) else _NONE)
+        known_id = own_id if isinstance(own_id, int) and _is_id(own_id) else -1
+        self._index.annotations_add([image], [number], [known_id])
 
-    def _find_repeated(self) -> set[int]:
-        self._sorted_keys = np.sort(np.frombuffer(self._image_keys, dtype=np.int64))
-        return set(self._sorted_keys[1:][self._sorted_keys[1:] == self._sorted_keys[:-1]].tolist())
-
-    def _sort_annotations(self) -> None:
-        """Sort annotations by image for look-up, and refuse those of images that are not there."""
-        images, numbers, own_ids = self._annotations
-        keys = np.frombuffer(images, dtype=np.int64)
-        order = np.argsort(keys, kind="stable")
-        self._by_image = keys[order]
-        self._numbers = np.frombuffer(numbers, dtype=np.int32)[order]
-        self._own_ids = np.frombuffer(own_ids, dtype=np.int64)[order]
-        for at in np.flatnonzero(~np.isin(self._by_image, self._sorted_keys)):
-            record = f"annotation {self._own_ids[at]}" if self._own_ids[at] >= 0 else "annotation"
-            shown = self._shown_key(int(self._by_image[at]))
-            self._refuse(record, RecordRefused("image_id", f"there is no image {shown}"))
-
-    def _image(self, item: dict[str, Any], key: int, record: str) -> ImageRecord:
+    def _image(self, item: dict[str, Any], key: int, record: str, number: int) -> ImageRecord:
         file_name = item.get("file_name")
         if not isinstance(file_name, str) or not file_name:
             raise RecordRefused("file_name", "is missing")
         if len(file_name) > 500 or fields.has_controls(file_name):
             raise RecordRefused("file_name", "must be printable and of at most 500 letters")
-        for side in ("width", "height"):
-            fields.size(item, side)
+        width, height = fields.size(item, "width"), fields.size(item, "height")
         license_name, license_url = self._license_of(item)
+        name = self._names.get(number)
         return ImageRecord(
-            source_id=self._shown_key(key),
-            wanted_id=key if 0 <= key <= MAX_IMAGE_ID else None,
-            file_name=file_name,
-            record=record,
-            scientific_name=self._species_of(key),
-            license=license_name,
-            license_url=license_url,
-            rights_holder=fields.text(item, "rights_holder", limit=500),
-            observed_at=fields.moment(item, "date", "date_captured"),
-            latitude=fields.number(item, "latitude", low=-90, high=90),
-            longitude=fields.number(item, "longitude", low=-180, high=180),
-            location_uncertainty=fields.number(item, "location_uncertainty", low=0),
+            self._shown_key(key),
+            key if 0 <= key <= MAX_IMAGE_ID else None,
+            file_name,
+            record,
+            self._species_of(key) if name is None else name,
+            license_name,
+            license_url,
+            fields.text(item, "rights_holder", limit=500),
+            fields.moment(item, "date", "date_captured"),
+            fields.number(item, "latitude", low=-90, high=90),
+            fields.number(item, "longitude", low=-180, high=180),
+            fields.number(item, "location_uncertainty", low=0),
+            width,
+            height,
         )
 
     def _license_of(self, item: dict[str, Any]) -> tuple[str, str]:
@@ -224,22 +249,20 @@ class CocoSource:
         return known[license_id]
 
     def _species_of(self, key: int) -> str:
-        """Return the scientific name that an image is annotated with, or "" without annotations."""
-        first, last = np.searchsorted(self._by_image, [key, key + 1])
+        """Return the one species that an image's annotations name."""
         names = {}
-        for at in range(first, last):
-            number = int(self._numbers[at])
-            own = f" (annotation {self._own_ids[at]})" if self._own_ids[at] >= 0 else ""
-            if number == _NONE:
+        for number, own_id in self._index.annotations_of(key):
+            own = f" (annotation {own_id})" if own_id >= 0 else ""
+            if number == NO_CATEGORY:
                 raise RecordRefused("category_id", f"its annotation has no category{own}")
             if number not in self._species:
                 shown = fields.shown(self._category_ids[number])
                 raise RecordRefused("category_id", f"there is no category {shown}{own}")
-            names[self._species[number].scientific_name] = own
+            names[self._names[number]] = own
         if len(names) > 1:
             listed = ", ".join(name + own for name, own in names.items())
             raise RecordRefused("category_id", f"it is annotated with several species: {listed}")
-        return next(iter(names), "")
+        return next(iter(names))
 
     def _category_number(self, category_id: Any, field: str) -> int:
         category_id = _scalar(category_id, field)
@@ -278,12 +301,22 @@ class CocoSource:
         return self._texts[-2 - key]
 
 
-_NONE: Final = -1
 _SINGULAR: Final = {"categories": "category", "licenses": "licence", "annotations": "annotation"}
 
 
 def _is_id(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _integers(items: list[Any], field: str) -> list[int] | None:
+    """Return the field of all items if each is an integer that can be an id, else None."""
+    try:
+        found = [item[field] for item in items]
+    except (KeyError, TypeError):
+        return None
+    if set(map(type, found)) != {int} or min(found) < 0 or max(found) >= 2**63:
+        return None
+    return found
 
 
 def _scalar(value: Any, field: str) -> Any:

@@ -15,6 +15,8 @@ from retrieval.importing.species_names import clean_name
 # A day inside what Python can hold, so that a moment can be shown in any time zone.
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+# The largest that the database's column of pixels takes.
+_LARGEST_SIDE: Final = 2**31 - 1
 
 
 def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = False) -> str:
@@ -22,6 +24,8 @@ def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = Fa
     value = item.get(field)
     if value is None:
         value = ""
+    elif type(value) is str and 0 < len(value) <= limit and _is_plain(value):
+        return value
     if not isinstance(value, str):
         raise RecordRefused(field, f"must be text, not {shown(value)}")
     value = clean_name(value)
@@ -41,6 +45,8 @@ def number(
     value = item.get(field)
     if value is None:
         return None
+    if type(value) is float and low <= value <= high and value < math.inf:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise RecordRefused(field, f"must be a number, not {shown(value)}")
     try:
@@ -55,11 +61,16 @@ def number(
     return found
 
 
-def size(item: Mapping[str, Any], field: str) -> None:
-    """Check a declared width or height: a positive integer, or absent."""
+def size(item: Mapping[str, Any], field: str) -> int | None:
+    """Return a declared width or height, a positive integer, or None where it is absent or null."""
     value = item.get(field)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise RecordRefused(field, f"must be a positive integer, not {shown(value)}")
+    if type(value) is int and 0 < value <= _LARGEST_SIDE:
+        return value
+    if value is None:
+        return None
+    if type(value) is int and value > 0:
+        raise RecordRefused(field, f"must be at most {_LARGEST_SIDE}, not {shown(value)}")
+    raise RecordRefused(field, f"must be a positive integer, not {shown(value)}")
 
 
 def moment(item: Mapping[str, Any], *fields: str) -> datetime | None:
@@ -70,7 +81,8 @@ def moment(item: Mapping[str, Any], *fields: str) -> datetime | None:
             continue
         try:
             found = datetime.fromisoformat(value.strip().replace("/", "-"))
-            found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+            if found.tzinfo is not UTC:
+                found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         except (ValueError, AttributeError):
             raise RecordRefused(
                 field, f"must be a date such as 2021-05-30 or 2021-05-30 14:05, not {shown(value)}"
@@ -104,15 +116,25 @@ def vernacular_names(item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(found))
 
 
+def check_inside(name: str) -> None:
+    """Raise RecordRefused for a path that, by its text alone, leads out of the data set's folder.
+
+    What links there do is not looked at.
+    """
+    if not name.startswith(("/", ".")) and ".." not in name and "\0" not in name and name:
+        return
+    parts = PurePosixPath(name)
+    if "\0" in name or parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        raise RecordRefused("file_name", "must be a path below the folder of the data set")
+
+
 def file_inside(root: Path, name: str) -> Path:
     """Return the file that a relative path names, links followed.
 
     `root` must be resolved. Raises RecordRefused for a path that leaves it, in whichever way, and
     for one that leads to no regular file.
     """
-    parts = PurePosixPath(name)
-    if "\0" in name or parts.is_absolute() or ".." in parts.parts or not parts.parts:
-        raise RecordRefused("file_name", "must be a path below the folder of the data set")
+    check_inside(name)
     try:
         path = (root / name).resolve()
         inside, present = path.is_relative_to(root), path.is_file()
@@ -123,6 +145,17 @@ def file_inside(root: Path, name: str) -> Path:
     if not present:
         raise RecordRefused("file_name", "there is no such file")
     return path
+
+
+def _is_plain(value: str) -> bool:
+    """Tell whether a text is printable ASCII with single blanks inside it, as nearly all are."""
+    return (
+        value.isascii()
+        and value.isprintable()
+        and "  " not in value
+        and value[0] != " "
+        and value[-1] != " "
+    )
 
 
 def has_controls(value: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,12 @@ class SpeciesRecord:
     names: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
-class ImageRecord:
+class ImageRecord(NamedTuple):
     """An image as a source describes it, before its file is read.
 
     `source_id` names it within its data set; `wanted_id` is the integer id that it asks for;
-    `file_name` is its path below the data set's folder, not checked yet.
+    `file_name` is its path below the data set's folder, not checked yet; `width` and `height` are
+    what the source declares, in pixels.
     """
 
     source_id: str
@@ -78,3 +79,5 @@ class ImageRecord:
     latitude: float | None = None
     longitude: float | None = None
     location_uncertainty: float | None = None
+    width: int | None = None
+    height: int | None = None
