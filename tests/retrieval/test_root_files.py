@@ -1,0 +1,209 @@
+"""Files where they are: below a folder, or in a bucket of a real S3 server."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from retrieval import root_files as module
+from retrieval.models import ImageRoot
+from retrieval.root_files import PictureGone, RootRefused, RootUnavailable, root_files
+from retrieval.services.roots import image_root_get_or_create
+from tests.processes import free_port
+from tests.retrieval.buckets import KEYS, bucket, bucket_server
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "root/train/frogs").mkdir(parents=True)
+    (tmp_path / "root/train/frogs/1.jpg").write_bytes(b"frog")
+    (tmp_path / "secret.jpg").write_bytes(b"secret")
+    return tmp_path / "root"
+
+
+def read(folder, name):
+    return root_files(str(folder)).read(name)
+
+
+def test_a_file_below_a_folder_is_read(folder):
+    assert read(folder, "train/frogs/1.jpg") == b"frog"
+    assert root_files(str(folder)).near
+
+
+def test_names_of_any_script_and_blanks_are_names(folder):
+    for name in ("train/Müller 狐.jpg", "train/…", "train/ 1 .jpg"):
+        (folder / name).write_bytes(name.encode())
+        assert read(folder, name) == name.encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.jpg", "train/../../secret.jpg", "/etc/passwd", "", ".", "a\0b", "train/.."]
+)
+def test_a_name_does_not_leave_the_folder(folder, name):
+    with pytest.raises(PictureGone, match="leads out"):
+        read(folder, name)
+
+
+def test_a_link_is_followed_within_the_folder_and_not_out_of_it(folder):
+    (folder / "inside.jpg").symlink_to("train/frogs/1.jpg")
+    (folder / "out.jpg").symlink_to("../secret.jpg")
+    (folder / "up").symlink_to("..")
+    (folder / "round").symlink_to("round")
+    assert read(folder, "inside.jpg") == b"frog"
+    for name in ("out.jpg", "up/secret.jpg", "up/root/../secret.jpg"):
+        with pytest.raises(PictureGone, match="leads out"):
+            read(folder, name)
+    with pytest.raises(PictureGone):
+        read(folder, "round")
+
+
+def test_a_file_that_becomes_a_link_out_is_refused_when_it_is_read(folder):
+    assert read(folder, "train/frogs/1.jpg") == b"frog"
+    (folder / "train/frogs/1.jpg").unlink()
+    (folder / "train/frogs/1.jpg").symlink_to(folder.parent / "secret.jpg")
+    with pytest.raises(PictureGone, match="leads out"):
+        read(folder, "train/frogs/1.jpg")
+
+
+def test_the_folder_itself_may_be_a_link(folder, tmp_path):
+    (tmp_path / "data").symlink_to(folder)
+    assert read(tmp_path / "data", "train/frogs/1.jpg") == b"frog"
+    assert root_files(f"{tmp_path}/data/").location == str(tmp_path / "data")
+
+
+def test_what_is_no_file_is_gone_and_nobody_waits_for_it(folder):
+    os.mkfifo(folder / "pipe.jpg")
+    for name, why in (("pipe.jpg", "no file"), ("train", "gone"), ("train/2.jpg", "gone")):
+        with pytest.raises(PictureGone, match=why) as raised:
+            read(folder, name)
+        assert not isinstance(raised.value, RootUnavailable)
+        assert name not in str(raised.value)
+    with pytest.raises(PictureGone, match="gone"):
+        read(folder, "x" * 300)
+
+
+def test_a_file_that_is_too_large_is_not_read(folder, monkeypatch):
+    monkeypatch.setattr(module, "MAX_BYTES", 3)
+    with pytest.raises(PictureGone, match="has 4 bytes; at most 3"):
+        read(folder, "train/frogs/1.jpg")
+
+
+def test_a_folder_that_is_away_may_come_back(folder):
+    folder.rename(folder.with_name("unmounted"))
+    with pytest.raises(RootUnavailable, match="isn't there now"):
+        read(folder, "train/frogs/1.jpg")
+    folder.with_name("unmounted").rename(folder)
+    assert read(folder, "train/frogs/1.jpg") == b"frog"
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["photos", "", "./photos", "http://a/b", "s3://", "s3://A_b/c", "s3://abc/x/../y", "/a\0b",
+     "s3:///x", "/" + "x" * 1000],
+)  # fmt: skip
+def test_what_is_neither_a_folder_nor_a_bucket_is_refused(location):
+    with pytest.raises(RootRefused):
+        root_files(location)
+
+
+def test_one_place_has_one_location(folder):
+    wanted = str(folder)
+    for written in (f"{folder}/", f"{folder}/train/..", f"{folder}//."):
+        assert root_files(written).location == wanted
+    assert {root_files(one).location for one in ("s3://abc/", "s3://abc")} == {"s3://abc"}
+    assert root_files("s3://abc/inat/train//").location == "s3://abc/inat/train"
+
+
+@pytest.mark.django_db
+def test_a_place_is_kept_once_and_must_be_there_at_first(folder):
+    made = image_root_get_or_create(location=f"{folder}/")
+    assert image_root_get_or_create(location=str(folder)) == made
+    assert made.location == str(folder)
+    folder.rename(folder.with_name("unmounted"))
+    assert image_root_get_or_create(location=str(folder)) == made
+    with pytest.raises(RootRefused, match="There is no folder"):
+        image_root_get_or_create(location=str(folder.parent / "other"))
+    assert ImageRoot.objects.count() == 1
+
+
+@pytest.fixture(scope="module")
+def server():
+    with bucket_server() as address:
+        made = bucket(
+            address, "photos", {"inat/train/1.jpg": b"one", "2.jpg": b"two", "inat/ü.jpg": b"u"}
+        )
+        made.put_object(Bucket="photos", Key="open.jpg", Body=b"open", ACL="public-read")
+        yield address
+
+
+@pytest.fixture
+def at_server(server, settings, monkeypatch):
+    settings.S3_ENDPOINT_URL = server
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    # Others' clients have others' credentials.
+    monkeypatch.setattr(module, "_known", {})
+    return server
+
+
+def test_a_picture_is_read_from_a_bucket(at_server):
+    files = root_files("s3://photos/inat")
+    assert (files.read("train/1.jpg"), files.read("ü.jpg")) == (b"one", b"u")
+    assert not files.near
+    assert root_files("s3://photos").read("2.jpg") == b"two"
+
+
+def test_many_threads_share_a_bucket(at_server):
+    files = root_files("s3://photos/inat")
+    with ThreadPoolExecutor(16) as threads:
+        assert set(threads.map(files.read, ["train/1.jpg"] * 100)) == {b"one"}
+
+
+def test_what_is_not_in_a_bucket_is_gone(at_server):
+    for name in ("train/2.jpg", "2.jpg"):
+        with pytest.raises(PictureGone, match="gone from its bucket") as raised:
+            root_files("s3://photos/inat").read(name)
+        assert not isinstance(raised.value, RootUnavailable)
+
+
+@pytest.mark.parametrize("name", ["../2.jpg", "/2.jpg", "train/../../2.jpg", ""])
+def test_a_name_does_not_leave_the_prefix(at_server, name):
+    with pytest.raises(PictureGone, match="leads out"):
+        root_files("s3://photos/inat").read(name)
+
+
+def test_a_picture_in_a_bucket_that_is_too_large_is_not_read(at_server, monkeypatch):
+    monkeypatch.setattr(module, "MAX_BYTES", 2)
+    with pytest.raises(PictureGone, match="has 3 bytes; at most 2"):
+        root_files("s3://photos").read("2.jpg")
+
+
+def test_a_bucket_that_is_away_is_not_a_picture_that_is_gone(at_server):
+    with pytest.raises(RootUnavailable):
+        root_files("s3://other-photos").read("1.jpg")
+
+
+def test_a_server_that_does_not_answer_is_not_a_picture_that_is_gone(at_server, settings):
+    settings.S3_ENDPOINT_URL = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(RootUnavailable, match="doesn't answer"):
+        root_files("s3://photos").read("2.jpg")
+
+
+@pytest.mark.django_db
+def test_a_bucket_must_be_there_to_become_a_place(at_server, settings):
+    assert image_root_get_or_create(location="s3://photos/inat/").location == "s3://photos/inat"
+    with pytest.raises(RootRefused, match="isn't there"):
+        image_root_get_or_create(location="s3://other-photos")
+    settings.S3_ENDPOINT_URL = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(RootRefused, match="doesn't answer"):
+        image_root_get_or_create(location="s3://photos/other")
+
+
+def test_without_credentials_what_is_open_to_all_is_read(at_server, monkeypatch, tmp_path):
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    assert root_files("s3://photos").read("open.jpg") == b"open"
+    with pytest.raises(RootUnavailable, match="doesn't give it out"):
+        root_files("s3://photos").read("2.jpg")
