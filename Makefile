@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint bench-labelling bench-metrics bench-releases bench-import clean
+.PHONY: demo serve test lint bench bench-labelling bench-metrics bench-releases bench-import clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -22,6 +22,11 @@ test: lint
 lint: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+## What it takes with a large corpus, into bench/RESULTS.md: see bench/__main__.py. All of it, or
+## `make bench SECTIONS="ranking pages"`
+bench: $(VENV)/development
+	@exec $(BIN)/python -m bench $(SECTIONS)
 
 ## How fast labelling is on this machine, on an application of its own: see bench/labelling.py
 bench-labelling: $(VENV)/development
