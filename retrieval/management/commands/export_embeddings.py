@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from retrieval.directories import TargetRefused
+from retrieval.management.ready import require_migrated
+from retrieval.models import EmbeddingModel
+from retrieval.selectors.embedding_models import embedded_models
+from retrieval.services.embedding_export import DTYPES, export_embeddings
+from retrieval.terminal import Pace, ProgressLine
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a model's embeddings as clip-retrieval does, for others' tools and for "
+        "import_embeddings: OUT/img_emb/img_emb_0.npy with OUT/metadata/metadata_0.parquet, by "
+        "image id. The folder appears whole or not at all."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("out", metavar="OUT", type=Path)
+        parser.add_argument("--model", default="", help="by default the setting EMBEDDING_MODEL")
+        parser.add_argument("--per-file", type=int, default=1_000_000, help="vectors in a file")
+        parser.add_argument("--dtype", choices=DTYPES, default="float16")
+        parser.add_argument(
+            "--withdrawn", action="store_true", help="also images that are withdrawn"
+        )
+        parser.add_argument(
+            "--without-suffix",
+            action="store_true",
+            help="image_path without .jpg and the like, as INQUIRE's own evaluation expects it",
+        )
+        parser.add_argument("--force", action="store_true", help="replace an earlier export")
+        parser.add_argument("--quiet", action="store_true", help="only the report")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        if options["per_file"] < 1:
+            raise CommandError("--per-file must be at least 1.")
+        name = options["model"] or settings.EMBEDDING_MODEL
+        model = EmbeddingModel.objects.filter(name=name).first()
+        if model is None:
+            there = ", ".join(one.name for one in embedded_models()) or "none"
+            raise CommandError(
+                f"No image is embedded with {name!r}. Models with embeddings: {there}"
+            )
+        line, pace = ProgressLine(sys.stderr, quiet=options["quiet"]), Pace()
+        try:
+            report = export_embeddings(
+                model=model,
+                directory=options["out"],
+                per_file=options["per_file"],
+                dtype=options["dtype"],
+                withdrawn=options["withdrawn"],
+                without_suffix=options["without_suffix"],
+                replace=options["force"],
+                progress=lambda done, total: line.show(pace.line(done, total, "vectors")),
+            )
+        except (TargetRefused, OSError) as error:
+            raise CommandError(str(error)) from error
+        finally:
+            line.end()
+        self.stdout.write(
+            f"{options['out']}: {report.rows:,} vectors of {report.dimension:,} numbers, "
+            f"{report.files:,} files"
+        )

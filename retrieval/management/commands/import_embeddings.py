@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from retrieval.embedding_files import LayoutRefused
+from retrieval.management.ready import require_migrated
+from retrieval.services.embedding_import import EmbeddingImportReport, import_embeddings
+from retrieval.terminal import Pace, ProgressLine
+
+
+class Command(BaseCommand):
+    help = (
+        "Take in embeddings that others have made, as clip-retrieval writes them and INQUIRE's "
+        "authors publish them: DIR/img_emb/img_emb_0.npy with DIR/metadata/metadata_0.parquet, "
+        "which names the image of each row. Run it again after an interruption: what is there "
+        "is left alone. The exit code is 1 if any row was not taken."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("directory", metavar="DIR", type=Path)
+        parser.add_argument(
+            "--model",
+            required=True,
+            help="the model that made them, as EMBEDDING_MODEL names it; a model that can't be "
+            "loaded here is taken too, but no text can be ranked under it",
+        )
+        parser.add_argument(
+            "--dimension", type=int, help="of the vectors; refused if the files have another"
+        )
+        parser.add_argument("--dataset", help="the rows are of this data set's images alone")
+        parser.add_argument(
+            "--key",
+            metavar="COLUMN",
+            help="the column of the metadata that names the image: by its id in the source data "
+            "set, its file name or its image id; by default it is found out",
+        )
+        parser.add_argument(
+            "--limit-to-known",
+            action="store_true",
+            help="the files are of more images than the corpus: rows of others are no fault",
+        )
+        parser.add_argument(
+            "--normalize",
+            action="store_true",
+            help="scale vectors of any length to unit length; by default those whose length "
+            "differs from 1 by more than 1 %% are refused",
+        )
+        parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="an image that has another vector gets the one of the files",
+        )
+        parser.add_argument("--quiet", action="store_true", help="only the report")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        line = ProgressLine(sys.stderr, quiet=options["quiet"])
+        pace: list[Pace] = []
+
+        def progress(done: int, total: int) -> None:
+            line.show(pace[-1].line(done, total, "rows"))
+
+        def on_stage(text: str) -> None:
+            line.end()
+            if not options["quiet"]:
+                sys.stderr.write(f"{text} …\n")
+            pace.append(Pace())
+
+        try:
+            report = import_embeddings(
+                model_name=options["model"],
+                directory=options["directory"],
+                dimension=options["dimension"],
+                dataset=options["dataset"],
+                key=options["key"],
+                limit_to_known=options["limit_to_known"],
+                normalize=options["normalize"],
+                replace=options["replace"],
+                progress=progress,
+                on_stage=on_stage,
+            )
+        except LayoutRefused as error:
+            raise CommandError(str(error)) from error
+        finally:
+            line.end()
+        self._report(report)
+
+    def _report(self, report: EmbeddingImportReport) -> None:
+        say = self.stdout.write
+        say(
+            f"{report.model}: {report.rows:,} vectors of {report.dimension:,} numbers in "
+            f"{report.files:,} files, matched by {report.key}"
+        )
+        if report.unloadable:
+            say(f"This model can't be loaded here, only compared: {report.unloadable}")
+        replaced = f" ({report.replaced:,} in another's place)" if report.replaced else ""
+        say(f"{report.stored:,} stored{replaced}, {report.present:,} were there")
+        for kind, count, text in (
+            ("unmatched", report.unmatched, "of no image of the corpus"),
+            ("ambiguous", report.ambiguous, "fit several images; --dataset or --key may tell them"),
+            (
+                "repeated",
+                report.repeated,
+                "of an image that an earlier row is of; the first counts",
+            ),
+            ("refused", report.refused, "refused; --normalize scales other lengths"),
+            ("differing", report.differing, "of an image that has another vector, which was kept"),
+        ):
+            if not count:
+                continue
+            say(f"{count:,} {text}")
+            named = report.named.get(kind, [])
+            for one in named:
+                say(f"  {one}")
+            if count > len(named):
+                say(f"  … and {count - len(named):,} more")
+        if report.faults:
+            raise CommandError(f"{report.faults:,} of {report.rows:,} rows were not taken.")

@@ -1,0 +1,78 @@
+"""Stored embeddings, read by binary COPY."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from retrieval.models import EmbeddingModel
+
+# PostgreSQL's documentation, "COPY", "Binary Format": a signature of 11 bytes and two numbers.
+_HEADER_BYTES: Final = 19
+_END_BYTES: Final = 2
+
+_OF_IMAGES: Final = "e.image_id = ANY('{{{ids}}}'::bigint[])"
+_AFTER: Final = "e.image_id > {after}"
+_IN_CORPUS: Final = (
+    " AND e.image_id NOT IN (SELECT w.image_id FROM retrieval_imagewithdrawal w"
+    " WHERE w.restored_at IS NULL)"
+)
+
+Embeddings = tuple[NDArray[np.int64], NDArray[np.float16]]
+"""Image ids (n,), ascending, and the vectors (n, d) of unit length."""
+
+
+def embeddings_of(model: EmbeddingModel, image_ids: Sequence[int]) -> Embeddings:
+    """The model's embeddings of these images; images without one are left out."""
+    ids = ",".join(map(str, map(int, image_ids)))
+    return _copied(model, _OF_IMAGES.format(ids=ids))
+
+
+def embeddings_after(
+    model: EmbeddingModel, after: int, *, limit: int, withdrawn: bool = False
+) -> Embeddings:
+    """The model's next `limit` embeddings behind image id `after`, by image id; without withdrawn
+    images unless they are asked for."""
+    condition = _AFTER.format(after=int(after)) + ("" if withdrawn else _IN_CORPUS)
+    return _copied(model, condition, limit)
+
+
+def embedding_count(model: EmbeddingModel, *, withdrawn: bool = False) -> int:
+    """How many embeddings `embeddings_after` goes through."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM retrieval_embedding e WHERE e.model_id = %s"
+            + ("" if withdrawn else _IN_CORPUS),
+            [model.pk],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def _copied(model: EmbeddingModel, condition: str, limit: int | None = None) -> Embeddings:
+    # COPY takes no parameters; all of these are numbers.
+    query = (
+        "SELECT e.image_id, e.vector FROM retrieval_embedding e"
+        f" WHERE e.model_id = {int(model.pk)} AND {condition} ORDER BY e.image_id"
+    )
+    if limit is not None:
+        query += f" LIMIT {int(limit)}"
+    target = io.BytesIO()
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", target)
+    layout = np.dtype(
+        [
+            ("fields", ">i2"),
+            *(("image_size", ">i4"), ("image_id", ">i8")),
+            # A halfvec is its dimension, an unused number and its halves.
+            *(("vector_size", ">i4"), ("dimension", ">i2"), ("unused", ">i2")),
+            ("vector", ">f2", (model.dimension,)),
+        ]
+    )
+    count = (target.tell() - _HEADER_BYTES - _END_BYTES) // layout.itemsize
+    rows = np.frombuffer(target.getbuffer(), layout, count, _HEADER_BYTES)
+    return rows["image_id"].astype(np.int64), rows["vector"].astype(np.float16)
