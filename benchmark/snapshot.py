@@ -198,6 +198,20 @@ class Snapshot:
         """All queries by id, ascending."""
         return {query.query_id: query for query in self._rows("queries", SnapshotQuery)}
 
+    def queries_of(self, split: str) -> dict[int, SnapshotQuery]:
+        """The queries of a split by id, ascending."""
+        return {key: query for key, query in self.queries.items() if query.split == split}
+
+    @cached_property
+    def fixed_labels(self) -> dict[tuple[int, int], bool]:
+        """(query id, image id) -> relevance of the judged images of the fixed lists."""
+        listed = {(one.query_id, one.image_id) for one in self.fixed()}
+        return {
+            (pair.query_id, pair.image_id): pair.relevant
+            for pair in self.pairs()
+            if (pair.query_id, pair.image_id) in listed
+        }
+
     @cached_property
     def image_count(self) -> int:
         """How many images the snapshot tells of."""

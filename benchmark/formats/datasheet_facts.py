@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmark.formats.fixed_lists import fixed_labels
 from benchmark.formats.writing import ACCESS, batches, pair_columns, rows
 from benchmark.licences import UNKNOWN, Licence, licence_of
 from benchmark.scoring.rerank_rule import fit
@@ -150,7 +149,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
 def split_facts(snapshot: Snapshot, split: str) -> SplitFacts:
     """Counts of the judged pairs of a split."""
     pairs = pair_columns(snapshot).of_split(snapshot, split)
-    ids = [query.query_id for query in snapshot.queries.values() if query.split == split]
+    ids = list(snapshot.queries_of(split))
     judged = _per_query(ids, pairs.query_ids)
     relevant = _per_query(ids, pairs.query_ids[pairs.relevant])
     return SplitFacts(
@@ -210,7 +209,7 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
     table = pq.read_table(snapshot.path("pairs"), columns=["query_id", "rank"])
     ranked = table.filter(pc.is_valid(table["rank"]))["query_id"].to_numpy()
     judged = _per_query([query.query_id for query in listed], ranked)
-    labels = fixed_labels(snapshot)
+    labels = snapshot.fixed_labels
     flags = [
         [labels.get((query_id, one.image_id)) for one in entries]
         for query_id, entries in groupby(snapshot.fixed(), key=attrgetter("query_id"))

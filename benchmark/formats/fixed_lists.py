@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmark.formats.writing import images_of, rows
+from benchmark.formats.writing import images_of
 from benchmark.scoring.rerank_rule import fit
 from benchmark.snapshot import Snapshot, SnapshotQuery
 
@@ -66,8 +66,8 @@ LABEL_COLUMNS: Final = ("relevant", "judged")
 def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
     """The fixed lists of a split's queries that are fit for re-ranking (`rerank_rule.fit`), by
     query id and rank."""
-    queries = {key: query for key, query in snapshot.queries.items() if query.split == split}
-    labels = fixed_labels(snapshot)
+    queries = snapshot.queries_of(split)
+    labels = snapshot.fixed_labels
     lists = {}
     for query_id, group in groupby(snapshot.fixed(), key=attrgetter("query_id")):
         entries = list(group)
@@ -106,17 +106,6 @@ def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
                 rank=one.rank,
                 judged=int(label is not None),
             )
-
-
-def fixed_labels(snapshot: Snapshot) -> dict[tuple[int, int], bool]:
-    """(query id, image id) -> relevance of the judged images of the fixed lists."""
-    listed = {(one.query_id, one.image_id) for one in snapshot.fixed()}
-    columns = ("query_id", "image_id", "relevant")
-    return {
-        (query_id, image_id): relevant
-        for query_id, image_id, relevant in rows(snapshot, "pairs", columns)
-        if (query_id, image_id) in listed
-    }
 
 
 def has_fixed_lists(snapshot: Snapshot) -> bool:

@@ -103,8 +103,7 @@ def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
     for split in ACCESS:
         chosen = (
             tuple(getattr(query, column) for column in _QUERY_COLUMNS)
-            for query in snapshot.queries.values()
-            if query.split == split
+            for query in snapshot.queries_of(split).values()
         )
         name = split_name(f"{FOLDER}/queries", split)
         files += write_batches(directory, name, Access.OPEN, schema, batches_of(schema, chosen))

@@ -36,7 +36,7 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
     """Write all six files; those without rows hold their header."""
     _write_queries(snapshot, directory)
     annotations = list(_annotations(snapshot))
-    val = {query.query_id for query in snapshot.queries.values() if query.split == "val"}
+    val = snapshot.queries_of("val")
     with text_file(directory, ANNOTATIONS_FILE) as file:
         write_annotations(annotations, file)
     with text_file(directory, VAL_ANNOTATIONS_FILE) as file:

@@ -29,10 +29,9 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
             file.write(f"{query.query_id}\t{_line(query.text)}\n")
     files.append(WrittenFile("trec/topics.tsv", Access.OPEN))
     for split, access in ACCESS.items():
-        queries = [query for query in snapshot.queries.values() if query.split == split]
         name = f"trec/topics_{split}.trec"
         with text_file(directory, name) as file:
-            file.writelines(map(_topic, queries))
+            file.writelines(map(_topic, snapshot.queries_of(split).values()))
         files.append(WrittenFile(name, Access.OPEN))
         name = f"trec/qrels_{split}.txt"
         with text_file(directory, name) as file:

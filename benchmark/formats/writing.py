@@ -52,8 +52,8 @@ class PairColumns:
 
     def of_split(self, snapshot: Snapshot, split: str) -> PairColumns:
         """The pairs of the queries of a split."""
-        ids = [query.query_id for query in snapshot.queries.values() if query.split == split]
-        return self.only(np.isin(self.query_ids, np.array(ids, dtype=np.int64)))
+        ids = np.array(list(snapshot.queries_of(split)), dtype=np.int64)
+        return self.only(np.isin(self.query_ids, ids))
 
 
 def pair_columns(snapshot: Snapshot) -> PairColumns:
