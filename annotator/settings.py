@@ -30,7 +30,10 @@ SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR / "secret_key")
 EMBEDDING_MODEL = (
     env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
 )
-EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 32, minimum=1, maximum=4096)
+# 0: found by trial, and one thread a core.
+EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
+EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)
+EMBEDDING_COMPILE = env.flag("EMBEDDING_COMPILE")
 IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
 # Of images that stay where they are; a 256th is the largest file that is kept.
 THUMBNAIL_CACHE_BYTES = env.number(

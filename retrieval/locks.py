@@ -22,6 +22,9 @@ _SUBJECTS = {
     "search": 8,
     "search_page": 9,
     "vector_index": 10,
+    "embedding_shares": 11,
+    "embedding_share": 12,
+    "device": 13,
 }
 
 

@@ -5,6 +5,7 @@ from retrieval.models.embedding import (
     EmbeddingModel,
     EmbeddingRemoval,
 )
+from retrieval.models.embedding_share import EmbeddingShare
 from retrieval.models.flag import ImageFlag, ImageWithdrawal
 from retrieval.models.image import Image
 from retrieval.models.job import Job, JobItemError
@@ -17,6 +18,7 @@ __all__ = [
     "EmbeddingCount",
     "EmbeddingModel",
     "EmbeddingRemoval",
+    "EmbeddingShare",
     "Image",
     "ImageFlag",
     "ImageRoot",
