@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from labeling.models import CandidateList, Judgment, JudgmentEvent, Query, QueryTransition
+from retrieval.admin_lists import LargeTableAdmin, as_number
+
+MOST_QUERY_ID = 2**31 - 1
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -43,15 +47,26 @@ class CandidateListAdmin(ReadOnlyAdmin):
     exclude = ("text_vector",)
 
 
+class LargeReadOnlyAdmin(ReadOnlyAdmin, LargeTableAdmin):
+    """The same of judgments, which are found by their query."""
+
+    search_help_text = "A query's number."
+
+    def searched(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
+        number = as_number(text)
+        if number is None or number > MOST_QUERY_ID:
+            return rows.none()
+        return rows.filter(query=Query.objects.filter(query_id=number).values("pk")[:1])
+
+
 @admin.register(Judgment)
-class JudgmentAdmin(ReadOnlyAdmin):
-    list_display = ("query", "image_id", "annotator", "relevance", "rank", "updated_at")
+class JudgmentAdmin(LargeReadOnlyAdmin):
+    list_display = ("query", "image_id", "annotator", "relevance", "source", "rank", "updated_at")
     list_select_related = ("query", "annotator")
-    list_filter = ("relevance", "source")
 
 
 @admin.register(JudgmentEvent)
-class JudgmentEventAdmin(ReadOnlyAdmin):
+class JudgmentEventAdmin(LargeReadOnlyAdmin):
     list_display = (
         "query",
         "image_id",
@@ -63,4 +78,3 @@ class JudgmentEventAdmin(ReadOnlyAdmin):
         "made_at",
     )
     list_select_related = ("query", "annotator")
-    list_filter = ("source",)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from retrieval.admin_lists import DatasetFilter, LargeTableAdmin, as_number
 from retrieval.models import (
     EmbeddingModel,
     Image,
@@ -19,6 +21,8 @@ from retrieval.models import (
     Species,
     SpeciesName,
 )
+from retrieval.selectors.corpus import datasets
+from retrieval.selectors.species_search import species_search
 
 
 class ReadOnly:
@@ -51,12 +55,22 @@ class SpeciesAdmin(ReadOnly, admin.ModelAdmin):
 
 
 @admin.register(Image)
-class ImageAdmin(ReadOnly, admin.ModelAdmin):
+class ImageAdmin(ReadOnly, LargeTableAdmin):
     list_display = ("id", "dataset", "place", "file_name", "species", "width", "height")
     list_select_related = ("species", "root")
-    list_filter = ("dataset",)
-    search_fields = ("=id", "file_name", "species__scientific_name")
-    show_full_result_count = False
+    list_filter = (DatasetFilter,)
+    search_help_text = "An image's id, its id in its data set, or a name of a species."
+
+    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
+        # Within a data set, the order of its index.
+        return ("dataset", "source_id") if request.GET.get("dataset") else ("pk",)
+
+    def searched(self, rows: QuerySet[Image], text: str) -> QuerySet[Image]:
+        number = as_number(text)
+        named = Q(dataset__in=datasets(), source_id=text)
+        if number is None:
+            named |= Q(species__in=[one.pk for one in species_search(text)])
+        return rows.filter(named if number is None else named | Q(pk=number))
 
     @admin.display(description="file at")
     def place(self, image: Image) -> str:
@@ -97,9 +111,14 @@ class ImageWithdrawalAdmin(ReadOnly, admin.ModelAdmin):
     search_fields = ("=image__id", "note")
 
 
-class JobItemErrorInline(ReadOnly, admin.TabularInline):
-    model = JobItemError
-    fields = ("item", "message")
+@admin.register(JobItemError)
+class JobItemErrorAdmin(ReadOnly, LargeTableAdmin):
+    list_display = ("id", "job_id", "item", "message")
+    search_help_text = "A job's number."
+
+    def searched(self, rows: QuerySet[JobItemError], text: str) -> QuerySet[JobItemError]:
+        number = as_number(text)
+        return rows.none() if number is None else rows.filter(job=number)
 
 
 @admin.register(Job)
@@ -107,4 +126,3 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
     list_display = ("id", "kind", "title", "state", "done", "failed", "total", "created_by")
     list_select_related = ("created_by",)
     list_filter = ("state", "kind")
-    inlines = (JobItemErrorInline,)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Count
 
-from retrieval.models import EmbeddingModel, Species
+from retrieval.models import EmbeddingModel, Image, Species
 from retrieval.selectors.counts import embedded_counts, image_count
 
 
@@ -41,3 +42,23 @@ def corpus_coverage() -> list[ModelCoverage]:
     models = list(EmbeddingModel.objects.order_by("name"))
     embedded = embedded_counts(models)
     return [ModelCoverage(model, embedded[model.pk]) for model in models]
+
+
+# From each name to the next by the index of (data set, source id).
+_DATASETS = f"""
+WITH RECURSIVE found (dataset) AS (
+    (SELECT dataset FROM {Image._meta.db_table} ORDER BY dataset LIMIT 1)
+    UNION ALL
+    SELECT (SELECT i.dataset FROM {Image._meta.db_table} i WHERE i.dataset > found.dataset
+             ORDER BY i.dataset LIMIT 1)
+      FROM found WHERE found.dataset IS NOT NULL
+)
+SELECT dataset FROM found WHERE dataset IS NOT NULL
+"""
+
+
+def datasets() -> list[str]:
+    """Return the names of the data sets that images came from, in order; takes a look-up each."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DATASETS)
+        return [name for (name,) in cursor.fetchall()]

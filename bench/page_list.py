@@ -1,0 +1,157 @@
+"""Every page and reading endpoint of the API, with who opens it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from labeling.models import Candidate, Query
+from retrieval.access import Role
+from retrieval.models import Image, Job, Species
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One address, and the role of the person who asks for it."""
+
+    name: str
+    path: str
+    role: str = Role.REVIEWER
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What addresses name: primary keys, and a text that is a part of species' names."""
+
+    query: int
+    image: int
+    species: int
+    name: str
+    job: int | None = None
+    release: int | None = None
+
+    @classmethod
+    def found(cls, release: int | None = None) -> Known:
+        """The first query, its list's first image and that one's species."""
+        query = Query.objects.exclude(current_list=None).earliest("query_id")
+        first = Candidate.objects.filter(list=query.current_list_id).earliest("rank")
+        species = Species.objects.get(pk=Image.objects.get(pk=first.image_id).species_id)
+        job = Job.objects.order_by("-pk").first()
+        return cls(
+            query=query.pk,
+            image=first.image_id,
+            species=species.pk,
+            name=species.genus,
+            job=job and job.pk,
+            release=release,
+        )
+
+
+ADMIN_MODELS: Final = (
+    "retrieval/image",
+    "retrieval/species",
+    "retrieval/embeddingmodel",
+    "retrieval/imageflag",
+    "retrieval/imagewithdrawal",
+    "retrieval/job",
+    "labeling/query",
+    "labeling/querytransition",
+    "labeling/candidatelist",
+    "labeling/judgment",
+    "labeling/judgmentevent",
+    "benchmark/release",
+    "annotator/user",
+)
+
+
+def pages(known: Known) -> list[Page]:
+    """The pages, then the API, then the admin site. Those that rank the corpus (a search with a
+    text, and "more like this") are not among them.
+    """
+    query, image = f"queries/{known.query}/", f"images/{known.image}/"
+    found = [
+        Page("Dashboard", "/"),
+        Page("Dashboard of an annotator", "/", Role.ANNOTATOR),
+        Page("Dashboard, filtered and sorted", "/?search=number+1&state=open&sort=-streak"),
+        Page("Search", "/search/", Role.ANNOTATOR),
+        Page("Corpus", "/corpus/", Role.ANNOTATOR),
+        Page("Corpus, page 100", "/corpus/?page=100", Role.ANNOTATOR),
+        Page("Corpus, species found", f"/corpus/?species={known.name}", Role.ANNOTATOR),
+        Page("Labelling", f"/{query}label/", Role.ANNOTATOR),
+        Page("Query", f"/{query}"),
+        Page("Query of an annotator", f"/{query}", Role.ANNOTATOR),
+        Page("Query, edited", f"/{query}edit/", Role.ADMIN),
+        Page("Query, deleted", f"/{query}delete/", Role.ADMIN),
+        Page("New query", "/queries/new/", Role.ADMIN),
+        Page("Import of queries", "/queries/import/", Role.ADMIN),
+        Page("Review", f"/{query}review/"),
+        Page("Flagged images", "/flags/"),
+        Page("Withdrawn images", "/flags/?state=withdrawn"),
+        Page("Releases", "/releases/", Role.RESEARCHER),
+        Page("Splits", "/releases/split/", Role.ADMIN),
+        Page("Leaderboard", "/leaderboard/", Role.RESEARCHER),
+        Page("Runs", "/runs/", Role.RESEARCHER),
+        Page("API: queries", "/api/queries/"),
+        Page("API: queries of an annotator", "/api/queries/", Role.ANNOTATOR),
+        Page("API: query", f"/api/{query}"),
+        Page("API: outline of a list", f"/api/{query}outline/", Role.ANNOTATOR),
+        Page("API: candidates", f"/api/{query}candidates/?limit=60", Role.ANNOTATOR),
+        Page(
+            "API: candidates, far down",
+            f"/api/{query}candidates/?start_rank=2000&limit=60",
+            Role.ANNOTATOR,
+        ),
+        Page("API: candidates at ranks", f"/api/{query}candidates/?ranks=1,7,900", Role.ANNOTATOR),
+        Page("API: facets of a list", f"/api/{query}facets/", Role.ANNOTATOR),
+        Page(
+            "API: matching candidates",
+            f"/api/{query}matching/?months=5&judged=false&flagged=false",
+            Role.ANNOTATOR,
+        ),
+        Page("API: what is new", f"/api/{query}changes/?since=0", Role.ANNOTATOR),
+        Page("API: reference", f"/api/{query}reference/", Role.ANNOTATOR),
+        Page("API: judgments", f"/api/{query}judgments/"),
+        Page("API: history of an image", f"/api/{query}history/?image={known.image}"),
+        Page("API: preferences", "/api/preferences/labelling/", Role.ANNOTATOR),
+        Page("API: image", f"/api/{image}", Role.ANNOTATOR),
+        Page("API: flags of an image", f"/api/{image}flags/", Role.ANNOTATOR),
+        Page("API: flagged images", "/api/flags/"),
+        Page("API: withdrawn images", "/api/flags/?state=withdrawn"),
+        Page("API: species", "/api/species/", Role.ANNOTATOR),
+        Page("API: species picker", f"/api/species/?search={known.name}", Role.ANNOTATOR),
+        Page("API: species picker, two letters", "/api/species/?search=ge", Role.ANNOTATOR),
+        Page("API: species picker, a slip", "/api/species/?search=gemiene", Role.ANNOTATOR),
+        Page("API: one species", f"/api/species/{known.species}/", Role.ANNOTATOR),
+        Page("API: groups by name", f"/api/species/groups/?search={known.name}", Role.ANNOTATOR),
+        Page(
+            "API: groups of a species",
+            f"/api/species/groups/?species={known.species}",
+            Role.ANNOTATOR,
+        ),
+        Page("API: jobs", "/api/jobs/", Role.ADMIN),
+        Page("API: releases", "/api/releases/", Role.RESEARCHER),
+        Page("API: splits", "/api/splits/", Role.ADMIN),
+        Page("API: runs", "/api/runs/", Role.RESEARCHER),
+        Page("Admin", "/admin/", Role.ADMIN),
+        *(Page(f"Admin: {name}", f"/admin/{name}/", Role.ADMIN) for name in ADMIN_MODELS),
+        Page("Admin: images of a data set", "/admin/retrieval/image/?dataset=rows", Role.ADMIN),
+        Page("Admin: image by id", f"/admin/retrieval/image/?q={known.image}", Role.ADMIN),
+        Page("Admin: images by species", f"/admin/retrieval/image/?q={known.name}", Role.ADMIN),
+        Page("Admin: one image", f"/admin/retrieval/image/{known.image}/change/", Role.ADMIN),
+        Page("Admin: judgments of a query", "/admin/labeling/judgment/?q=0", Role.ADMIN),
+        Page("Admin: events of a query", "/admin/labeling/judgmentevent/?q=0", Role.ADMIN),
+    ]
+    if known.job is not None:
+        found += [
+            Page("Job", f"/jobs/{known.job}/", Role.ADMIN),
+            Page("API: job", f"/api/jobs/{known.job}/", Role.ADMIN),
+        ]
+    if known.release is not None:
+        release = f"releases/{known.release}/"
+        found += [
+            Page("Release", f"/{release}", Role.RESEARCHER),
+            Page("Statistics of a release", f"/{release}statistics/", Role.RESEARCHER),
+            Page("Leaderboard of a release", f"/{release}leaderboard/", Role.RESEARCHER),
+            Page("API: release", f"/api/{release}", Role.RESEARCHER),
+        ]
+    return found
