@@ -213,17 +213,17 @@ def _take(
     positions, image_ids = chunk.positions[good], chunk.image_ids[good]
     vectors = chunk.rows.vectors[good]
     try:
-        there, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=True)
+        stored, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=True)
     except IntegrityError:
         # Somebody else stored one of them meanwhile.
-        there, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=False)
-    report.stored += int(np.count_nonzero(~there))
-    report.present += int(np.count_nonzero(there & ~other))
+        stored, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=False)
+    report.stored += stored
     if replace:
-        report.stored += int(np.count_nonzero(other))
+        report.present += len(image_ids) - stored
         report.replaced += int(np.count_nonzero(other))
         return
     report.differing += int(np.count_nonzero(other))
+    report.present += len(image_ids) - stored - int(np.count_nonzero(other))
     for row in np.flatnonzero(other):
         report.name(
             "differing",
@@ -247,8 +247,8 @@ def _chunk_store(
     *,
     replace: bool,
     fresh: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Store what isn't there; two masks (n,): which had an embedding, and which another one."""
+) -> tuple[int, np.ndarray]:
+    """Store what isn't there; how many that was, and a mask (n,) of those that had another one."""
     transaction_lock(embedding_model_lock(model), shared=True)
     known_ids, known = embeddings_of(model, image_ids.tolist())
     there = np.isin(image_ids, known_ids)
@@ -263,7 +263,7 @@ def _chunk_store(
                 [model.pk, image_ids[other].tolist()],
             )
         missing |= other
-    embeddings_copy(
+    stored = embeddings_copy(
         model=model, image_ids=image_ids[missing], vectors=vectors[missing], fresh=fresh
     )
-    return there, other
+    return stored, other
