@@ -15,6 +15,7 @@ from retrieval.importing.species_names import clean_name
 # A day inside what Python can hold, so that a moment can be shown in any time zone.
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+_LARGE: Final = 2.0**53
 # The largest that the database's column of pixels takes.
 _LARGEST_SIDE: Final = 2**31 - 1
 
@@ -45,8 +46,8 @@ def number(
     value = item.get(field)
     if value is None:
         return None
-    if type(value) is float and low <= value <= high and value < math.inf:
-        return value
+    if type(value) in (float, int) and low <= value <= high and value < _LARGE:
+        return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise RecordRefused(field, f"must be a number, not {shown(value)}")
     try:

@@ -52,6 +52,8 @@ class JsonFile:
         size)` hears of the bytes.
         """
         size = self._state[0]
+        if told:
+            told(0, size)
         with self._text(0) as text:
             reader = _Reader(self._path, text)
             reader.open_object()

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count, islice
 from pathlib import Path
 from typing import Final, Protocol
 
-from django.db import transaction
-from django.db.models import Max
+from django.db import connection
 
-from retrieval.imaging import MAX_BYTES, ImageRefused
 from retrieval.importing.coco import CocoSource
-from retrieval.importing.fields import file_inside
+from retrieval.importing.copy_text import image_line
 from retrieval.importing.folder import FolderSource
-from retrieval.importing.records import (
-    ImageRecord,
-    ImportRefused,
-    RecordRefused,
-    Refusal,
-    SpeciesRecord,
-)
-from retrieval.locks import lock_key, transaction_lock
-from retrieval.models import Embedding, Image, Species
+from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
+from retrieval.models import Image, ImageRoot
+from retrieval.services.importing_files import Batch, pictures_in_place, pictures_read
+from retrieval.services.importing_rows import image_rows_store
 from retrieval.services.species import species_upsert
-from retrieval.storage import StoredPicture, content_hash, is_stored, picture_store
 
-BATCH: Final = 200
 REFUSALS_KEPT: Final = 1000
-
-_FROM_RECORD: Final = (
-    "file_name",
-    "license",
-    "license_url",
-    "rights_holder",
-    "observed_at",
-    "latitude",
-    "longitude",
-    "location_uncertainty",
-)
-_FROM_FILE: Final = ("sha256", "format", "width", "height", "size_bytes")
+# After so many rows the planner looks at the table anew at once, not when it is next due.
+_ANALYZED_FROM: Final = 10_000
 
 Progress = Callable[[int, int], None]
 OnRefusal = Callable[[Refusal], None]
@@ -72,27 +53,45 @@ def import_images(
     *,
     path: Path | str,
     dataset: str | None = None,
+    root: ImageRoot | None = None,
     progress: Progress | None = None,
+    checking: Progress | None = None,
     on_refusal: OnRefusal | None = None,
 ) -> ImportReport:
     """Bring a COCO file's images, or those of a folder with a sub-folder per species, in.
 
     An image is known again by data set and id (in a folder: by its path), so that a second import
     adds nothing; what changed is updated, and the embeddings of a changed file are dropped. Records
-    that cannot be taken in are reported, and the rest goes on, 200 in a transaction. `dataset` is
-    by default the file's folder and name, or the folder's name. `progress(done, total)` is called
-    after each batch.
+    that cannot be taken in are reported, and the rest goes on, 200 in a transaction: an import that
+    was killed goes on where it was when it is run again. `dataset` is by default the file's folder
+    and name, or the folder's name.
+
+    With `root` a COCO file's images stay there: the files are neither read nor copied nor looked
+    for, their sizes are those of their records, and 20,000 go into a transaction.
+
+    `checking(done, size)` hears of the bytes of a COCO file that is looked through first,
+    `progress(done, total)` of the images, at once and after each transaction.
 
     Raises ImportRefused, before anything is written, if the source as a whole cannot be read.
     """
-    return _import(lambda refuse: _source(Path(path), refuse), dataset, progress, on_refusal)
+    path = Path(path)
+    if root is not None and path.is_dir():
+        raise ImportRefused(
+            str(path),
+            "A folder doesn't tell the sizes of its images, which are needed for images that stay "
+            "where they are. Import a COCO file with their widths and heights, or let the images "
+            "be copied.",
+        )
+    return _import(
+        lambda refuse: _source(path, refuse, checking), dataset, root, progress, on_refusal
+    )
 
 
 def import_listed(
     *, root: Path, records: list[ImageRecord], dataset: str, on_refusal: OnRefusal | None = None
 ) -> ImportReport:
     """Bring the pictures that `records` name below the folder `root` in, as `import_images`."""
-    return _import(lambda refuse: _Listed(root, records, dataset), dataset, None, on_refusal)
+    return _import(lambda refuse: _Listed(root, records, dataset), dataset, None, None, on_refusal)
 
 
 class Source(Protocol):
@@ -136,17 +135,13 @@ class _Listed:
 def _import(
     open_source: Callable[[OnRefusal], Source],
     dataset: str | None,
+    root: ImageRoot | None,
     progress: Progress | None,
     on_refusal: OnRefusal | None,
 ) -> ImportReport:
     report = ImportReport(dataset="")
-
-    def refuse(refusal: Refusal) -> None:
-        report.refuse(refusal)
-        if on_refusal:
-            on_refusal(refusal)
-
-    source = open_source(refuse)
+    refusals = _Refusals(report, on_refusal)
+    source = open_source(refusals.take)
     report.dataset = dataset or source.default_dataset()
     if len(report.dataset) > 100:
         raise ImportRefused(
@@ -154,118 +149,94 @@ def _import(
             "The data set's name is longer than 100 letters. Give a shorter one with --dataset.",
         )
     species = species_upsert(records=source.species())
-    root = source.root.resolve()
+    ids = {name: one.pk for name, one in species.items()}
+    if root is None:
+        found = pictures_read(
+            images=source.images(),
+            dataset=report.dataset,
+            root=source.root,
+            refuse=refusals.take,
+        )
+        batches = _prepared(found, ids, None)
+    else:
+        found = pictures_in_place(images=source.images(), refuse=refusals.take)
+        batches = _ahead(_prepared(found, ids, root.pk))
     total, done = source.count(), 0
-    images = source.images()
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
-        while batch := list(islice(images, BATCH)):
-            known = _known_pictures(report.dataset, batch)
-            read = threads.map(lambda record: _read(root, record, known), batch)  # noqa: B023
-            pictures = {}
-            for record, outcome in zip(batch, read, strict=True):
-                if isinstance(outcome, Refusal):
-                    refuse(outcome)
-                else:
-                    pictures[record] = outcome
-            _batch_store(report, pictures, species, above=source.highest_id)
-            done += len(batch)
-            if progress:
-                progress(done, total)
+    if progress:
+        progress(0, total)
+    fresh = not Image.objects.filter(dataset=report.dataset).exists()
+    for looked_at, lines, wanted in batches:
+        stored = image_rows_store(
+            dataset=report.dataset,
+            lines=lines,
+            wanted=wanted,
+            above=source.highest_id,
+            fresh=fresh,
+        )
+        fresh = stored.fresh
+        report.added += stored.added
+        report.updated += stored.updated
+        report.skipped += stored.skipped
+        refusals.tell()
+        done += looked_at
+        if progress:
+            progress(done, total)
+    refusals.tell()
+    if report.added + report.updated >= _ANALYZED_FROM:
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE retrieval_image")
     return report
 
 
-def _source(path: Path, refuse: OnRefusal) -> CocoSource | FolderSource:
+def _source(path: Path, refuse: OnRefusal, checking: Progress | None) -> CocoSource | FolderSource:
     if path.is_dir():
         return FolderSource(path, refuse)
     if path.is_file():
-        return CocoSource(path, refuse)
+        return CocoSource(path, refuse, checking)
     raise ImportRefused(str(path), "There is no such file or folder.")
 
 
-def _known_pictures(dataset: str, batch: list[ImageRecord]) -> dict[str, StoredPicture]:
-    rows = Image.objects.filter(dataset=dataset, source_id__in=[r.source_id for r in batch])
-    return {row[0]: StoredPicture(*row[1:]) for row in rows.values_list("source_id", *_FROM_FILE)}
+class _Refusals:
+    """Reports refusals on the thread that it was made on, whichever they come from."""
+
+    def __init__(self, report: ImportReport, on_refusal: OnRefusal | None) -> None:
+        self._report = report
+        self._on_refusal = on_refusal
+        self._thread = threading.get_ident()
+        self._waiting: deque[Refusal] = deque()
+
+    def take(self, refusal: Refusal) -> None:
+        self._waiting.append(refusal)
+        if threading.get_ident() == self._thread:
+            self.tell()
+
+    def tell(self) -> None:
+        while self._waiting:
+            refusal = self._waiting.popleft()
+            self._report.refuse(refusal)
+            if self._on_refusal:
+                self._on_refusal(refusal)
 
 
-def _read(
-    root: Path, record: ImageRecord, known: dict[str, StoredPicture]
-) -> StoredPicture | Refusal:
-    """Read and store one file; one that is the same as at the last import is not decoded."""
-    try:
-        data = _bytes_of(file_inside(root, record.file_name))
-        before = known.get(record.source_id)
-        if before and before.sha256 == content_hash(data) and is_stored(before.sha256):
-            return before
-        return picture_store(data)
-    except RecordRefused as error:
-        return Refusal(record.file_name, record.record, error.field, error.reason)
-    except ImageRefused as error:
-        return Refusal(record.file_name, record.record, "file", str(error))
+_Prepared = tuple[int, list[str], list[int | None]]
 
 
-def _bytes_of(path: Path) -> bytes:
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise RecordRefused("file", f"has {size} bytes; at most {MAX_BYTES} are allowed")
-        return path.read_bytes()
-    except OSError as error:
-        raise RecordRefused("file", f"cannot be read: {error.strerror}") from error
+def _prepared(
+    batches: Iterator[Batch], species: dict[str, int], root_id: int | None
+) -> Iterator[_Prepared]:
+    """Yield (images looked at, lines for the database, ids asked for) of each batch."""
+    for looked_at, pictures in batches:
+        lines = [
+            image_line(record, facts, species.get(record.scientific_name), root_id)
+            for record, facts in pictures
+        ]
+        yield looked_at, lines, [record.wanted_id for record, _ in pictures]
 
 
-@transaction.atomic
-def _batch_store(
-    report: ImportReport,
-    pictures: dict[ImageRecord, StoredPicture],
-    species: dict[str, Species],
-    *,
-    above: int,
-) -> None:
-    # One import at a time gives out ids. Rows are locked in the order of their ids, as embedding
-    # does.
-    transaction_lock(lock_key("corpus"))
-    known = {
-        image.source_id: image
-        for image in Image.objects.select_for_update(of=("self",), no_key=True)
-        .filter(dataset=report.dataset, source_id__in=[r.source_id for r in pictures])
-        .order_by("pk")
-    }
-    new, changed, stale = [], [], []
-    for record, picture in pictures.items():
-        values = {name: getattr(record, name) for name in _FROM_RECORD}
-        values |= {name: getattr(picture, name) for name in _FROM_FILE}
-        found = species.get(record.scientific_name)
-        values["species_id"] = found.pk if found else None
-        image = known.get(record.source_id)
-        if image is None:
-            new.append(
-                (record, Image(dataset=report.dataset, source_id=record.source_id, **values))
-            )
-            continue
-        if image.sha256 != picture.sha256:
-            stale.append(image.pk)
-        if any(getattr(image, name) != value for name, value in values.items()):
-            for name, value in values.items():
-                setattr(image, name, value)
-            changed.append(image)
-    _ids_assign(new, above)
-    Image.objects.bulk_create([image for _, image in new])
-    Image.objects.bulk_update(changed, [*_FROM_RECORD, *_FROM_FILE, "species"])
-    Embedding.objects.filter(image_id__in=stale).delete()
-    report.added += len(new)
-    report.updated += len(changed)
-    report.skipped += len(pictures) - len(new) - len(changed)
-
-
-def _ids_assign(new: list[tuple[ImageRecord, Image]], above: int) -> None:
-    """Give each new image the id that it asks for where that is free, else the next free one.
-
-    The next free ones lie above what any record of this source asks for.
-    """
-    wanted = [record.wanted_id for record, _ in new if record.wanted_id is not None]
-    taken = set(Image.objects.filter(pk__in=wanted).values_list("pk", flat=True))
-    highest = Image.objects.aggregate(highest=Max("pk"))["highest"]
-    free = count(max(above, -1 if highest is None else highest) + 1)
-    for record, image in new:
-        unfit = record.wanted_id is None or record.wanted_id in taken
-        image.pk = next(free) if unfit else record.wanted_id
+def _ahead(batches: Iterator[_Prepared]) -> Iterator[_Prepared]:
+    """Prepare each batch, on a thread of its own, while the one before is dealt with."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch

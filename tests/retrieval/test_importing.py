@@ -277,7 +277,7 @@ def test_a_decompression_bomb_is_refused_by_the_setting(data, settings):
 
 
 def test_a_file_too_long_to_read_is_refused(data, monkeypatch):
-    monkeypatch.setattr("retrieval.services.importing.MAX_BYTES", 10)
+    monkeypatch.setattr("retrieval.services.importing_files.MAX_BYTES", 10)
     report = import_images(path=coco(data))
     assert figures(report) == (0, 0, 0, 3)
     assert "at most 10 are allowed" in report.refused[0].reason
@@ -319,21 +319,21 @@ def test_refusals_are_counted_beyond_those_kept(data, monkeypatch):
 
 
 def test_many_batches_and_progress(data, monkeypatch):
-    monkeypatch.setattr("retrieval.services.importing.BATCH", 2)
+    monkeypatch.setattr("retrieval.services.importing_files.BATCH", 2)
     seen = []
     images = [coco_image(n, file_name=f"train/{1 + n % 3}.jpg") for n in range(1, 6)]
     report = import_images(
         path=coco(data, images=images), progress=lambda done, total: seen.append((done, total))
     )
     assert figures(report) == (5, 0, 0, 0)
-    assert seen == [(2, 5), (4, 5), (5, 5)]
+    assert seen == [(0, 5), (2, 5), (4, 5), (5, 5)]
 
 
 def test_a_full_disk_of_our_own_is_not_blamed_on_the_records(data, monkeypatch):
     def full(content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("retrieval.services.importing.picture_store", full)
+    monkeypatch.setattr("retrieval.services.importing_files.picture_store", full)
     with pytest.raises(OSError, match="No space left"):
         import_images(path=coco(data))
     assert Image.objects.count() == 0

@@ -52,6 +52,7 @@ def test_a_list_can_be_read_again(tmp_path):
     assert len(first) < 20
     size = path.stat().st_size
     assert told == sorted(told)
+    assert told[0] == (0, size)
     assert told[-1] == (size, size)
     assert [item for run in file.list_blocks("l") for item in run] == items
     assert list(file.list_blocks("k")) == list(file.list_blocks("none")) == []

@@ -1,23 +1,26 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser
+from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from retrieval.importing.records import ImportRefused, Refusal
 from retrieval.management.ready import require_migrated
+from retrieval.models import ImageRoot
 from retrieval.services.importing import import_images
-from retrieval.terminal import ProgressLine, bar
+from retrieval.services.roots import RootRefused, image_root_get_or_create
+from retrieval.terminal import Pace, ProgressLine
 
 
 class Command(BaseCommand):
     help = (
         "Bring images into the corpus. PATH is a COCO file (as iNat24's train.json) or a folder "
-        "with one sub-folder per species. Run it again when the data set changed: nothing is "
-        "doubled. The exit code is 1 if any record was refused."
+        "with one sub-folder per species. Run it again when the data set changed, or when it was "
+        "stopped: nothing is doubled. The exit code is 1 if any record was refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,16 +30,31 @@ class Command(BaseCommand):
             help="the name under which the images are known again; by default the file's folder "
             "and name (photos/train), or the folder's name",
         )
+        place = parser.add_mutually_exclusive_group()
+        place.add_argument(
+            "--in-place",
+            action="store_true",
+            help="leave the images where they are, below the folder of the COCO file, without "
+            "reading or copying them",
+        )
+        place.add_argument(
+            "--root",
+            metavar="LOCATION",
+            help="the same for images below another folder, or in an S3 bucket: s3://bucket/prefix",
+        )
         parser.add_argument("--quiet", action="store_true", help="only refusals and the report")
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()
         line = ProgressLine(sys.stderr, quiet=options["quiet"])
-        began = time.monotonic()
+        # Each begins with the first that is heard of its phase.
+        paces: defaultdict[str, Pace] = defaultdict(Pace)
+
+        def checking(done: int, size: int) -> None:
+            line.show(f"checking the file {paces['checking'].share(done, size)}")
 
         def progress(done: int, total: int) -> None:
-            rate = done / max(time.monotonic() - began, 0.001)
-            line.show(f"{bar(done, total)} {done} of {total} images, {rate:.0f} a second")
+            line.show(paces["importing"].line(done, total, "images"))
 
         def on_refusal(refusal: Refusal) -> None:
             line.end()
@@ -46,10 +64,12 @@ class Command(BaseCommand):
             report = import_images(
                 path=options["path"],
                 dataset=options["dataset"],
+                root=_root(options),
                 progress=progress,
+                checking=checking,
                 on_refusal=on_refusal,
             )
-        except ImportRefused as error:
+        except (ImportRefused, RootRefused) as error:
             raise CommandError(str(error)) from error
         finally:
             line.end()
@@ -59,3 +79,12 @@ class Command(BaseCommand):
         )
         if report.refused_count:
             raise CommandError(f"{report.refused_count} refused; each is named above.")
+
+
+def _root(options: dict[str, Any]) -> ImageRoot | None:
+    """The place that the images stay at, or None where they are copied."""
+    location = options["root"]
+    if options["in_place"]:
+        path = Path(options["path"]).resolve()
+        location = str(path if path.is_dir() else path.parent)
+    return image_root_get_or_create(location=location) if location else None
