@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.template.defaultfilters import filesizeformat
+
+from retrieval.management.ready import require_migrated
+from retrieval.management.waiting import wait_for_job
+from retrieval.models import Job
+from retrieval.services.indexing import (
+    EF_CONSTRUCTION,
+    IndexRefused,
+    M,
+    index_drop_job_create,
+    index_job_create,
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Give a model's embeddings an approximate index (HNSW) by a job of the workers, for "
+        "free-text search of large corpora without a packed matrix; the page says when results are "
+        "approximate. Labelling lists never use it. While it is there, new embeddings are stored "
+        "several times more slowly: before a large import, --drop it and make it anew afterwards."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--model", default="", help="by default the setting EMBEDDING_MODEL")
+        parser.add_argument(
+            "--kind",
+            choices=["halfvec", "binary"],
+            help="index the vectors, or the signs of their coordinates with re-ranking by the "
+            "vectors: smaller, and faster to build; by default halfvec up to 1,000,000 embeddings",
+        )
+        parser.add_argument("--m", type=int, default=M, help="neighbours in a layer (%(default)s)")
+        parser.add_argument(
+            "--ef-construction",
+            type=int,
+            default=EF_CONSTRUCTION,
+            help="candidates looked at for each neighbour (%(default)s)",
+        )
+        parser.add_argument(
+            "--memory",
+            type=int,
+            metavar="MIB",
+            help="for the graph while it is built, by default what it takes up to 2048; with less "
+            "than it takes, building is many times slower",
+        )
+        parser.add_argument("--drop", action="store_true", help="drop the index that is there")
+        parser.add_argument(
+            "--wait",
+            action="store_true",
+            help="show progress until the job ends; Ctrl-C stops the waiting, not the job",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        try:
+            job = (
+                index_drop_job_create(model_name=options["model"])
+                if options["drop"]
+                else index_job_create(
+                    model_name=options["model"],
+                    kind=options["kind"],
+                    m=options["m"],
+                    ef_construction=options["ef_construction"],
+                    memory=options["memory"],
+                )
+            )
+        except IndexRefused as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Job {job.pk}: {job.title}")
+        if options["wait"] and wait_for_job(
+            job, self.stdout, starting="looking", also=lambda job: job.result.get("phase", "")
+        ):
+            self._report(job)
+
+    def _report(self, job: Job) -> None:
+        if job.state != Job.State.DONE:
+            raise CommandError(f"Job {job.pk} {job.state}. {job.error}")
+        if job.params.get("drop"):
+            self.stdout.write("The index is dropped.")
+            return
+        self.stdout.write(
+            f"{job.total} embeddings indexed ({job.params['kind']}), "
+            f"{filesizeformat(job.result['bytes'])}"
+        )
