@@ -10,5 +10,8 @@ class AnnotatorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Connect the worker's signals."""
-        from annotator import worker  # noqa: F401
+        """Connect the worker's signals, and tell how workers are counted."""
+        from annotator.worker import live_workers
+        from retrieval.jobs import count_workers_by
+
+        count_workers_by(live_workers)

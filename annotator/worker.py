@@ -16,6 +16,7 @@ from annotator.models import WorkerHeartbeat
 INTERVAL_SECONDS = 15.0
 # A worker's name holds its process number, so restarts leave rows behind.
 KEEP = timedelta(days=1)
+LIVELY = timedelta(minutes=1)
 
 logger = logging.getLogger(__name__)
 _stop = threading.Event()
@@ -25,6 +26,11 @@ def beat(worker: str) -> None:
     """Record that `worker` lives, by the database's clock, and forget the long dead."""
     WorkerHeartbeat.objects.update_or_create(worker=worker, defaults={"seen_at": Now()})
     WorkerHeartbeat.objects.filter(seen_at__lt=Now() - KEEP).delete()
+
+
+def live_workers() -> int:
+    """How many workers were seen within the last minute."""
+    return WorkerHeartbeat.objects.filter(seen_at__gt=Now() - LIVELY).count()
 
 
 def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECONDS) -> None:

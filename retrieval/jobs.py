@@ -14,6 +14,7 @@ from typing import Any
 StepHandler = Callable[[Any, float], bool]
 
 _handlers: dict[str, StepHandler] = {}
+_worker_counts: list[Callable[[], int]] = []
 
 
 class UnknownJobKind(LookupError):
@@ -49,6 +50,18 @@ def handler_for(kind: str) -> StepHandler:
         return _handlers[kind]
     except KeyError:
         raise UnknownJobKind(f"Nothing here knows how to do jobs of kind {kind!r}.") from None
+
+
+def count_workers_by(count: Callable[[], int]) -> None:
+    """Say how living workers are counted; only the project around the apps knows them."""
+    _worker_counts[:] = [count]
+
+
+def workers_alive() -> int:
+    """Return how many workers showed a sign of life within the last minute; 1 where nobody
+    counts them.
+    """
+    return _worker_counts[0]() if _worker_counts else 1
 
 
 def kinds() -> list[str]:

@@ -1,73 +1,66 @@
-"""Embedding the corpus: every image once under a model, resumable at any point."""
+"""Embedding the corpus: every image once under a model, resumable at any point.
+
+A job embeds the corpus share by share. Where more than one worker lives, it invites the others by
+jobs of their own kind, which claim shares of it and add to its progress.
+"""
 
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
-from PIL import Image as PillowImage
 
 from retrieval.encoders import Encoder, ModelSpecError, describe, load_encoder
-from retrieval.imaging import ImageRefused
-from retrieval.jobs import JobFailed
+from retrieval.jobs import JobCancelled, JobFailed, workers_alive
 from retrieval.locks import lock_key, transaction_lock
 from retrieval.models import EmbeddingModel, Image, Job
-from retrieval.selectors.ranking import half_rounded
+from retrieval.pictures import PictureRef, roots_known
+from retrieval.services.embedding_device import device_held
 from retrieval.services.embedding_models import (
     embedding_model_get_or_create,
     embedding_model_lock,
 )
-from retrieval.services.jobs import job_advance, job_create, job_item_error
-from retrieval.storage import picture_open
+from retrieval.services.embedding_pipeline import (
+    Item,
+    Pipeline,
+    Tuning,
+    readers_wanted,
+    tuning_of,
+)
+from retrieval.services.embedding_shares import START, Left, Shares
+from retrieval.services.embedding_store import embeddings_copy
+from retrieval.services.jobs import (
+    job_advance,
+    job_cancel,
+    job_create,
+    job_item_error,
+    slice_prolonged,
+)
 
 KIND: Final = "embed"
+SHARE_KIND: Final = "embed_share"
 
-# Decoded images of one batch: at 3 bytes a pixel at most about 200 MB, twice while one is read
-# ahead.
-BATCH_PIXELS: Final = 64_000_000
+# A share is what a worker does in about this time, so that none waits long for the last one.
+SHARE_SECONDS: Final = 10.0
+FIRST_SHARE: Final = 64
+LARGEST_SHARE: Final = 8192
+# While others have the last shares: one of them may die and leave its own.
+WAIT_SECONDS: Final = 0.5
 
-# By key, so that memory and time do not grow with the corpus. Images that this job failed on are
-# left alone; a later job tries them again.
-_NEXT = """
-SELECT i.id, i.sha256, i.width::bigint * i.height
-FROM retrieval_image i
-WHERE i.id > %(last)s
-  AND NOT EXISTS (SELECT FROM retrieval_embedding e
-                  WHERE e.model_id = %(model)s AND e.image_id = i.id AND e.image_id > %(last)s)
-  AND NOT EXISTS (SELECT FROM retrieval_jobitemerror x
-                  WHERE x.job_id = %(job)s AND x.image_id = i.id)
-ORDER BY i.id
-LIMIT %(limit)s
+_UNEMBEDDED: Final = """
+SELECT count(*) FROM retrieval_image i
+WHERE NOT EXISTS (SELECT FROM retrieval_embedding e
+                  WHERE e.model_id = %s AND e.image_id = i.id)
 """
 
 # SHARE keeps an import from replacing a file meanwhile, and lets judgments refer to the image.
-_CURRENT = """
-SELECT id, sha256 FROM retrieval_image WHERE id = ANY(%s) ORDER BY id FOR SHARE
+_CURRENT: Final = """
+SELECT id, sha256, root_id, file_name FROM retrieval_image
+WHERE id = ANY(%s) ORDER BY id FOR SHARE
 """
-
-_INSERT = """
-INSERT INTO retrieval_embedding (model_id, image_id, vector, created_at)
-SELECT %s, v.image_id, v.vector::halfvec, clock_timestamp()
-FROM unnest(%s::bigint[], %s::text[]) AS v (image_id, vector)
-ORDER BY v.image_id
-ON CONFLICT DO NOTHING
-"""
-
-
-@dataclass
-class _Item:
-    """One image of a batch on its way from the disk to the database."""
-
-    image_id: int
-    sha256: str
-    pixels: PillowImage.Image | None = None
-    vector: list[float] | None = None
-    problem: str = ""
 
 
 def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job:
@@ -92,134 +85,167 @@ def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job
 
 
 def embedding_step(job: Job, deadline: float) -> bool:
-    """Embed batches of images until `deadline`; True when no image is left."""
+    """Embed images until `deadline`; True when no image is left."""
+    with device_held() as held:
+        if not held:
+            return False
+        model, encoder = _model(job)
+        if job.total is None:
+            with transaction.atomic():
+                EmbeddingModel.objects.filter(pk=model.pk, embeddings=None).update(
+                    precision=encoder.precision
+                )
+                job_advance(job=job, total=_remaining(model), cursor=START)
+        _invite(job)
+        left = _Slice(job, job, model, encoder).work(deadline)
+    if left is Left.ELSEWHERE:
+        time.sleep(WAIT_SECONDS)
+    return left is Left.NOTHING
+
+
+def embedding_share_step(invited: Job, deadline: float) -> bool:
+    """Embed images of the job that invited this one until `deadline`; True when none is left."""
+    job = Job.objects.filter(pk=invited.params["job"]).first()
+    if job is None or job.state not in (*Job.UNFINISHED, Job.State.DONE):
+        job_cancel(job=invited)
+        raise JobCancelled
+    if job.state == Job.State.DONE or workers_alive() < 2:
+        return True
+    with device_held() as held:
+        if not held:
+            return False
+        model, encoder = _model(job)
+        try:
+            left = _Slice(job, invited, model, encoder).work(deadline)
+        except JobCancelled:
+            job_cancel(job=invited)
+            raise
+    return left is not Left.UNKNOWN
+
+
+def _model(job: Job) -> tuple[EmbeddingModel, Encoder]:
     try:
         model = embedding_model_get_or_create(name=job.params["model"])
         encoder = load_encoder(model.name)
     except ModelSpecError as error:
         raise JobFailed(str(error)) from error
-    if job.total is None:
-        with transaction.atomic():
-            EmbeddingModel.objects.filter(pk=model.pk, embeddings=None).update(
-                precision=encoder.precision
-            )
-            job_advance(job=job, total=_remaining(model), cursor={"last": -1, "found": False})
-    with ThreadPoolExecutor(max_workers=1) as reader:
-        ahead = _read_ahead(reader, job, model, job.cursor["last"])
-        while True:
-            batch = ahead.result()
-            if not batch:
-                return _pass_ended(job)
-            late = time.monotonic() >= deadline
-            if not late:
-                ahead = _read_ahead(reader, job, model, batch[-1].image_id)
-            _encode(encoder, batch, trusted=job.done > 0)
-            _store(job, model, batch)
-            if late or time.monotonic() >= deadline:
-                return False
+    if settings.EMBEDDING_COMPILE:
+        encoder.images.compile()
+    return model, encoder
 
 
 def _remaining(model: EmbeddingModel) -> int:
-    return Image.objects.exclude(pk__in=model.embeddings.values("image_id")).count()
-
-
-def _pass_ended(job: Job) -> bool:
-    """Go through the corpus again until a pass finds nothing: images may have come or changed."""
-    if not job.cursor["found"]:
-        return True
-    with transaction.atomic():
-        job_advance(job=job, cursor={"last": -1, "found": False})
-    return False
-
-
-def _read_ahead(
-    reader: ThreadPoolExecutor, job: Job, model: EmbeddingModel, last: int
-) -> Future[list[_Item]]:
-    """Choose the batch behind image `last` and decode it in the reader's thread."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            _NEXT,
-            {
-                "last": last,
-                "model": model.pk,
-                "job": job.pk,
-                "limit": settings.EMBEDDING_BATCH_SIZE,
-            },
-        )
-        rows = cursor.fetchall()
-    pixels = np.cumsum([row[2] for row in rows])
-    fitting = max(1, int(np.searchsorted(pixels, BATCH_PIXELS, side="right")))
-    return reader.submit(_decode, [_Item(row[0], row[1]) for row in rows[:fitting]])
+        cursor.execute(_UNEMBEDDED, [model.pk])
+        return int(cursor.fetchone()[0])
 
 
-def _decode(batch: list[_Item]) -> list[_Item]:
-    for item in batch:
-        try:
-            item.pixels = picture_open(item.sha256).pixels
-        except ImageRefused as error:
-            item.problem = str(error)
-        except FileNotFoundError:
-            item.problem = "The image's file is gone from the store. Import it again."
-    return batch
-
-
-def _encode(encoder: Encoder, batch: list[_Item], *, trusted: bool) -> None:
-    """Give each decoded item its vector; what fails a batch is looked for image by image.
-
-    A model that fails on a whole batch is itself at fault, unless it is `trusted` from earlier
-    images and the batch is one image.
+def _invite(job: Job) -> None:
+    """Have the other workers take part where there is enough to do; one that failed isn't asked
+    again.
     """
-    items = [(item, item.pixels) for item in batch if item.pixels is not None]
-    if not items:
+    remaining = (job.total or 0) - job.done - job.failed
+    others = min(workers_alive() - 1, remaining // FIRST_SHARE)
+    if others < 1:
         return
-    vectors: list[np.ndarray | None]
-    try:
-        vectors = list(encoder.encode_images([pixels for _, pixels in items]))
-    except Exception:
-        vectors = [_encode_one(encoder, item, pixels) for item, pixels in items]
-        alone = trusted and len(items) == 1
-        if not alone and all(vector is None for vector in vectors):
-            raise
-    for (item, _), vector in zip(items, vectors, strict=True):
-        item.pixels = None
-        if vector is None:
-            continue
-        try:
-            item.vector = half_rounded(vector)
-        except ValueError:
-            item.problem = "The model gave no finite vector for this image."
+    ended = (Job.State.DONE, Job.State.CANCELLED)
+    invited = Job.objects.filter(kind=SHARE_KIND, params__job=job.pk).exclude(state__in=ended)
+    for _ in range(others - invited.count()):
+        job_create(
+            kind=SHARE_KIND,
+            params={"job": job.pk, "model": job.params["model"]},
+            created_by=job.created_by,
+            title=f"Take part in job {job.pk}: embed the corpus with {job.params['model']}",
+        )
 
 
-def _encode_one(encoder: Encoder, item: _Item, pixels: PillowImage.Image) -> np.ndarray | None:
-    try:
-        return encoder.encode_images([pixels])[0]
-    except Exception as error:
-        item.problem = f"The model failed on this image: {error}"
-        return None
+class _Slice:
+    """One worker's slice of a job's work; `own` is the job whose turn it is, which counts what this
+    worker did.
+    """
+
+    def __init__(self, job: Job, own: Job, model: EmbeddingModel, encoder: Encoder) -> None:
+        self._job = job
+        self._own = own
+        self._model = model
+        self._encoder = encoder
+        self._tuning: Tuning = tuning_of(encoder, model.name)
+        self._began = time.monotonic()
+        self._begun = self._late = False
+
+    def work(self, deadline: float) -> Left:
+        """Embed at least one batch, then more until `deadline`, so that the last has come out about
+        then; says what is left.
+        """
+        roots_known()
+        with (
+            Shares(job=self._job, model=self._model) as shares,
+            Pipeline(self._encoder, self._tuning, readers=readers_wanted()) as pipeline,
+        ):
+            came: list[Item] = []
+            while True:
+                deadline = self._feed(shares, pipeline, deadline)
+                if came:
+                    _store(self._job, self._own, self._model, shares, came)
+                    came = []
+                elif pipeline.in_flight:
+                    came = pipeline.next()
+                else:
+                    return Left.UNKNOWN if self._late else shares.left
+
+    def _feed(self, shares: Shares, pipeline: Pipeline, deadline: float) -> float:
+        """Give the pipeline batches as long as it has room and there is time."""
+        while not self._late and pipeline.has_room():
+            if self._begun and time.monotonic() + pipeline.seconds_ahead >= deadline:
+                deadline = slice_prolonged(
+                    deadline=deadline, began=self._began, beside=self._family()
+                )
+                self._late = time.monotonic() + pipeline.seconds_ahead >= deadline
+                continue
+            items = shares.take(pipeline.batch_size, share_size=self._share_size())
+            if not items:
+                break
+            self._begun = True
+            pipeline.feed(items)
+        return deadline
+
+    def _share_size(self) -> int:
+        rate = self._tuning.rate
+        size = FIRST_SHARE if rate is None else int(rate * SHARE_SECONDS)
+        return max(self._tuning.size.now, min(size, LARGEST_SHARE))
+
+    def _family(self) -> list[int]:
+        """This job and those that take part in it: they don't wait for each other."""
+        invited = Job.objects.filter(
+            kind=SHARE_KIND, params__job=self._job.pk, state__in=Job.UNFINISHED
+        )
+        return [self._job.pk, *invited.values_list("pk", flat=True)]
 
 
 @transaction.atomic
-def _store(job: Job, model: EmbeddingModel, batch: list[_Item]) -> None:
+def _store(job: Job, own: Job, model: EmbeddingModel, shares: Shares, items: list[Item]) -> None:
     """Store a batch's vectors with the job's progress, as one."""
+    if all(item.unavailable for item in items):
+        raise JobFailed(items[0].problem)
     # Shared with other inserts; a candidate list that freezes takes it alone for a moment.
     transaction_lock(embedding_model_lock(model), shared=True)
     # An image whose file was replaced since it was read gets its vector in the next pass.
     with connection.cursor() as cursor:
-        cursor.execute(_CURRENT, [[item.image_id for item in batch]])
-        current = set(cursor.fetchall())
-    ready = [item for item in batch if item.vector and (item.image_id, item.sha256) in current]
-    failed = [item for item in batch if item.problem and (item.image_id, item.sha256) in current]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _INSERT,
-            [model.pk, [i.image_id for i in ready], [str(i.vector) for i in ready]],
+        cursor.execute(_CURRENT, [[item.image_id for item in items]])
+        current = {row[0]: PictureRef(*row[1:]) for row in cursor.fetchall()}
+    standing = [item for item in items if current.get(item.image_id) == item.ref]
+    ready = [(item.image_id, item.vector) for item in standing if item.vector is not None]
+    failed = [item for item in standing if item.problem]
+    if ready:
+        embeddings_copy(
+            model=model,
+            image_ids=np.array([image_id for image_id, _ in ready], dtype=np.int64),
+            vectors=np.stack([vector for _, vector in ready]),
         )
     for item in failed:
         image = Image.objects.get(pk=item.image_id)
         job_item_error(job=job, item=f"image {item.image_id}", message=item.problem, image=image)
-    job_advance(
-        job=job,
-        done=len(ready),
-        failed=len(failed),
-        cursor={"last": batch[-1].image_id, "found": True},
-    )
+    shares.settle(items)
+    job_advance(job=job, done=len(ready), failed=len(failed))
+    if own.pk != job.pk:
+        job_advance(job=own, done=len(ready), failed=len(failed))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import logging
 import time
+from collections.abc import Collection
 from typing import Any
 
 from celery import current_app
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 TASK = "retrieval.run_job"
 SLICE_SECONDS = 5.0
+# Where nothing else waits; short enough for a worker that is asked to end.
+LONG_SLICE = 2
 
 # A slice that kills its worker, or that the database refuses each time, is not tried for ever.
 FRUITLESS_TURNS = 10
@@ -91,6 +94,19 @@ def job_item_error(*, job: Job, item: str, message: str, image: Image | None = N
     JobItemError.objects.update_or_create(
         job=job, item=item[:500], defaults={"message": message, "image": image}
     )
+
+
+def slice_prolonged(*, deadline: float, began: float, beside: Collection[int]) -> float:
+    """Return a later end of the slice that began at `began`, where no job but those of `beside`
+    (their keys) is unfinished, or the same.
+
+    It is never more than LONG_SLICE times as long as a slice is otherwise.
+    """
+    latest = began + LONG_SLICE * SLICE_SECONDS
+    if deadline >= latest:
+        return deadline
+    waiting = Job.objects.filter(state__in=Job.UNFINISHED).exclude(pk__in=beside)
+    return deadline if waiting.exists() else latest
 
 
 def job_cancel(*, job: Job) -> bool:

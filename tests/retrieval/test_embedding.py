@@ -7,14 +7,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from retrieval.encoders import Encoder, ModelSpecError, load_encoder
+from retrieval.encoders import ModelSpecError, load_encoder
+from retrieval.image_tower import ImageTower
 from retrieval.models import Embedding, EmbeddingModel, Image, Job, JobItemError
 from retrieval.selectors.corpus import corpus_coverage
 from retrieval.selectors.ranking import half_rounded
 from retrieval.selectors.search import SearchUnavailable, search_images
-from retrieval.services import embedding
 from retrieval.services import jobs as job_services
 from retrieval.services.embedding import embedding_job_create
+from retrieval.services.embedding_pipeline import Pipeline
 from retrieval.services.importing import import_images
 from retrieval.services.jobs import Slice, job_slice_run
 from retrieval.storage import picture_open
@@ -64,6 +65,15 @@ def embedded():
     return sorted(Embedding.objects.values_list("image_id", flat=True))
 
 
+def red(pixels):
+    """How red each of the prepared pictures is; image n has 30 n."""
+    return pixels[..., 0].float().mean(dim=(1, 2)).tolist()
+
+
+def is_image(number, redness):
+    return abs(redness - 30 * number) < 5
+
+
 def lose(store, image_id):
     """Remove an image's source from the store."""
     sha256 = Image.objects.get(pk=image_id).sha256
@@ -105,7 +115,7 @@ def test_a_job_cut_after_any_slice_goes_on(corpus, monkeypatch):
     while job_slice_run(job_id=job.pk) is Slice.MORE:
         job.refresh_from_db()
         seen.append(job.done)
-    assert seen == [3, 6, 7, 7]
+    assert seen == [3, 6, 7]
     assert embedded() == list(range(1, 8))
 
 
@@ -142,44 +152,44 @@ def test_a_lost_or_broken_file_is_named_and_the_rest_goes_on(corpus, store):
 
 
 def test_an_image_on_which_the_model_fails_is_found_in_its_batch(corpus, monkeypatch):
-    whole = Encoder.encode_images
+    whole = ImageTower.launch
 
-    def picky(self, images):
-        if any(image.size in [(60, 42), (60, 47)] for image in images):
-            raise RuntimeError("odd height")
-        return whole(self, images)
+    def picky(self, pixels):
+        if any(is_image(2, value) or is_image(7, value) for value in red(pixels)):
+            raise RuntimeError("odd red")
+        return whole(self, pixels)
 
-    monkeypatch.setattr(Encoder, "encode_images", picky)
+    monkeypatch.setattr(ImageTower, "launch", picky)
     job = run(embedding_job_create())
     assert (job.state, job.done, job.failed) == ("done", 5, 2)
     # The seventh is alone in its batch.
     assert set(JobItemError.objects.values_list("image_id", "message")) == {
-        (2, "The model failed on this image: odd height"),
-        (7, "The model failed on this image: odd height"),
+        (2, "The model failed on this image: odd red"),
+        (7, "The model failed on this image: odd red"),
     }
 
 
 def test_a_model_that_fails_on_everything_fails_the_job(corpus, monkeypatch):
-    def broken(self, images):
+    def broken(self, pixels):
         raise RuntimeError("no kernel image")
 
-    monkeypatch.setattr(Encoder, "encode_images", broken)
+    monkeypatch.setattr(ImageTower, "launch", broken)
     job = run(embedding_job_create())
     assert (job.state, job.error) == ("failed", "RuntimeError: no kernel image")
     assert JobItemError.objects.count() == 0
 
 
 def test_a_vector_that_is_not_finite_is_an_error_of_its_image(corpus, monkeypatch):
-    whole = Encoder.encode_images
+    encoded = ImageTower._encoded
 
-    def sometimes(self, images):
-        vectors = whole(self, images)
-        for row, image in zip(vectors, images, strict=True):
-            if image.size == (60, 43):
+    def not_finite(self, pixels):
+        vectors = encoded(self, pixels)
+        for row, value in zip(vectors, red(pixels), strict=True):
+            if is_image(3, value):
                 row[:] = np.nan
         return vectors
 
-    monkeypatch.setattr(Encoder, "encode_images", sometimes)
+    monkeypatch.setattr(ImageTower, "_encoded", not_finite)
     job = run(embedding_job_create())
     assert (job.done, job.failed) == (6, 1)
     assert JobItemError.objects.get().image_id == 3
@@ -188,35 +198,22 @@ def test_a_vector_that_is_not_finite_is_an_error_of_its_image(corpus, monkeypatc
 def test_a_file_replaced_while_it_was_embedded_gets_the_new_files_vector(
     corpus, monkeypatch, tiny_model
 ):
-    whole, replaced = Encoder.encode_images, []
+    whole, replaced = Pipeline.next, []
 
-    def meanwhile(self, images):
-        vectors = whole(self, images)
+    def meanwhile(self):
+        items = whole(self)
         if not replaced:
             replaced.append(corpus(range(1, 8), salt=200).updated)
-        return vectors
+        return items
 
-    monkeypatch.setattr(Encoder, "encode_images", meanwhile)
+    monkeypatch.setattr(Pipeline, "next", meanwhile)
     job = run(embedding_job_create())
     assert (replaced, job.state) == ([7], "done")
     assert embedded() == list(range(1, 8))
     encoder = load_encoder(tiny_model)
     for row in Embedding.objects.select_related("image"):
-        (vector,) = whole(encoder, [picture_open(row.image.sha256).pixels])
+        (vector,) = encoder.encode_images([picture_open(row.image.sha256).pixels])
         assert np.allclose(row.vector, half_rounded(vector), atol=2e-3)
-
-
-def test_large_images_make_small_batches(corpus, monkeypatch):
-    monkeypatch.setattr(embedding, "BATCH_PIXELS", 60 * 45)
-    sizes, whole = [], Encoder.encode_images
-
-    def watched(self, images):
-        sizes.append(len(images))
-        return whole(self, images)
-
-    monkeypatch.setattr(Encoder, "encode_images", watched)
-    assert run(embedding_job_create()).done == 7
-    assert sizes == [1] * 7
 
 
 def test_one_unfinished_job_a_model(corpus, tiny_model, admin):

@@ -1,0 +1,57 @@
+"""How many images are encoded at once: found by trial, on the work itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GAIN: Final = 1.03
+"""A doubled batch must bring this many times the images a second, or the trial ends."""
+TRIES: Final = 2
+"""Batches of one size that are timed; the first of a size is often slow."""
+
+
+class BatchSize:
+    """Doubles the size while that makes the device faster and its memory suffices.
+
+    Sizes are powers of two times `first`, at most `largest`. Nothing is encoded for the trial
+    alone: the batches of the work are timed until it is settled.
+    """
+
+    def __init__(self, *, first: int, largest: int) -> None:
+        self.now = first
+        self.settled = first >= largest
+        self._largest = largest
+        self._best = (0.0, first)
+        self._times: list[float] = []
+
+    @classmethod
+    def fixed(cls, size: int) -> BatchSize:
+        """A size that somebody chose; only a lack of memory makes it smaller."""
+        return cls(first=size, largest=size)
+
+    def measured(self, count: int, seconds: float) -> None:
+        """Learn how long a batch of `count` images took the device; other sizes than `now` tell
+        nothing.
+        """
+        if self.settled or count != self.now:
+            return
+        self._times.append(seconds)
+        if len(self._times) < TRIES:
+            return
+        rate = self.now / max(min(self._times), 1e-9)
+        self._times = []
+        best_rate, best_size = self._best
+        if rate <= best_rate * GAIN:
+            self.now, self.settled = best_size, True
+            return
+        self._best = (rate, self.now)
+        self.settled = self.now * 2 > self._largest
+        if not self.settled:
+            self.now *= 2
+
+    def short_of_memory(self, count: int) -> None:
+        """Learn that `count` images at once are too many."""
+        self._largest = min(self._largest, max(1, count // 2))
+        self.now = min(self.now, self._largest)
+        self.settled = True
+        self._times = []

@@ -1,0 +1,351 @@
+"""From files to vectors with the device kept busy: reading, encoding and storing go on at once.
+
+A pool of threads reads, decodes and prepares pictures, one thread encodes what is ready, and the
+caller, who alone speaks to the database, chooses what comes next and stores what came out.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+from django.conf import settings
+
+from retrieval.batch_size import BatchSize
+from retrieval.encoders import Encoder, Launched
+from retrieval.imaging import ImageRefused, open_picture
+from retrieval.pictures import PictureGone, PictureRef, RootUnavailable, source_bytes
+from retrieval.unit_rows import Fault, unit_rows
+
+PREFETCH_BYTES: Final = 512 * 2**20
+"""Prepared pictures that wait or are encoded, at most (two batches are always allowed)."""
+DECODED_PIXELS: Final = 64_000_000
+"""Decoded pictures at any time, 200 MB; a larger one is decoded alone."""
+DRAFT: Final = 2
+"""A JPEG is decoded at least this many times larger than the model looks at it: then no vector of
+the demo scenes and of INQUIRE-like photographs is further than a cosine of 0.999 from that of the
+whole picture (tests/retrieval/test_embedding_pipeline.py)."""
+BATCHES_AHEAD: Final = 3
+LARGEST: Final = {"cuda": 1024, "cpu": 64}
+FIRST: Final = {"cuda": 16, "cpu": 1}
+
+_tuned: dict[tuple[str, str], Tuning] = {}
+
+
+@dataclass(slots=True)
+class Item:
+    """One image on its way from the disk to the database."""
+
+    image_id: int
+    ref: PictureRef
+    pixels: int
+    share_id: int
+    vector: np.ndarray | None = None
+    """(d,) float16 of unit length, or None where there is a problem."""
+    problem: str = ""
+    unavailable: bool = False
+    """Its place doesn't answer, so that nothing is known of the image itself."""
+
+
+@dataclass(slots=True)
+class Tuning:
+    """What a process has found out about a model on its device."""
+
+    size: BatchSize
+    rate: float | None = None
+    """Images a second of the whole pipeline, lately."""
+
+
+def tuning_of(encoder: Encoder, name: str) -> Tuning:
+    """Return what this process knows of a model; settings.EMBEDDING_BATCH_SIZE forces the size."""
+    forced = settings.EMBEDDING_BATCH_SIZE
+    if forced:
+        return Tuning(BatchSize.fixed(forced))
+    kind = encoder.device.partition(":")[0]
+    fitting = PREFETCH_BYTES // (BATCHES_AHEAD * encoder.images.bytes_each)
+    largest = max(1, min(LARGEST.get(kind, 64), fitting))
+    tuning = Tuning(BatchSize(first=min(FIRST.get(kind, 1), largest), largest=largest))
+    return _tuned.setdefault((name, encoder.device), tuning)
+
+
+def readers_wanted() -> int:
+    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core."""
+    if settings.EMBEDDING_READERS:
+        return int(settings.EMBEDDING_READERS)
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Tell whether a batch failed since the device's memory is too small for it."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    )
+
+
+@dataclass(slots=True)
+class _Batch:
+    items: list[Item]
+    pixels: Any
+    """Prepared pictures (n, height, width, 3), a torch tensor of bytes."""
+    reading: list[Future[None]] = field(default_factory=list)
+    readable: list[int] = field(default_factory=list)
+    launched: Launched | Exception | None = None
+
+
+class Pipeline:
+    """Batches of items go in by `feed` and come out by `next`, in that order, each item with its
+    vector or its problem.
+
+    Used as a context: what is still on its way when it ends is dropped.
+    """
+
+    def __init__(self, encoder: Encoder, tuning: Tuning, *, readers: int) -> None:
+        self._encoder = encoder
+        self._tuning = tuning
+        self._readers = readers
+        self._stop = threading.Event()
+        self._decoded = _Budget(DECODED_PIXELS)
+        self._fed: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[_Batch | BaseException] = queue.SimpleQueue()
+        self._pool = ThreadPoolExecutor(
+            readers, thread_name_prefix="read", initializer=_yield_to_encoder
+        )
+        self._thread = threading.Thread(target=self._encode_all, name="encode", daemon=True)
+        self._batches = 0
+        self._images = 0
+        self._came = time.monotonic()
+
+    def __enter__(self) -> Pipeline:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._fed.put(None)
+        self._pool.shutdown(cancel_futures=True)
+        self._thread.join()
+
+    @property
+    def batch_size(self) -> int:
+        return self._tuning.size.now
+
+    @property
+    def in_flight(self) -> int:
+        """Batches fed that have not come out."""
+        return self._batches
+
+    @property
+    def seconds_ahead(self) -> float:
+        """How long what is in flight will take, as far as that is known."""
+        return self._images / self._tuning.rate if self._tuning.rate else 0.0
+
+    def has_room(self) -> bool:
+        """Tell whether another batch would keep the device busy rather than lie about."""
+        if self._batches < 2:
+            return True
+        after = (self._images + self.batch_size) * self._encoder.images.bytes_each
+        few = self._batches < BATCHES_AHEAD or self._images < 4 * self._readers
+        return few and after <= PREFETCH_BYTES
+
+    def feed(self, items: list[Item]) -> None:
+        """Have a batch read and encoded."""
+        if not self._batches:
+            self._came = time.monotonic()
+        batch = _Batch(items, self._encoder.images.buffer(len(items)))
+        rows = batch.pixels.numpy()
+        batch.reading = [
+            self._pool.submit(self._read, item, row) for item, row in zip(items, rows, strict=True)
+        ]
+        self._batches += 1
+        self._images += len(items)
+        self._fed.put(batch)
+
+    def next(self) -> list[Item]:
+        """Wait for the batch fed first; raises what the model raised if it fails on everything."""
+        batch = self._done.get()
+        if isinstance(batch, BaseException):
+            raise batch
+        self._batches -= 1
+        self._images -= len(batch.items)
+        now = time.monotonic()
+        rate = len(batch.items) / max(now - self._came, 1e-6)
+        before = self._tuning.rate
+        self._tuning.rate = rate if before is None else 0.7 * before + 0.3 * rate
+        self._came = now
+        return batch.items
+
+    def _read(self, item: Item, row: np.ndarray) -> None:
+        """Bring one prepared picture (height, width, 3) to its place in the batch."""
+        if self._stop.is_set():
+            return
+        images = self._encoder.images
+        try:
+            data = source_bytes(item.ref)
+            with self._decoded.held(item.pixels):
+                picture = open_picture(
+                    data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=DRAFT * images.side
+                )
+                row[:] = images.prepare(picture.pixels)
+        except RootUnavailable as error:
+            item.problem, item.unavailable = str(error), True
+        except (ImageRefused, PictureGone) as error:
+            item.problem = str(error)
+        except Exception as error:
+            item.problem = f"The image cannot be prepared: {error or type(error).__name__}"
+
+    def _encode_all(self) -> None:
+        """The thread of the device: launches a batch, and only then looks after the one before."""
+        ahead: _Batch | None = None
+        try:
+            while not self._stop.is_set():
+                if ahead is not None and self._fed.empty():
+                    self._finish(ahead)
+                    ahead = None
+                batch = self._fed.get()
+                if batch is None:
+                    break
+                if ahead is not None and not all(future.done() for future in batch.reading):
+                    self._finish(ahead)
+                    ahead = None
+                wait(batch.reading)
+                if self._stop.is_set():
+                    break
+                self._launch(batch)
+                if ahead is not None:
+                    self._finish(ahead)
+                ahead = batch
+                if self._encoder.device == "cpu":
+                    self._finish(batch)
+                    ahead = None
+        except BaseException as error:
+            self._done.put(error)
+
+    def _launch(self, batch: _Batch) -> None:
+        batch.readable = [at for at, item in enumerate(batch.items) if not item.problem]
+        if not batch.readable:
+            return
+        if len(batch.readable) < len(batch.items):
+            batch.pixels = batch.pixels[batch.readable]
+        try:
+            batch.launched = self._encoder.launch(batch.pixels)
+        except Exception as error:
+            batch.launched = error
+
+    def _finish(self, batch: _Batch) -> None:
+        items = [batch.items[at] for at in batch.readable]
+        vectors: Sequence[np.ndarray | None] = []
+        if items:
+            try:
+                if isinstance(batch.launched, Exception):
+                    raise batch.launched
+                assert batch.launched is not None
+                vectors = list(batch.launched.vectors())
+                self._tuning.size.measured(len(items), batch.launched.seconds())
+            except Exception as error:
+                batch.launched = None
+                vectors = self._after_failure(items, batch.pixels, error)
+        _keep_halves(items, vectors)
+        batch.pixels = None
+        self._done.put(batch)
+
+    def _after_failure(
+        self, items: list[Item], pixels: Any, error: Exception
+    ) -> list[np.ndarray | None]:
+        """Encode in halves what was too much for the memory, and one by one what failed otherwise.
+
+        Raises `error` where the model fails on each image and on a grey one too: then it is the
+        model that is at fault.
+        """
+        count = len(items)
+        if count > 1 and out_of_memory(error):
+            self._tuning.size.short_of_memory(count)
+            vectors: list[np.ndarray | None] = []
+            for part in (slice(0, count // 2), slice(count // 2, count)):
+                try:
+                    vectors += list(self._encoder.launch(pixels[part]).vectors())
+                except Exception as again:
+                    vectors += self._after_failure(items[part], pixels[part], again)
+            return vectors
+        vectors = [self._alone(item, one) for item, one in zip(items, pixels.split(1), strict=True)]
+        if all(vector is None for vector in vectors) and not self._works():
+            raise error
+        return vectors
+
+    def _alone(self, item: Item, pixels: Any) -> np.ndarray | None:
+        try:
+            vector: np.ndarray = self._encoder.launch(pixels).vectors()[0]
+        except Exception as error:
+            item.problem = f"The model failed on this image: {error}"
+            return None
+        return vector
+
+    def _works(self) -> bool:
+        grey = self._encoder.images.buffer(1)
+        grey[:] = 128
+        try:
+            self._encoder.launch(grey).vectors()
+        except Exception:
+            return False
+        return True
+
+
+def _keep_halves(items: list[Item], vectors: Sequence[np.ndarray | None]) -> None:
+    """Give items their vectors as they are stored, in half precision."""
+    there = [
+        (item, vector) for item, vector in zip(items, vectors, strict=True) if not item.problem
+    ]
+    if not there:
+        return
+    rows = unit_rows(np.stack([vector for _, vector in there if vector is not None]), scale=True)
+    for (item, _), half, fault in zip(there, rows.vectors, rows.faults, strict=True):
+        if fault == Fault.NONE:
+            item.vector = half
+        else:
+            item.problem = "The model gave no finite vector for this image."
+
+
+def _yield_to_encoder() -> None:
+    """Let a reader's thread run where the model leaves room: on a CPU its threads wait for each
+    other, so that taking one core from them idles all.
+    """
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+
+
+class _Budget:
+    """Lets threads in as long as what they hold together stays within a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def held(self, amount: int) -> Iterator[None]:
+        """Wait for room; what is larger than the limit is let in alone."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._held or self._held + amount <= self._limit)
+            self._held += amount
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= amount
+                self._changed.notify_all()
