@@ -72,7 +72,7 @@ def images_check(
         wanted = wanted.filter(sha256="")
     report = CheckReport(last=after)
     total = wanted.filter(pk__gt=after).count()
-    while batch := _refs(wanted.filter(pk__gt=report.last)[:BATCH]):
+    while batch := _refs(wanted.filter(pk__gt=report.last).order_by("pk")[:BATCH]):
         found, problems = _look_at(batch)
         if len(problems) == len(batch) and all(
             isinstance(error, RootUnavailable) for error in problems.values()
@@ -97,15 +97,16 @@ def image_contents_know(*, image_ids: Iterable[int]) -> None:
 
     For who must know an image again by its content. What cannot be read stays unknown.
     """
-    batch = _refs(Image.objects.filter(pk__in=list(image_ids), sha256=""))
+    wanted = Image.objects.filter(pk__in=list(image_ids), sha256="")
+    batch = _refs(wanted.order_by("pk"))
     if batch:
         found, _ = _look_at(batch)
         _keep(batch, found)
 
 
 def _refs(images: QuerySet[Image]) -> dict[int, PictureRef]:
-    rows = images.order_by("pk").only("sha256", "root_id", "file_name")
-    return {image.pk: PictureRef.of(image) for image in rows}
+    rows = images.values_list("pk", "sha256", "root_id", "file_name")
+    return {image_id: PictureRef(sha256, root, name) for image_id, sha256, root, name in rows}
 
 
 def _look_at(

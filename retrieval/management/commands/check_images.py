@@ -74,4 +74,4 @@ class Command(BaseCommand):
             f"{report.changed} changed, {report.problems} not readable"
         )
         if report.problems:
-            raise CommandError(f"{report.problems} are not readable; each is named above.")
+            raise CommandError(f"{report.problems} not readable; each is named above.")

@@ -1,0 +1,177 @@
+"""Looking whether the files of images that stay where they are are there."""
+
+import hashlib
+import io
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from retrieval.models import Embedding, Image
+from retrieval.services import image_checks
+from retrieval.services.image_checks import (
+    PlaceUnavailable,
+    image_contents_know,
+    images_check,
+)
+from tests.processes import ROOT, database_url, wait_for
+from tests.retrieval.making import embed_rows, image_row, jpeg
+from tests.retrieval.rooted import folder_root, rooted
+
+pytestmark = pytest.mark.django_db
+
+COLOURS = ("red", "green", "blue", "white", "black", "teal")
+
+
+@pytest.fixture
+def root(store, tmp_path):
+    """Six images of 60 × 50 pixels, recorded as 40 × 30, and one of the store."""
+    files = {f"{n}.jpg": jpeg(colour, (60, 50)) for n, colour in enumerate(COLOURS, start=1)}
+    made = folder_root(tmp_path / "data", files)
+    for number in range(1, 7):
+        rooted(number, made, f"{number}.jpg", dataset="odd" if number % 2 else "even")
+    image_row(50)
+    return made
+
+
+def known():
+    return sorted(Image.objects.exclude(sha256="").exclude(root=None).values_list("pk", flat=True))
+
+
+def run(*arguments):
+    output = io.StringIO()
+    call_command("check_images", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def test_what_files_are_is_kept(root):
+    report = images_check()
+    assert (report.looked_at, report.filled, report.changed, report.problems) == (6, 6, 0, 0)
+    assert report.last == 6
+    image = Image.objects.get(pk=2)
+    data = jpeg("green", (60, 50))
+    assert image.sha256 == hashlib.sha256(data).hexdigest()
+    assert (image.width, image.height, image.size_bytes) == (60, 50, len(data))
+    assert Image.objects.get(pk=50).sha256 == f"{50:064x}"
+
+
+def test_files_that_are_gone_or_broken_are_named_and_stay_unknown(root, tmp_path):
+    (tmp_path / "data/2.jpg").unlink()
+    (tmp_path / "data/5.jpg").write_bytes(b"no picture")
+    problems = []
+    report = images_check(on_problem=lambda *problem: problems.append(problem))
+    assert (report.looked_at, report.filled, report.problems) == (6, 4, 2)
+    assert problems == [
+        (2, "2.jpg", "The image's file is gone from its folder."),
+        (5, "5.jpg", "The file is not an image of a known format."),
+    ]
+    assert known() == [1, 3, 4, 6]
+
+
+def test_it_goes_on_where_it_was(root, monkeypatch):
+    monkeypatch.setattr(image_checks, "BATCH", 2)
+    seen = []
+
+    def stop(report, total):
+        seen.append((report.looked_at, report.last, total))
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        images_check(progress=stop)
+    assert seen == [(2, 2, 6), (4, 4, 6)]
+    assert known() == [1, 2, 3, 4]
+    report = images_check()
+    assert (report.looked_at, report.filled) == (2, 2)
+    assert images_check(again=True, after=4).looked_at == 2
+
+
+def test_one_data_set_alone(root):
+    assert images_check(dataset="even").looked_at == 3
+    assert known() == [2, 4, 6]
+
+
+def test_a_file_that_was_replaced_is_found_again_and_loses_its_embeddings(
+    root, tmp_path, toy_model
+):
+    embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0]})
+    images_check()
+    assert Embedding.objects.count() == 2
+    address = Image.objects.get(pk=2).url
+    (tmp_path / "data/2.jpg").write_bytes(jpeg("orange", (20, 10)))
+    assert images_check().looked_at == 0
+    report = images_check(again=True)
+    assert (report.looked_at, report.filled, report.changed) == (6, 0, 1)
+    image = Image.objects.get(pk=2)
+    assert (image.width, image.height, image.url != address) == (20, 10, True)
+    assert list(Embedding.objects.values_list("image_id", flat=True)) == [1]
+
+
+def test_an_image_that_was_imported_anew_meanwhile_is_left_alone(root, monkeypatch):
+    look = image_checks._look_at
+
+    def slow(batch):
+        found = look(batch)
+        Image.objects.filter(pk=3).update(sha256="a" * 64)
+        return found
+
+    monkeypatch.setattr(image_checks, "_look_at", slow)
+    assert images_check().filled == 5
+    assert Image.objects.get(pk=3).sha256 == "a" * 64
+
+
+def test_a_place_that_is_away_ends_the_look(root, tmp_path):
+    (tmp_path / "data").rename(tmp_path / "unmounted")
+    with pytest.raises(PlaceUnavailable, match="isn't there now"):
+        images_check()
+    with pytest.raises(CommandError, match="Go on with --after 3"):
+        run("--quiet", "--after", "3")
+
+
+def test_contents_that_are_needed_are_looked_at(root, tmp_path):
+    (tmp_path / "data/2.jpg").unlink()
+    image_contents_know(image_ids=[1, 2, 50, 999])
+    assert known() == [1]
+    image_contents_know(image_ids=[])
+
+
+def test_the_command_reports(root, tmp_path):
+    said = run("--quiet", "--dataset", "odd")
+    assert (
+        said == "3 images looked at: 3 are known by their content now, 0 changed, 0 not readable\n"
+    )
+    (tmp_path / "data/4.jpg").unlink()
+    output = io.StringIO()
+    with pytest.raises(CommandError, match="1 not readable"):
+        call_command("check_images", "--quiet", stdout=output)
+    assert "image 4 (4.jpg): The image's file is gone from its folder.\n" in output.getvalue()
+    with pytest.raises(CommandError, match="no data set “none”"):
+        run("--dataset", "none")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_killed_command_is_run_again(store, tmp_path):
+    files = {f"{number}.jpg": jpeg("red", (900, 900 + number)) for number in range(600)}
+    root = folder_root(tmp_path / "data", files)
+    for number in range(600):
+        rooted(number, root, f"{number}.jpg")
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "DATABASE_URL": database_url(connection.settings_dict),
+        "VAR_DIR": str(store.parent),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "check_images", "--quiet"],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    wait_for(lambda: known() or process.poll() is not None, what="the first batch")
+    process.send_signal(signal.SIGKILL)
+    said = process.communicate()[0].decode()
+    done = len(known())
+    assert 0 < done < 600, said
+    assert images_check().filled == 600 - done

@@ -1,0 +1,98 @@
+"""JPEGs that are decoded at a part of their size."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from retrieval.imaging import ImageRefused, Reason, open_picture
+from tests.retrieval.making import encoded, jpeg
+
+LIMIT = 100_000_000
+
+
+def gradient(width, height):
+    """A picture whose colour tells the place: red from left to right, green from top to bottom."""
+    across = np.linspace(0, 255, width)[None, :].repeat(height, 0)
+    down = np.linspace(0, 255, height)[:, None].repeat(width, 1)
+    return Image.fromarray(np.stack([across, down, 0 * down + 90], axis=2).astype(np.uint8))
+
+
+def turned(picture, orientation):
+    undo = {
+        1: None,
+        2: Image.Transpose.FLIP_LEFT_RIGHT,
+        3: Image.Transpose.ROTATE_180,
+        4: Image.Transpose.FLIP_TOP_BOTTOM,
+        5: Image.Transpose.TRANSPOSE,
+        6: Image.Transpose.ROTATE_90,
+        7: Image.Transpose.TRANSVERSE,
+        8: Image.Transpose.ROTATE_270,
+    }[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    whole = picture if undo is None else picture.transpose(undo)
+    return encoded(whole, "JPEG", exif=exif, quality=95)
+
+
+@pytest.mark.parametrize(
+    ("at_least", "size"),
+    [(800, (1200, 800)), (401, (1200, 800)), (400, (600, 400)), (224, (600, 400)),
+     (200, (300, 200)), (100, (150, 100)), (1, (150, 100)), (5000, (1200, 800))],
+)  # fmt: skip
+def test_the_shorter_side_keeps_what_is_asked_for(at_least, size):
+    data = encoded(gradient(1200, 800), "JPEG")
+    picture = open_picture(data, max_pixels=LIMIT, at_least=at_least)
+    assert picture.pixels.size == size
+    assert (picture.width, picture.height, picture.format) == (1200, 800, "JPEG")
+    assert picture.shown_as_is
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_reduced_picture_is_upright_and_like_the_whole_one(orientation):
+    data = turned(gradient(1200, 800), orientation)
+    whole = open_picture(data, max_pixels=LIMIT)
+    reduced = open_picture(data, max_pixels=LIMIT, at_least=100)
+    assert reduced.pixels.size == (150, 100)
+    assert (reduced.width, reduced.height) == (whole.width, whole.height) == (1200, 800)
+    small = whole.pixels.resize((150, 100), Image.Resampling.BOX)
+    difference = np.abs(np.asarray(small, np.int16) - np.asarray(reduced.pixels, np.int16))
+    assert difference.mean() < 2
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK"])
+def test_grey_and_printed_colours_come_out_as_they_do_whole(mode):
+    data = encoded(gradient(800, 800).convert(mode), "JPEG", quality=95)
+    whole = open_picture(data, max_pixels=LIMIT).pixels.resize((100, 100), Image.Resampling.BOX)
+    reduced = open_picture(data, max_pixels=LIMIT, at_least=100).pixels
+    assert (reduced.mode, reduced.size) == ("RGB", (100, 100))
+    assert np.abs(np.asarray(whole, np.int16) - np.asarray(reduced, np.int16)).mean() < 3
+
+
+def test_the_first_picture_of_several_is_reduced():
+    target = io.BytesIO()
+    gradient(1600, 1600).save(target, "MPO", save_all=True, append_images=[gradient(8, 8)])
+    picture = open_picture(target.getvalue(), max_pixels=LIMIT, at_least=200)
+    assert (picture.format, picture.pixels.size, picture.width) == ("MPO", (200, 200), 1600)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "TIFF", "GIF", "BMP"])
+def test_other_formats_come_whole(kind):
+    picture = open_picture(encoded(gradient(300, 200), kind), max_pixels=LIMIT, at_least=10)
+    assert picture.pixels.size == (picture.width, picture.height) == (300, 200)
+
+
+def test_sizes_are_checked_before_anything_is_reduced():
+    data = jpeg(size=(400, 300))
+    assert open_picture(data, max_pixels=120_000, at_least=30).width == 400
+    with pytest.raises(ImageRefused, match="400 × 300 pixels") as raised:
+        open_picture(data, max_pixels=119_999, at_least=30)
+    assert raised.value.reason == Reason.TOO_LARGE
+
+
+def test_a_truncated_file_is_refused_however_few_pixels_are_asked_for():
+    data = encoded(gradient(1200, 800), "JPEG")
+    with pytest.raises(ImageRefused) as raised:
+        open_picture(data[: len(data) * 9 // 10], max_pixels=LIMIT, at_least=1)
+    assert raised.value.reason == Reason.TRUNCATED

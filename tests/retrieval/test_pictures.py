@@ -1,0 +1,280 @@
+"""Bytes, display copies and thumbnails of images in the store and of images that stay where they
+are."""
+
+import hashlib
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+from PIL import Image as PillowImage
+
+from retrieval import pictures, root_files
+from retrieval.models import Image
+from retrieval.pictures import (
+    PictureChanged,
+    PictureGone,
+    PictureRef,
+    RootUnavailable,
+    display_file,
+    picture_facts,
+    roots_known,
+    source_bytes,
+    thumbnail_file,
+)
+from retrieval.services.roots import image_root_get_or_create
+from retrieval.storage import picture_store
+from tests.retrieval.buckets import KEYS, bucket, bucket_server
+from tests.retrieval.making import encoded, image_row, jpeg
+from tests.retrieval.rooted import folder_root, rooted
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def var(store):
+    """A state folder of the test's own."""
+    return store.parent
+
+
+@pytest.fixture
+def root(tmp_path):
+    return folder_root(tmp_path / "data", {"1.jpg": jpeg("red")})
+
+
+def sha256_of(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def shown(file):
+    with file:
+        picture = PillowImage.open(io.BytesIO(file.read()))
+    picture.load()
+    return picture
+
+
+def cached(var):
+    return sorted(path.stat().st_size for path in var.glob("thumbnails/*/*.jpg"))
+
+
+def test_an_image_of_the_store_is_read_from_there(var):
+    data = encoded(PillowImage.new("RGB", (600, 400), "red"), "PNG")
+    stored = picture_store(data)
+    ref = PictureRef.of(image_row(1, sha256=stored.sha256))
+    assert source_bytes(ref) == data
+    assert shown(display_file(ref)).size == (600, 400)
+    assert shown(thumbnail_file(ref)).size == (384, 256)
+    assert picture_facts(ref) == stored
+    assert cached(var) == []
+
+
+def test_an_image_whose_file_left_the_store_is_gone():
+    ref = PictureRef.of(image_row(1))
+    for read in (source_bytes, display_file, thumbnail_file, picture_facts):
+        with pytest.raises(PictureGone, match="gone from the store"):
+            read(ref)
+
+
+def test_an_image_at_a_root_is_read_where_it_is(root, var):
+    ref = PictureRef.of(rooted(1, root, "1.jpg"))
+    assert source_bytes(ref) == jpeg("red")
+    with display_file(ref) as file:
+        assert file.read() == jpeg("red")
+    assert cached(var) == []
+    assert list(var.glob("images/*")) == []
+
+
+def test_what_a_file_is(root, tmp_path):
+    turned = PillowImage.Exif()
+    turned[0x0112] = 6
+    data = jpeg("red", (3000, 2000), exif=turned)
+    (tmp_path / "data/2.jpg").write_bytes(data)
+    facts = picture_facts(PictureRef.of(rooted(2, root, "2.jpg", sha256="0" * 64)))
+    assert (facts.width, facts.height, facts.format) == (2000, 3000, "JPEG")
+    assert (facts.sha256, facts.size_bytes) == (sha256_of(data), len(data))
+
+
+def quarters(size):
+    picture = PillowImage.new("RGB", size, "red")
+    right, lower = size[0] // 2, size[1] // 2
+    picture.paste((0, 255, 0), (right, 0, size[0], lower))
+    picture.paste((0, 0, 255), (0, lower, right, size[1]))
+    picture.paste((255, 255, 255), (right, lower, *size))
+    return picture
+
+
+UPRIGHT = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)]
+
+
+def corners(picture):
+    right, lower = picture.width - 5, picture.height - 5
+    return [picture.getpixel(place) for place in ((5, 5), (right, 5), (5, lower), (right, lower))]
+
+
+def near(colours, wanted):
+    return all(
+        abs(a - b) <= 12
+        for one, other in zip(colours, wanted, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
+def test_a_thumbnail_is_upright_whatever_way_the_camera_was_held(root, tmp_path, orientation, var):
+    undo = {3: "ROTATE_180", 6: "ROTATE_90", 8: "ROTATE_270"}
+    picture = quarters((3200, 1600))
+    if orientation in undo:
+        picture = picture.transpose(PillowImage.Transpose[undo[orientation]])
+    exif = PillowImage.Exif()
+    exif[0x0112] = orientation
+    (tmp_path / "data/2.jpg").write_bytes(encoded(picture, "JPEG", exif=exif, quality=95))
+    ref = PictureRef.of(rooted(2, root, "2.jpg"))
+    for file, size in ((thumbnail_file(ref), (384, 192)), (display_file(ref), (2048, 1024))):
+        made = shown(file)
+        assert (made.format, made.mode, made.size) == ("JPEG", "RGB", size)
+        assert made.getexif().get(0x0112, 1) == 1
+        assert near(corners(made), UPRIGHT)
+    assert len(cached(var)) == 2
+
+
+def test_other_formats_and_colours_are_shown_as_jpeg(root, tmp_path):
+    red = PillowImage.new("RGB", (50, 40), (200, 0, 0))
+    files = {
+        "2.png": encoded(PillowImage.new("RGBA", (50, 40), (0, 0, 0, 0)), "PNG"),
+        "3.tif": encoded(red, "TIFF"),
+        "4.jpg": encoded(red.convert("CMYK"), "JPEG"),
+    }
+    folder_root(tmp_path / "data", files)
+    wanted = {"2.png": (255, 255, 255), "3.tif": (200, 0, 0), "4.jpg": (200, 0, 0)}
+    for number, name in enumerate(files, start=2):
+        ref = PictureRef.of(rooted(number, root, name))
+        for file in (display_file(ref), thumbnail_file(ref)):
+            made = shown(file)
+            assert (made.format, made.mode, made.size) == ("JPEG", "RGB", (50, 40))
+            assert near([made.getpixel((20, 20))], [wanted[name]])
+
+
+def test_a_thumbnail_is_made_once(root, tmp_path, var):
+    ref = PictureRef.of(rooted(1, root, "1.jpg"))
+    with thumbnail_file(ref) as file:
+        first = file.read()
+    (tmp_path / "data/1.jpg").unlink()
+    with thumbnail_file(ref) as file:
+        assert file.read() == first
+    assert len(cached(var)) == 1
+    with pytest.raises(PictureGone, match="gone from its folder"):
+        display_file(ref)
+
+
+def test_of_another_content_there_is_another_thumbnail(root, tmp_path):
+    image = rooted(1, root, "1.jpg", sha256=sha256_of(jpeg("red")))
+    before, address = shown(thumbnail_file(PictureRef.of(image))), image.thumbnail_url
+    (tmp_path / "data/1.jpg").write_bytes(jpeg("blue"))
+    image.sha256 = sha256_of(jpeg("blue"))
+    after = shown(thumbnail_file(PictureRef.of(image)))
+    assert near([before.getpixel((5, 5)), after.getpixel((5, 5))], [(255, 0, 0), (0, 0, 255)])
+    assert image.thumbnail_url != address
+
+
+def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(root, tmp_path):
+    ref = PictureRef.of(rooted(1, root, "1.jpg", sha256=sha256_of(jpeg("red"))))
+    (tmp_path / "data/1.jpg").write_bytes(jpeg("blue"))
+    for read in (source_bytes, display_file, thumbnail_file):
+        with pytest.raises(PictureChanged, match="was changed"):
+            read(ref)
+    assert picture_facts(ref).sha256 == sha256_of(jpeg("blue"))
+
+
+def test_a_broken_file_says_what_is_wrong(root, tmp_path, settings):
+    files = {"2.jpg": jpeg(size=(900, 700))[:900], "3.jpg": b"", "4.jpg": b"no picture"}
+    folder_root(tmp_path / "data", files)
+    for number, why in ((2, "truncated"), (3, "empty"), (4, "not an image")):
+        ref = PictureRef.of(rooted(number, root, f"{number}.jpg"))
+        for read in (display_file, thumbnail_file, picture_facts):
+            with pytest.raises(PictureGone, match=why):
+                read(ref)
+        assert source_bytes(ref) == files[f"{number}.jpg"]
+    settings.IMAGE_MAX_PIXELS = 1199
+    with pytest.raises(PictureGone, match="40 × 30 pixels; 1199 are allowed"):
+        thumbnail_file(PictureRef.of(rooted(1, root, "1.jpg")))
+
+
+def test_threads_need_no_database_once_roots_are_known(root, monkeypatch):
+    monkeypatch.setattr(pictures, "_locations", {})
+    refs = [PictureRef.of(rooted(1, root, "1.jpg"))] * 20
+    roots_known()
+
+    def without_database(ref):
+        with connection.execute_wrapper(_no_database):
+            return source_bytes(ref), thumbnail_file(ref).read(), display_file(ref).read()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(without_database, refs))) == 1
+
+
+def _no_database(execute, sql, params, many, context):
+    raise AssertionError(sql)
+
+
+def test_a_root_that_came_later_is_looked_up(root, tmp_path):
+    roots_known()
+    later = folder_root(tmp_path / "later", {"a.jpg": jpeg("blue")})
+    assert source_bytes(PictureRef.of(rooted(2, later, "a.jpg"))) == jpeg("blue")
+
+
+def test_addresses_of_images_whose_content_is_unknown(root, tmp_path):
+    other = folder_root(tmp_path / "other", {})
+    rows = [
+        rooted(1, root, "1.jpg"),
+        rooted(2, root, "2.jpg"),
+        rooted(3, other, "1.jpg"),
+        rooted(4, root, "1.jpg", size_bytes=5),
+    ]
+    versions = [image.version for image in rows]
+    assert len(set(versions)) == 4
+    assert all(len(one) == 8 and set(one) <= set("0123456789abcdef") for one in versions)
+    assert Image.objects.get(pk=1).url == f"/images/1/{versions[0]}.jpg"
+    assert (
+        rooted(5, root, "1.jpg", sha256="ab" * 32).thumbnail_url == "/images/5/abababab-thumb.jpg"
+    )
+
+
+@pytest.fixture
+def in_bucket(settings, monkeypatch):
+    """A root in a bucket, and a client that changes what is in it."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with bucket_server() as address:
+        client = bucket(address, "photos", {"in/1.jpg": jpeg("red"), "in/2.jpg": b"no picture"})
+        settings.S3_ENDPOINT_URL = address
+        monkeypatch.setattr(root_files, "_known", {})
+        yield image_root_get_or_create(location="s3://photos/in"), client
+
+
+def test_an_image_in_a_bucket_is_fetched_once(in_bucket, var):
+    root, client = in_bucket
+    ref = PictureRef.of(rooted(1, root, "1.jpg"))
+    for _ in range(2):
+        assert shown(thumbnail_file(ref)).size == (40, 30)
+        with display_file(ref) as file:
+            assert file.read() == jpeg("red")
+        client.delete_object(Bucket="photos", Key="in/1.jpg")
+    assert len(cached(var)) == 2
+    with pytest.raises(PictureGone, match="gone from its bucket"):
+        source_bytes(ref)
+
+
+def test_what_is_broken_in_a_bucket_is_not_kept(in_bucket, var):
+    root, client = in_bucket
+    ref = PictureRef.of(rooted(2, root, "2.jpg"))
+    with pytest.raises(PictureGone, match="not an image"):
+        thumbnail_file(ref)
+    client.put_object(Bucket="photos", Key="in/2.jpg", Body=jpeg("blue"))
+    assert shown(thumbnail_file(ref)).size == (40, 30)
+
+
+def test_a_bucket_that_does_not_answer_is_told_apart(in_bucket, settings):
+    root, _ = in_bucket
+    settings.S3_ENDPOINT_URL = "http://127.0.0.1:9"
+    with pytest.raises(RootUnavailable):
+        thumbnail_file(PictureRef.of(rooted(1, root, "1.jpg")))

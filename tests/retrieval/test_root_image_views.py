@@ -1,0 +1,120 @@
+"""The answers to requests for pictures that stay where they are."""
+
+import io
+
+import pytest
+from PIL import Image as PillowImage
+
+from retrieval import root_files
+from retrieval.models import Image
+from retrieval.services.flags import image_withdraw
+from retrieval.services.roots import image_root_get_or_create
+from tests.processes import free_port
+from tests.retrieval.buckets import KEYS, bucket, bucket_server
+from tests.retrieval.making import jpeg
+from tests.retrieval.rooted import folder_root, rooted
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def image(store, tmp_path):
+    return rooted(
+        1, folder_root(tmp_path / "data", {"a/1.jpg": jpeg("red", (800, 600))}), "a/1.jpg"
+    )
+
+
+@pytest.fixture
+def reader(client, annotator):
+    client.force_login(annotator)
+    return client
+
+
+def body(answer):
+    return b"".join(answer.streaming_content)
+
+
+def test_picture_and_thumbnail_are_served(reader, image, django_assert_max_num_queries):
+    answer = reader.get(image.url)
+    assert (answer.status_code, body(answer)) == (200, jpeg("red", (800, 600)))
+    assert answer.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+    with django_assert_max_num_queries(3):
+        thumbnail = reader.get(image.thumbnail_url)
+    assert PillowImage.open(io.BytesIO(body(thumbnail))).size == (384, 288)
+    assert thumbnail.headers["Content-Type"] == "image/jpeg"
+    assert int(thumbnail.headers["Content-Length"]) > 0
+
+
+def test_an_old_address_is_not_found_once_the_content_is_known(reader, image):
+    before = image.url
+    Image.objects.update(sha256="12345678" + "0" * 56)
+    assert reader.get(before).status_code == 404
+
+
+def test_a_picture_that_is_gone_says_so(reader, image, tmp_path):
+    (tmp_path / "data/a/1.jpg").unlink()
+    for address in (image.url, image.thumbnail_url):
+        answer = reader.get(address)
+        assert answer.status_code == 404
+        assert answer.content.decode() == "The image's file is gone from its folder."
+        assert "Cache-Control" not in answer.headers
+
+
+def test_a_broken_picture_says_what_is_wrong(reader, image, tmp_path):
+    (tmp_path / "data/a/1.jpg").write_bytes(jpeg("red", (800, 600))[:2000])
+    answer = reader.get(image.thumbnail_url)
+    assert (answer.status_code, b"truncated" in answer.content) == (404, True)
+
+
+def test_a_file_that_was_replaced_is_not_shown_under_the_old_address(reader, image, tmp_path):
+    Image.objects.update(sha256="12345678" + "0" * 56)
+    answer = reader.get("/images/1/12345678.jpg")
+    assert (answer.status_code, b"was changed" in answer.content) == (404, True)
+
+
+def test_a_folder_that_is_away_is_a_503(reader, image, tmp_path, caplog):
+    (tmp_path / "data").rename(tmp_path / "unmounted")
+    answer = reader.get(image.url)
+    assert answer.status_code == 503
+    assert answer.content.decode() == "The folder of the image's data set isn't there now."
+    assert "Image 1 cannot be shown" in caplog.text
+
+
+def test_a_bucket_that_does_not_answer_is_a_503(reader, store, settings, monkeypatch, caplog):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(root_files, "_known", {})
+    with bucket_server() as address:
+        bucket(address, "photos", {"1.jpg": jpeg("red")})
+        settings.S3_ENDPOINT_URL = address
+        image = rooted(1, image_root_get_or_create(location="s3://photos"), "1.jpg")
+        assert body(reader.get(image.url)) == jpeg("red")
+        settings.S3_ENDPOINT_URL = f"http://127.0.0.1:{free_port()}"
+        assert reader.get(image.thumbnail_url).status_code == 503
+        assert "Image 1 cannot be shown" in caplog.text
+        # What was fetched once is shown all the same.
+        assert body(reader.get(image.url)) == jpeg("red")
+
+
+def test_nobody_and_annotators_of_a_withdrawn_image_get_no_bytes(
+    client, annotator, reviewer, image, store
+):
+    assert client.get(image.thumbnail_url).status_code == 401
+    image_withdraw(image=image, by=reviewer, note="a face")
+    client.force_login(annotator)
+    assert client.get(image.thumbnail_url).status_code == 404
+    assert not list(store.parent.glob("thumbnails/*/*.jpg"))
+    client.force_login(reviewer)
+    assert client.get(image.thumbnail_url).status_code == 200
+
+
+def test_the_admin_pages_say_where_a_file_is(client, admin, image, tmp_path):
+    admin.is_staff = admin.is_superuser = True
+    admin.save()
+    client.force_login(admin)
+    for page in ("image/", "image/1/change/", "imageroot/", f"imageroot/{image.root_id}/change/"):
+        answer = client.get(f"/admin/retrieval/{page}")
+        assert (answer.status_code, str(tmp_path / "data") in answer.content.decode()) == (
+            200,
+            True,
+        )
