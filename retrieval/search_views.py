@@ -20,7 +20,7 @@ from retrieval.text_vectors import Asker, Superseded
 
 SEARCH_RESULTS = 60
 _ASKER = re.compile(r"([0-9a-f-]{36})\.(\d{1,9})")
-_STATUS = {
+_STATUS: dict[type[Exception], HTTPStatus] = {
     SearchUnavailable: HTTPStatus.OK,
     ModelSpecError: HTTPStatus.SERVICE_UNAVAILABLE,
     SearchTooSlow: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -57,7 +57,7 @@ def search(request: HttpRequest) -> HttpResponse:
             )
         except Superseded:
             return HttpResponse("A later search of this page has come.", status=HTTPStatus.CONFLICT)
-        except tuple(_STATUS) as error:
+        except (SearchUnavailable, ModelSpecError, SearchTooSlow, SearchBusy) as error:
             context["error"] = str(error)
             status = _STATUS[type(error)]
     part = request.GET.get("part") == "results"

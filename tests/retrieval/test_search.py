@@ -1,0 +1,277 @@
+"""How a search is done: exactly where that is quick, one at a time, and for so long at most."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+from django.test import Client
+from rest_framework.test import APIClient
+
+from labeling.models import CandidateList
+from retrieval.locks import lock_key
+from retrieval.models import EmbeddingModel, Job
+from retrieval.search_turns import SearchBusy, SearchTooSlow, search_turn
+from retrieval.selectors.search import SearchMethod, search_images
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.jobs import job_slice_run
+from retrieval.text_vectors import Asker, Superseded
+from tests.processes import wait_for
+from tests.retrieval.indexes import make_index
+from tests.retrieval.making import embed_rows, image_row
+from tests.toy_model import toy_model
+
+PAGE = "0d7a4c1e-8a51-4c2f-9a3b-6f1f0a2b3c4d"
+
+
+@pytest.fixture
+def model(db: None, settings: Any, animals: Any) -> EmbeddingModel:
+    """Forty embedded images on a quarter circle, every fourth of the bear; no packed matrix."""
+    settings.EMBEDDING_MODEL = toy_model()
+    model = embedding_model_get_or_create(name=toy_model())
+    bear = animals["Ursus arctos"]
+    for number in range(1, 41):
+        image_row(number, bear if number % 4 == 0 else None)
+    embed_rows(model, {number: [41 - number, number] for number in range(1, 41)})
+    return model
+
+
+@pytest.fixture
+def index(model: EmbeddingModel, settings: Any) -> EmbeddingModel:
+    """The model with an index, which is used for any number of images."""
+    make_index(model)
+    settings.SEARCH_EXACT_IMAGES = 0
+    return model
+
+
+def found(**options: Any) -> tuple[SearchMethod, list[int]]:
+    results = search_images(text="a bear", **{"limit": 5, **options})
+    return results.method, [hit.image.pk for hit in results.hits]
+
+
+def test_without_an_index_the_database_scans(model: EmbeddingModel) -> None:
+    assert found() == (SearchMethod.SCAN, [1, 2, 3, 4, 5])
+
+
+def test_with_one_it_is_used_for_many_images_alone(
+    index: EmbeddingModel, settings: Any, animals: Any
+) -> None:
+    bear = animals["Ursus arctos"].pk
+    assert found() == (SearchMethod.INDEX, [1, 2, 3, 4, 5])
+    assert found(species_ids=[bear]) == (SearchMethod.INDEX, [4, 8, 12, 16, 20])
+    settings.SEARCH_EXACT_IMAGES = 10
+    assert found(species_ids=[bear])[0] is SearchMethod.SCAN
+    assert found()[0] is SearchMethod.INDEX
+    settings.SEARCH_EXACT_IMAGES = 40
+    assert found()[0] is SearchMethod.SCAN
+
+
+def test_an_unfinished_index_answers_nothing(index: EmbeddingModel) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass(%s)",
+            [f"retrieval_embedding_{index.pk}_hnsw"],
+        )
+    assert found() == (SearchMethod.SCAN, [1, 2, 3, 4, 5])
+
+
+def test_too_few_from_an_index_is_answered_exactly(
+    model: EmbeddingModel, settings: Any, animals: Any
+) -> None:
+    settings.SEARCH_EXACT_IMAGES = 0
+    monarch = animals["Danaus plexippus"]
+    for number in range(1, 251):
+        image_row(1000 + number, monarch if number > 240 else None)
+    embed_rows(model, {1000 + number: [-number, 100] for number in range(1, 251)})
+    make_index(model)
+    far = list(range(1241, 1246))
+    assert found(species_ids=[monarch.pk]) == (SearchMethod.INDEX, far)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL hnsw.max_scan_tuples = 1")
+    assert found(species_ids=[monarch.pk]) == (SearchMethod.SCAN, far)
+
+
+def test_the_api_says_how_exact_it_is(
+    index: EmbeddingModel, annotator_api: APIClient, settings: Any
+) -> None:
+    body = annotator_api.get("/api/search/?text=a bear&limit=3").json()
+    assert (body["method"], body["exact"], body["total"]) == ("index", False, 40)
+    assert body["how"] == "approximate, by an index: some of the best may be missing"
+    assert body["seconds"] > 0
+    settings.SEARCH_EXACT_IMAGES = 100
+    body = annotator_api.get("/api/search/?text=a bear&limit=3").json()
+    assert (body["method"], body["exact"]) == ("scan", True)
+    assert body["how"] == "exact, by the database’s scan"
+
+
+def test_a_candidate_list_is_exact_whatever_index_there_is(
+    index: EmbeddingModel, admin_api: APIClient
+) -> None:
+    query = {"text": "a bear", "category": "Species ID", "split": "test"}
+    made = admin_api.post("/api/queries/", query).json()
+    before = _statements_of_indexes(index)
+    admin_api.patch(f"/api/queries/{made['id']}/", {"state": "open"})
+    for job in Job.objects.filter(state__in=Job.UNFINISHED):
+        job_slice_run(job_id=job.pk)
+    ranked = CandidateList.objects.get(query=made["id"]).candidates.order_by("rank")
+    assert [one.image_id for one in ranked] == list(range(1, 41))
+    assert _statements_of_indexes(index) == before
+
+
+def _statements_of_indexes(model: EmbeddingModel) -> int:
+    """How often the index was used, the present transaction included."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_stat_get_xact_numscans(to_regclass(%s))",
+            [f"retrieval_embedding_{model.pk}_hnsw"],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def test_a_search_by_the_index_counts_as_its_use(index: EmbeddingModel) -> None:
+    found()
+    assert _statements_of_indexes(index) == 1
+
+
+@pytest.mark.django_db
+def test_a_search_that_takes_too_long_is_stopped(settings: Any) -> None:
+    settings.SEARCH_TIMEOUT = 1
+    with (
+        pytest.raises(SearchTooSlow, match="longer than 1 seconds"),
+        search_turn(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT pg_sleep(30)")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        assert cursor.fetchone() == (1,)
+
+
+@contextmanager
+def another_search(person: int) -> Iterator[None]:
+    """Another connection on which the person's search is going on."""
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [lock_key("search", person)])
+        yield
+    finally:
+        other.close()
+
+
+@pytest.mark.django_db
+def test_a_person_has_one_search_at_a_time(settings: Any) -> None:
+    settings.SEARCH_TIMEOUT = 1
+    with another_search(7):
+        with pytest.raises(SearchBusy), search_turn(person=7):
+            pass
+        with search_turn(person=8), connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            assert cursor.fetchone() == (1,)
+
+
+def test_both_are_told_to_people_and_programs(
+    model: EmbeddingModel,
+    settings: Any,
+    annotator: Any,
+    annotator_api: APIClient,
+    clients: dict[str, Client],
+) -> None:
+    settings.SEARCH_TIMEOUT = 1
+    with another_search(annotator.pk):
+        page = clients["annotator"].get("/search/?text=a bear")
+        answer = annotator_api.get("/api/search/?text=a bear")
+    assert (page.status_code, answer.status_code) == (429, 429)
+    assert b"Another search of yours is still going on" in page.content
+    assert "Another search of yours" in answer.json()["detail"]
+    assert answer.headers["Retry-After"] == "2"
+    assert annotator_api.get("/api/search/?text=a bear").status_code == 200
+
+
+class Typing:
+    """Searches of one page in threads of their own, each until it is told to end."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self.pool = pool
+        self.started: list[int] = []
+
+    def search(self, number: int, page: str = PAGE) -> Any:
+        return self.pool.submit(self._search, Asker(page, number))
+
+    def _search(self, asker: Asker) -> str:
+        try:
+            with search_turn(asker=asker), connection.cursor() as cursor:
+                self.started.append(asker.number)
+                cursor.execute("SELECT pg_sleep(%s)", [20 if asker.number == 1 else 0])
+                return "answered"
+        except Superseded:
+            return "superseded"
+        finally:
+            connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_later_search_of_the_page_ends_the_one_before() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        typing = Typing(pool)
+        first = typing.search(1)
+        wait_for(lambda: typing.started == [1], what="the first search")
+        assert typing.search(2, page="another").result() == "answered"
+        assert not first.done()
+        assert typing.search(2).result() == "answered"
+        assert first.result(timeout=15) == "superseded"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_earlier_search_that_comes_late_gives_way() -> None:
+    holding, end = threading.Event(), threading.Event()
+
+    def later() -> None:
+        try:
+            with search_turn(asker=Asker(PAGE, 9)):
+                holding.set()
+                end.wait(30)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        last = pool.submit(later)
+        assert holding.wait(30)
+        assert Typing(pool).search(8).result() == "superseded"
+        end.set()
+        last.result()
+
+
+def test_a_page_gets_its_results_alone(model: EmbeddingModel, clients: dict[str, Client]) -> None:
+    client = clients["annotator"]
+    part = client.get("/search/?text=a bear&part=results", headers={"X-Search": f"{PAGE}.3"})
+    shown = part.content.decode()
+    assert "<html" not in shown
+    assert 'data-status="40 best of 40 images, exact, by the database’s scan, ' in shown
+    assert shown.count("<figure>") == 40
+    whole = client.get("/search/?text=a bear").content.decode()
+    assert "40 best of 40 images" in whole
+    assert whole.count("<figure>") == 40
+
+
+def test_a_model_that_cannot_be_loaded_is_explained_on_the_page(
+    model: EmbeddingModel, clients: dict[str, Client], settings: Any
+) -> None:
+    settings.EMBEDDING_MODEL = "/gone/away"
+    EmbeddingModel.objects.filter(pk=model.pk).update(name="/gone/away")
+    page = clients["annotator"].get("/search/?text=a bear")
+    assert page.status_code == 503
+    assert "there is no directory /gone/away" in page.content.decode()
+
+
+@pytest.mark.parametrize("species", ["99999999999999999999999", "²", "x", "-1"])
+def test_species_that_are_none_are_left_out(
+    model: EmbeddingModel, clients: dict[str, Client], species: str
+) -> None:
+    page = clients["annotator"].get(f"/search/?text=a bear&species={species}")
+    assert len(page.context["found"].hits) == 40
