@@ -13,8 +13,9 @@ from benchmark.reranking.services import RerankChoice, rerank_begin
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.store import load_run
 from retrieval.models import Image, Job
+from retrieval.pictures import PictureRef, display_file
 from retrieval.services.jobs import Slice, job_slice_run
-from retrieval.storage import display_path, picture_store
+from retrieval.storage import picture_store
 from tests.benchmark.chat_server import expected_score
 from tests.benchmark.runs import scored_run
 from tests.benchmark.snapshots import pair, query
@@ -35,7 +36,8 @@ def picture(number: int) -> Image:
 
 def bytes_of(image_id: int) -> bytes:
     """The picture as it is shown and sent."""
-    return display_path(Image.objects.get(pk=image_id).sha256).read_bytes()
+    with display_file(PictureRef.of(Image.objects.get(pk=image_id))) as file:
+        return file.read()
 
 
 def small_release(**values: Any) -> Release:
