@@ -7,7 +7,7 @@ from typing import Final
 
 from labeling.models import Candidate, Query
 from retrieval.access import Role
-from retrieval.models import Image, Job, Species
+from retrieval.models import Job, Species
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Known:
         """The first query, its list's first image and that one's species."""
         query = Query.objects.exclude(current_list=None).earliest("query_id")
         first = Candidate.objects.filter(list=query.current_list_id).earliest("rank")
-        species = Species.objects.get(pk=Image.objects.get(pk=first.image_id).species_id)
-        job = Job.objects.order_by("-pk").first()
+        species = Species.objects.get(images=first.image_id)
+        jobs = Job.objects.order_by("-pk").values_list("pk", flat=True)
         return cls(
             query=query.pk,
             image=first.image_id,
             species=species.pk,
             name=species.genus,
-            job=job and job.pk,
+            job=jobs.first(),
             release=release,
         )
 

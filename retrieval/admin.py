@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -61,7 +60,7 @@ class ImageAdmin(ReadOnly, LargeTableAdmin):
     list_filter = (DatasetFilter,)
     search_help_text = "An image's id, its id in its data set, or a name of a species."
 
-    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         # Within a data set, the order of its index.
         return ("dataset", "source_id") if request.GET.get("dataset") else ("pk",)
 

@@ -25,7 +25,8 @@ class FirstRows(Paginator):
     @cached_property
     def count(self) -> int:
         """How many rows are listed: their number, at most MOST_LISTED."""
-        return int(self.object_list[:MOST_LISTED].count())
+        rows: Any = self.object_list[:MOST_LISTED]
+        return int(rows.count())
 
 
 class FirstRowsList(ChangeList):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
 
 from labeling.access import can_judge, queries_visible_to
-from labeling.models import Judgment, Query, Relevance
-from labeling.selectors.progress import Progress, activity_of, progress_of
+from labeling.models import Query
+from labeling.selectors.figures import Tally, figures_of, tallies
+from labeling.selectors.progress import Progress
 from retrieval.access import Role, at_least
 
 
@@ -103,8 +107,8 @@ def queries_filtered(
 def queries_overview(
     *, user: Any, filters: Mapping[str, str] | None = None, sort: str = "query_id"
 ) -> list[QueryOverview]:
-    """The queries that the user sees, filtered and sorted, with progress; four SQL queries however
-    many there are.
+    """The queries that the user sees, filtered and sorted, with progress; five SQL queries at most,
+    however many there are.
 
     `sort` is one of SORT_KEYS, with "-" before it for descending; an unknown one sorts by query id.
     Equal ones are ordered by query id.
@@ -124,14 +128,13 @@ def queries_overview(
 def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
     """The lines of these queries for the user, in their order."""
     annotator = None if at_least(user, Role.REVIEWER) else user
-    progress = progress_of(queries, annotator=annotator)
-    activity = activity_of(queries, annotator=annotator)
+    figures = figures_of(queries, annotator=annotator)
     return [
         QueryOverview(
             query=query,
-            progress=progress[query.pk],
-            last_activity=activity[query.pk].last_activity,
-            annotators=activity[query.pk].annotators,
+            progress=figures[query.pk].progress,
+            last_activity=figures[query.pk].activity.last_activity,
+            annotators=figures[query.pk].activity.annotators,
             can_label=can_judge(user, query),
         )
         for query in queries
@@ -139,33 +142,34 @@ def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
 
 
 def annotator_activity() -> list[AnnotatorActivity]:
-    """Everybody who has judged, the most recently active first; for reviewers and admins. One SQL
-    query.
+    """Everybody whose judgments stand, the most recently active first; for reviewers and admins.
+
+    Two SQL queries, and a third where somebody acted since.
     """
-    rows = (
-        Judgment.objects.order_by()
-        .values("annotator", "annotator__username", "annotator__role")
-        .annotate(
-            queries=Count("query", distinct=True),
-            labelled=Count("pk"),
-            relevant=Count("pk", filter=Q(relevance=Relevance.RELEVANT)),
-            active=Sum("seconds"),
-            timed=Count("pk", filter=Q(seconds__gt=0)),
-            last=Max("updated_at"),
-        )
-        .order_by("-last", "annotator")
+    by_annotator: defaultdict[int, list[Tally]] = defaultdict(list)
+    for act, tally in tallies().items():
+        if tally.labelled:
+            by_annotator[act.annotator].append(tally)
+    people = get_user_model().objects.in_bulk(list(by_annotator))
+    found = [_activity(people[pk], of_queries) for pk, of_queries in by_annotator.items()]
+    found.sort(key=lambda one: (-one.last_activity.timestamp(), one.user_id))
+    return found
+
+
+def _activity(person: Any, of_queries: list[Tally]) -> AnnotatorActivity:
+    labelled = sum(tally.labelled for tally in of_queries)
+    relevant = sum(tally.relevant for tally in of_queries)
+    timed = sum(tally.timed for tally in of_queries)
+    return AnnotatorActivity(
+        user_id=person.pk,
+        username=person.get_username(),
+        role=person.role,
+        queries=len(of_queries),
+        labelled=labelled,
+        relevant=relevant,
+        relevant_share=relevant / labelled,
+        seconds_per_image=math.fsum(tally.seconds for tally in of_queries) / timed
+        if timed
+        else None,
+        last_activity=max(tally.last for tally in of_queries if tally.last is not None),
     )
-    return [
-        AnnotatorActivity(
-            user_id=row["annotator"],
-            username=row["annotator__username"],
-            role=row["annotator__role"],
-            queries=row["queries"],
-            labelled=row["labelled"],
-            relevant=row["relevant"],
-            relevant_share=row["relevant"] / row["labelled"],
-            seconds_per_image=row["active"] / row["timed"] if row["timed"] else None,
-            last_activity=row["last"],
-        )
-        for row in rows
-    ]

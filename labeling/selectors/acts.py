@@ -1,0 +1,96 @@
+"""Who acted last on which query: by that, what was computed earlier is known to hold still.
+
+Every judgment, and every taking back of one, is an event with a number of its own, and those of one
+annotator are stored one after another. So as long as nobody has a later event on a query, its
+judgments are the same. PostgreSQL steps from one annotator to the next along the index of events,
+in time by their number and not by that of judgments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from labeling.models import Candidate, JudgmentEvent, Query
+from retrieval.models import ImageWithdrawal
+
+_EVENT = JudgmentEvent._meta.db_table
+
+# The first annotator of each query, then always the next, and none at the end.
+_PAIRS = f"""
+WITH RECURSIVE pair (query_id, annotator_id) AS (
+    SELECT asked.id, (SELECT min(e.annotator_id) FROM {_EVENT} e WHERE e.query_id = asked.id)
+      FROM {{asked}} asked (id)
+    UNION ALL
+    SELECT p.query_id, (SELECT min(e.annotator_id) FROM {_EVENT} e
+                         WHERE e.query_id = p.query_id AND e.annotator_id > p.annotator_id)
+      FROM pair p WHERE p.annotator_id IS NOT NULL
+), act AS (
+    SELECT p.query_id, p.annotator_id,
+           (SELECT max(e.id) FROM {_EVENT} e
+             WHERE e.query_id = p.query_id AND e.annotator_id = p.annotator_id) AS last
+      FROM pair p WHERE p.annotator_id IS NOT NULL
+)
+"""
+_OWN = f"""
+WITH act AS (
+    SELECT asked.id AS query_id, %(annotator)s::bigint AS annotator_id,
+           (SELECT max(e.id) FROM {_EVENT} e
+             WHERE e.query_id = asked.id AND e.annotator_id = %(annotator)s) AS last
+      FROM unnest(%(queries)s::bigint[]) asked (id)
+)
+"""
+# From the few withdrawn images to their ranks.
+_STATES = f"""
+SELECT asked.query_id,
+       (SELECT string_agg(concat_ws(' ', act.annotator_id, person.role, act.last), ','
+                          ORDER BY act.annotator_id)
+          FROM act JOIN {get_user_model()._meta.db_table} person ON person.id = act.annotator_id
+         WHERE act.query_id = asked.query_id),
+       ARRAY(SELECT c.rank FROM {ImageWithdrawal._meta.db_table} w
+               JOIN {Candidate._meta.db_table} c
+                    ON c.list_id = asked.list_id AND c.image_id = w.image_id
+              WHERE w.restored_at IS NULL ORDER BY 1)
+  FROM unnest(%(queries)s::bigint[], %(lists)s::bigint[]) asked (query_id, list_id)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LastAct:
+    """The last that somebody did on a query."""
+
+    query: int
+    annotator: int
+    event: int
+
+
+def states_of(
+    queries: Sequence[Query], *, annotator: Any = None
+) -> dict[int, tuple[str, tuple[int, ...]]]:
+    """What the labels of each query rest on, by its key: the last event of everybody who judged for
+    it (or of one annotator) with their roles, and the withdrawn ranks of its current list. As long
+    as it is the same, so are the labels that count. One SQL query.
+    """
+    values = {
+        "queries": [query.pk for query in queries],
+        "lists": [query.current_list_id for query in queries],
+        "annotator": None if annotator is None else annotator.pk,
+    }
+    with connection.cursor() as cursor:
+        acts = _OWN if annotator else _PAIRS.format(asked="unnest(%(queries)s::bigint[])")
+        cursor.execute(acts + _STATES, values)
+        return {pk: (acts or "", tuple(ranks)) for pk, acts, ranks in cursor.fetchall()}
+
+
+def last_acts() -> list[LastAct]:
+    """The last act of everybody on each query. One SQL query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PAIRS.format(asked=f"(SELECT id FROM {Query._meta.db_table})")
+            + "SELECT query_id, annotator_id, last FROM act"
+        )
+        return [LastAct(*row) for row in cursor.fetchall()]
