@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
-from django.db import transaction
-from django.db.models import Func, TextField, Value
-from django.db.models.functions import Lower
+from django.db import connection, transaction
 
 from retrieval.importing.records import SpeciesRecord
 from retrieval.locks import lock_key, transaction_lock
@@ -26,10 +23,14 @@ _FIELDS = (
     "lookalike_group",
 )
 
-
-def search_form(name: str) -> Any:
-    """Return the database expression for a name in lower case without accents."""
-    return Lower(Func(Value(name), function="unaccent", output_field=TextField()))
+# `search_text` is the name in lower case without accents.
+_ADD_NAMES = """
+INSERT INTO retrieval_speciesname (species_id, language, name, search_text)
+SELECT species_id, language, name, lower(unaccent(name))
+  FROM unnest(%s::bigint[], %s::text[], %s::text[]) WITH ORDINALITY
+       AS added (species_id, language, name, place)
+ ORDER BY place
+"""
 
 
 @transaction.atomic
@@ -85,11 +86,12 @@ def _names_replace(species: dict[str, Species], records: Iterable[SpeciesRecord]
     changed = {key: names for key, names in wanted.items() if list(names) != list(known[key])}
     stale = [pk for key in changed for pk in known[key].values()]
     SpeciesName.objects.filter(pk__in=stale).delete()
-    SpeciesName.objects.bulk_create(
-        [
-            SpeciesName(species_id=pk, language=language, name=name, search_text=search_form(name))
-            for (pk, language), names in changed.items()
-            for name in names
-        ],
-        batch_size=1000,
-    )
+    _names_add((pk, language, name) for (pk, language), names in changed.items() for name in names)
+
+
+def _names_add(names: Iterable[tuple[int, str, str]]) -> None:
+    """Add (species, language, name), in their order, all with one statement."""
+    columns = list(zip(*names, strict=True))
+    if columns:
+        with connection.cursor() as cursor:
+            cursor.execute(_ADD_NAMES, list(map(list, columns)))
