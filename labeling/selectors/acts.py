@@ -44,18 +44,25 @@ WITH act AS (
       FROM unnest(%(queries)s::bigint[]) asked (id)
 )
 """
-# From the few withdrawn images to their ranks.
+# From the few withdrawn images to their places in lists; OFFSET 0 keeps that a look-up of each.
 _STATES = f"""
-SELECT asked.query_id,
-       (SELECT string_agg(concat_ws(' ', act.annotator_id, person.role, act.last), ','
-                          ORDER BY act.annotator_id)
-          FROM act JOIN {get_user_model()._meta.db_table} person ON person.id = act.annotator_id
-         WHERE act.query_id = asked.query_id),
-       ARRAY(SELECT c.rank FROM {ImageWithdrawal._meta.db_table} w
-               JOIN {Candidate._meta.db_table} c
-                    ON c.list_id = asked.list_id AND c.image_id = w.image_id
-              WHERE w.restored_at IS NULL ORDER BY 1)
+, acts AS (
+    SELECT act.query_id, string_agg(concat_ws(' ', act.annotator_id, person.role, act.last), ','
+                                    ORDER BY act.annotator_id) AS said
+      FROM act JOIN {get_user_model()._meta.db_table} person ON person.id = act.annotator_id
+     GROUP BY act.query_id
+), gone AS (
+    SELECT c.list_id, array_agg(c.rank ORDER BY c.rank) AS ranks
+      FROM {ImageWithdrawal._meta.db_table} w CROSS JOIN LATERAL
+           (SELECT list_id, rank FROM {Candidate._meta.db_table}
+             WHERE image_id = w.image_id OFFSET 0) c
+     WHERE w.restored_at IS NULL AND c.list_id = ANY(%(lists)s)
+     GROUP BY c.list_id
+)
+SELECT asked.query_id, acts.said, gone.ranks
   FROM unnest(%(queries)s::bigint[], %(lists)s::bigint[]) asked (query_id, list_id)
+  LEFT JOIN acts ON acts.query_id = asked.query_id
+  LEFT JOIN gone ON gone.list_id = asked.list_id
 """
 
 
@@ -83,7 +90,7 @@ def states_of(
     with connection.cursor() as cursor:
         acts = _OWN if annotator else _PAIRS.format(asked="unnest(%(queries)s::bigint[])")
         cursor.execute(acts + _STATES, values)
-        return {pk: (acts or "", tuple(ranks)) for pk, acts, ranks in cursor.fetchall()}
+        return {pk: (said or "", tuple(ranks or ())) for pk, said, ranks in cursor.fetchall()}
 
 
 def last_acts() -> list[LastAct]:
