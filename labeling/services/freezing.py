@@ -67,10 +67,10 @@ def list_freeze(
 ) -> CandidateList | None:
     """Rank the corpus for a list that was asked for and store the order, whole or not at all.
 
-    The lists of the same model that wait beside it are ranked in the same pass over the corpus,
-    unless they have a species filter; each is stored in a transaction of its own. While another
-    worker makes such a pass, this waits for it, to `deadline` (of `time.monotonic`) at most, and
-    returns the list as it is then, which may not be ready.
+    Where the model's matrix ranks, the lists of the same model that wait beside it and have no
+    species filter are ranked in the same pass over the corpus; each is stored in a transaction of
+    its own. While another worker makes such a pass, this waits for it, to `deadline` (of
+    `time.monotonic`) at most, and returns the list as it is then, which may not be ready.
 
     Returns None if the list was superseded. Doing it again changes nothing. The freezing moment is
     taken under the locks of the model and of withdrawals, so the list holds exactly the embeddings
@@ -87,23 +87,24 @@ def list_freeze(
                 _job_done(job, found)
             return found
         model = embedding_model_get_or_create(name=found.model_name)
-        if found.species_ids:
-            return _store(_ranked_within_filter(found, model), job)
+        at_once = _lists_at_once(found, model, job)
+        if at_once == 1:
+            return _store(_ranked_alone(found, model), job)
         with try_session_lock(lock_key("ranking", model.pk)) as held:
             if held:
-                return _freeze_together(found, model, job)
+                return _freeze_together(found, model, job, at_once)
         if time.monotonic() >= deadline:
             return found
         time.sleep(PAUSE)
 
 
 def _freeze_together(
-    wanted: CandidateList, model: EmbeddingModel, job: Job | None
+    wanted: CandidateList, model: EmbeddingModel, job: Job | None, at_once: int
 ) -> CandidateList | None:
     """Freeze a list and those that wait beside it; the caller holds the lock of the ranking."""
     failure: Exception | None = None
     frozen = None
-    for ranked in _ranked_together(wanted, model, job):
+    for ranked in _ranked_together(wanted, model, at_once):
         own = ranked.wanted.pk == wanted.pk
         try:
             stored = _store(ranked, job if own else None)
@@ -116,11 +117,9 @@ def _freeze_together(
     return frozen
 
 
-def _ranked_together(
-    wanted: CandidateList, model: EmbeddingModel, job: Job | None
-) -> list[_Ranked]:
+def _ranked_together(wanted: CandidateList, model: EmbeddingModel, at_once: int) -> list[_Ranked]:
     lists, vectors = [wanted], [text_vector(model, wanted.text)]
-    for other in _waiting_beside(wanted, _lists_at_once(wanted, model, job) - 1):
+    for other in _waiting_beside(wanted, at_once - 1):
         try:
             vectors.append(text_vector(model, other.text))
             lists.append(other)
@@ -140,20 +139,21 @@ def _ranked_together(
     ]
 
 
-def _ranked_within_filter(wanted: CandidateList, model: EmbeddingModel) -> _Ranked:
-    """A species filter is small enough to be labelled whole, which is what exhausts it."""
+def _ranked_alone(wanted: CandidateList, model: EmbeddingModel) -> _Ranked:
     vector = text_vector(model, wanted.text)
     frozen_at = _freezing_moment(model)
     species_ids = wanted.species_ids
     counts = corpus_counts(model=model, species_ids=species_ids, created_before=frozen_at)
+    # A species filter is small enough to be labelled whole, which is what exhausts it.
+    depth = counts.embedded if species_ids else wanted.depth
     rows = rank_images(
         model=model,
         text_vector=vector,
         species_ids=species_ids,
-        limit=counts.embedded,
+        limit=depth,
         created_before=frozen_at,
     )
-    return _Ranked(wanted, model, vector, frozen_at, counts, counts.embedded, rows)
+    return _Ranked(wanted, model, vector, frozen_at, counts, depth, rows)
 
 
 def _freezing_moment(model: EmbeddingModel) -> datetime:
@@ -181,9 +181,12 @@ def _waiting_beside(wanted: CandidateList, most: int) -> list[CandidateList]:
 
 
 def _lists_at_once(wanted: CandidateList, model: EmbeddingModel, job: Job | None) -> int:
-    """How many lists a pass ranks: fewer with each attempt that was cut short, so that what killed
-    a worker by its size doesn't kill it again.
+    """How many lists a pass for this one ranks: one with a species filter, and where nothing is
+    gained by more. Fewer with each attempt that was cut short, so that what killed a worker by its
+    size doesn't kill it again.
     """
+    if wanted.species_ids:
+        return 1
     within_memory = CANDIDATES_AT_ONCE // max(wanted.depth, 1)
     attempts_before = max(job.fruitless_turns - 1, 0) if job is not None else 0
     most = min(LISTS_AT_ONCE, within_memory) >> (2 * attempts_before)

@@ -13,6 +13,7 @@ for (const form of document.querySelectorAll("[data-choose]")) {
     all.indeterminate = chosen > 0 && chosen < boxes.length;
     send.disabled = chosen === 0;
     send.textContent = chosen === 1 ? "Open 1 query" : `Open ${chosen.toLocaleString("en")} queries`;
+    if (chosen === 0) send.textContent = "Open queries";
     count.textContent = chosen === 0 ? "Tick what is to be opened." : "";
   };
 

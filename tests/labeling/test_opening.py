@@ -87,10 +87,10 @@ def test_the_page_lists_the_drafts_and_opens_the_ticked_ones(
     drafts: list[Query], clients: dict[str, Client], admin: Any
 ) -> None:
     query_transition(query=drafts[0], to_state="open", by=admin)
-    page = clients["admin"].get(reverse("queries-open")).content.decode()
+    page = clients["admin"].get(reverse("query-open-many")).content.decode()
     assert [f'value="{query.pk}"' in page for query in drafts] == [False, True, True]
     answer = clients["admin"].post(
-        reverse("queries-open"), {"query": [drafts[1].pk, "x"]}, follow=True
+        reverse("query-open-many"), {"query": [drafts[1].pk, "x"]}, follow=True
     )
     assert "1 query is open." in answer.content.decode()
     assert states(*drafts) == ["open", "open", "draft"]
@@ -100,7 +100,7 @@ def test_the_page_narrows_to_a_split_and_says_when_there_is_nothing(
     drafts: list[Query], new_query: MakeQuery, clients: dict[str, Client]
 ) -> None:
     held_out = new_query("a toad under a stone", split="test")
-    url = reverse("queries-open")
+    url = reverse("query-open-many")
     page = clients["admin"].get(url, {"split": "test"}).content.decode()
     assert f'value="{held_out.pk}"' in page
     assert f'value="{drafts[0].pk}"' not in page
@@ -112,7 +112,7 @@ def test_the_page_narrows_to_a_split_and_says_when_there_is_nothing(
 def test_the_page_is_for_admins_and_nothing_ticked_opens_nothing(
     drafts: list[Query], clients: dict[str, Client]
 ) -> None:
-    url = reverse("queries-open")
+    url = reverse("query-open-many")
     assert clients["reviewer"].get(url).status_code == 403
     assert clients["reviewer"].post(url, {"query": drafts[0].pk}).status_code == 403
     assert "No query was chosen." in clients["admin"].post(url).content.decode()
