@@ -128,7 +128,7 @@ def test_a_place_that_is_away_ends_the_look(root, tmp_path):
     (tmp_path / "data").rename(tmp_path / "unmounted")
     with pytest.raises(PlaceUnavailable, match="isn't there now"):
         images_check()
-    with pytest.raises(CommandError, match="Go on with --after 3"):
+    with pytest.raises(CommandError, match="again with --after 3 when"):
         run("--quiet", "--after", "3")
 
 

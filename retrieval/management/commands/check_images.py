@@ -66,7 +66,8 @@ class Command(BaseCommand):
                 on_problem=on_problem,
             )
         except PlaceUnavailable as error:
-            raise CommandError(f"{error} Go on with --after {last} when it does.") from error
+            behind = f" with --after {last}" if last >= 0 else ""
+            raise CommandError(f"{error} Run this again{behind} when it is there.") from error
         finally:
             line.end()
         self.stdout.write(
