@@ -28,8 +28,8 @@ def identical(folder: Path, one: str, other: str) -> bool:
     """
     pairs = list(_pairs(folder, one, other))
     return bool(pairs) and all(
-        all(left.tobytes() == right.tobytes() for left, right in zip(*pair, strict=True))
-        for pair in pairs
+        ours[0].tobytes() == theirs[0].tobytes() and ours[1].tobytes() == theirs[1].tobytes()
+        for ours, theirs in pairs
     )
 
 
