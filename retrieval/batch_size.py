@@ -7,7 +7,9 @@ from typing import Final
 GAIN: Final = 1.03
 """A doubled batch must bring this many times the images a second, or the trial ends."""
 TRIES: Final = 2
-"""Batches of one size that are timed; the first of a size is often slow."""
+TRY_SECONDS: Final = 0.25
+"""So many batches of a size are timed, for so long at least; the fastest counts, since the first of
+a size is often slow, and others when the machine has something else to do."""
 
 
 class BatchSize:
@@ -36,7 +38,7 @@ class BatchSize:
         if self.settled or count != self.now:
             return
         self._times.append(seconds)
-        if len(self._times) < TRIES:
+        if len(self._times) < TRIES or sum(self._times) < TRY_SECONDS:
             return
         rate = self.now / max(min(self._times), 1e-9)
         self._times = []

@@ -104,11 +104,26 @@ class ImageTower:
             self._encode = torch.compile(self._encode)
             self._compiled = True
 
+    def floats(self, pixels: Any) -> Any:
+        """Return what the model sees of prepared pictures on the device: (n, 3, height, width)."""
+        return (pixels.permute(0, 3, 1, 2) - self._mean).mul_(self._scale)
+
+    def encode(self, floats: Any) -> Any:
+        """Return the model's vectors (n, dimension) of `floats`, of any length, on the device."""
+        import torch
+
+        mixed = self._type is not torch.float32
+        with (
+            torch.inference_mode(),
+            torch.autocast(self._device.type, dtype=self._type, enabled=mixed),
+        ):
+            return self._encode(floats)
+
     def launch(self, pixels: Any) -> Launched:
         """Begin to encode prepared pictures (n, height, width, 3); see `Launched`."""
         import torch
 
-        with torch.inference_mode(), self._autocast():
+        with torch.inference_mode():
             if not self._cuda:
                 started = time.perf_counter()
                 vectors = self._encoded(pixels)
@@ -127,12 +142,6 @@ class ImageTower:
             returned.record(stream)
             return Launched(back, len(pixels), 0.0, (began, ended, returned))
 
-    def _autocast(self) -> Any:
-        import torch
-
-        mixed = self._type is not torch.float32
-        return torch.autocast(self._device.type, dtype=self._type, enabled=mixed)
-
     def _encoded(self, pixels: Any) -> Any:
         """Unit vectors (n, dimension) of bytes (n, height, width, 3) on the device."""
         import torch
@@ -140,5 +149,5 @@ class ImageTower:
         if self._compiled:
             room = 1 << (len(pixels) - 1).bit_length()
             pixels = torch.nn.functional.pad(pixels, (0, 0) * 3 + (0, room - len(pixels)))
-        floats = (pixels.permute(0, 3, 1, 2) - self._mean).mul_(self._scale)
-        return torch.nn.functional.normalize(self._encode(floats).float(), dim=-1)
+        vectors = self.encode(self.floats(pixels))
+        return torch.nn.functional.normalize(vectors.float(), dim=-1)

@@ -47,6 +47,9 @@ SHARE_KIND: Final = "embed_share"
 SHARE_SECONDS: Final = 10.0
 FIRST_SHARE: Final = 64
 LARGEST_SHARE: Final = 8192
+# What came out is stored together, so that small batches don't cost a transaction each.
+STORE_IMAGES: Final = 256
+STORE_SECONDS: Final = 0.25
 # While others have the last shares: one of them may die and leave its own.
 WAIT_SECONDS: Final = 0.5
 
@@ -183,13 +186,16 @@ class _Slice:
             Pipeline(self._encoder, self._tuning, readers=readers_wanted()) as pipeline,
         ):
             came: list[Item] = []
+            stored = time.monotonic()
             while True:
                 deadline = self._feed(shares, pipeline, deadline)
-                if came:
+                if len(came) >= STORE_IMAGES or (
+                    came and (not pipeline.in_flight or time.monotonic() >= stored + STORE_SECONDS)
+                ):
                     _store(self._job, self._own, self._model, shares, came)
-                    came = []
+                    came, stored = [], time.monotonic()
                 elif pipeline.in_flight:
-                    came = pipeline.next()
+                    came += pipeline.next()
                 else:
                     return Left.UNKNOWN if self._late else shares.left
 

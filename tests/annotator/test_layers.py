@@ -20,6 +20,7 @@ PURE = [
     "labeling/stopping.py",
     "labeling/transitions.py",
     "retrieval/embedding_files.py",
+    "retrieval/batch_size.py",
     "retrieval/likeness.py",
     "retrieval/unit_rows.py",
     "benchmark/board/tables.py",
