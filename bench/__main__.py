@@ -26,7 +26,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "vectors": ("--images", "2000"),
     "ranking": ("--sizes", "2000", "--dimension", "64", "--depth", "100", "--vectors", "6"),
     "text_search": ("--images", "2000"),
-    "embedding": ("--images", "32"),
+    "embedding": ("--models", "demo", "--images", "32", "--turns", "1"),
     "pages": ("--images", "2000"),
 }
 HEADING: Final = """# What it takes with a large corpus

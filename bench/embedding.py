@@ -1,0 +1,251 @@
+"""How fast the corpus is embedded beside the model alone: `python -m bench.embedding`.
+
+The whole task (files of a store, rows of a database, slices of a job) takes turns with a bare loop
+of the model's `encode_image` over tensors that lie in the device's memory, in batches of the same
+size and the same number format; a ratio is of one turn with the loops before and after it. The
+batch size is found by trial beforehand, as every worker does when it begins. The demo model gets
+drawn scenes, the others photograph-like noise of iNat24's size; weights are random where a model's
+name says so. Uses a GPU where torch sees one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+from PIL import Image as PillowImage
+
+from bench.figures import grid, machine
+from bench.own_state import tell, use_state
+
+PACKAGES: Final = ("torch", "torchvision", "open_clip_torch", "Pillow", "Django")
+HEAD: Final = (
+    *("Model", "Batch", "Format", "Images a turn"),
+    *("Bare loop, images/s", "Whole task, images/s", "Whole / bare", "Remark"),
+)
+AIM: Final = {"cpu": 0.95, "cuda": 0.90}
+#: Images in a turn where `--images` doesn't say: a turn takes about 20 s.
+IMAGES: Final = {
+    "cpu": {"demo": 6000, "ViT-B-32/random": 300, "ViT-H-14-378-quickgelu/random": 4},
+    "cuda": {"demo": 30_000, "ViT-B-32/random": 30_000, "ViT-H-14-378-quickgelu/random": 4000},
+}
+FILES: Final = 200
+PHOTO: Final = (375, 500)
+BARE_SECONDS: Final = 3.0
+LEAST_COSINE: Final = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What was measured of one model."""
+
+    model: str
+    batch: int
+    precision: str
+    images: int
+    bare: list[float]
+    """Images a second, one loop more than `whole` has turns."""
+    whole: list[float]
+    right: bool
+    """Every image has one vector, and those looked at are the encoder's own."""
+
+    @property
+    def ratio(self) -> float:
+        beside = [(a + b) / 2 for a, b in zip(self.bare, self.bare[1:], strict=False)]
+        return median(whole / bare for whole, bare in zip(self.whole, beside, strict=True))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 if a vector is missing or isn't that of its image."""
+    parser = argparse.ArgumentParser(prog="python -m bench.embedding", description=__doc__)
+    parser.add_argument("--models", nargs="+", default=list(IMAGES["cpu"]), metavar="NAME")
+    parser.add_argument("--images", type=int, help="in a turn, whatever the model")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--folder", type=Path, help="where the database lies while it is needed")
+    options = parser.parse_args(arguments)
+    given = shlex.join(sys.argv[1:] if arguments is None else arguments)
+    with tempfile.TemporaryDirectory(prefix="bench-embedding-", dir=options.folder) as folder:
+        return _measure(Path(folder), options, f"python -m bench.embedding {given}".strip())
+
+
+def _measure(folder: Path, options: argparse.Namespace, command: str) -> int:
+    use_state(folder / "var")
+    from django.core.management import call_command
+    from django.db import connection
+
+    from annotator.embedded_postgres import embedded_postgres
+    from retrieval.encoders import default_device
+
+    device = default_device()
+    measured = []
+    try:
+        call_command("migrate", verbosity=0)
+        for name in options.models:
+            images = options.images or IMAGES[device].get(name, 300)
+            measured.append(_model(name, images, options.turns, folder))
+    finally:
+        connection.close()
+        embedded_postgres(folder / "var").leave(wait=True)
+    print(f"## Embedding\n\n{machine(PACKAGES)}\n\nDevice: {_device_name(device)}. `{command}`\n")
+    print(grid(HEAD, [_row(turns, AIM[device]) for turns in measured]))
+    return 0 if all(turns.right for turns in measured) else 1
+
+
+def _row(turns: Turns, aim: float) -> list[str]:
+    spread = "–".join(f"{rate:,.2f}" for rate in (min(turns.bare), max(turns.bare)))
+    remark = f"aim: {aim:.2f}; the loops' range {spread}"
+    return [
+        turns.model,
+        str(turns.batch),
+        turns.precision,
+        f"{turns.images:,}",
+        f"{median(turns.bare):,.2f}",
+        f"{median(turns.whole):,.2f}",
+        f"{turns.ratio:.2f}",
+        remark if turns.right else f"{remark}; VECTORS ARE WRONG",
+    ]
+
+
+def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
+    from retrieval.encoders import load_encoder
+    from retrieval.models import Image
+    from retrieval.services.embedding_pipeline import tuning_of
+
+    tell(f"{name}: loading the model and making pictures …")
+    encoder = load_encoder(name)
+    Image.objects.all().delete()
+    stored = _pictures(folder, drawn=name == "demo", count=min(FILES, images))
+    tuning = tuning_of(encoder, name)
+    count = 0
+    tell(f"{name}: looking for the batch size …")
+    while not tuning.size.settled:
+        count = _more(count, max(1, min(images, 2 * tuning.size.now)), stored)
+        _embed(name)
+    batch = tuning.size.now
+    bare, whole = [_bare(encoder, batch)], []
+    for number in range(turns):
+        tell(f"{name}: turn {number + 1} of {turns}, batches of {batch} …")
+        count = _more(count, images, stored)
+        began = time.perf_counter()
+        _embed(name)
+        whole.append(images / (time.perf_counter() - began))
+        bare.append(_bare(encoder, batch))
+    return Turns(name, batch, encoder.precision, images, bare, whole, _is_right(encoder, name))
+
+
+def _embed(name: str) -> None:
+    """Do the whole task as a worker does: slice after slice of a job, until it is done."""
+    from retrieval.services.embedding import embedding_job_create
+    from retrieval.services.jobs import Slice, job_slice_run
+
+    job = embedding_job_create(model_name=name)
+    while (outcome := job_slice_run(job_id=job.pk)) is Slice.MORE:
+        pass
+    if outcome is not Slice.FINISHED:
+        job.refresh_from_db()
+        raise RuntimeError(f"The job ended as {outcome.value}: {job.error}")
+
+
+def _bare(encoder: Any, batch: int) -> float:
+    """Images a second of the model alone, over batches in the device's memory."""
+    import torch
+
+    on_gpu = encoder.device != "cpu"
+    pixels = torch.randint(
+        0, 256, (batch, encoder.images.height, encoder.images.width, 3), dtype=torch.uint8
+    )
+    floats = encoder.images.floats(pixels.to(encoder.device))
+    encoder.images.encode(floats)
+    done, began = 0, time.perf_counter()
+    while done < 3 or time.perf_counter() - began < BARE_SECONDS:
+        encoder.images.encode(floats)
+        done += 1
+        if on_gpu:
+            torch.cuda.synchronize()
+    return batch * done / (time.perf_counter() - began)
+
+
+def _pictures(folder: Path, *, drawn: bool, count: int) -> list[Any]:
+    """Put `count` JPEG files into the store."""
+    from retrieval.demo.corpus import write_corpus
+    from retrieval.storage import picture_store
+
+    if drawn:
+        scenes = folder / "scenes"
+        write_corpus(scenes, count=count, seed=11)
+        files = sorted(scenes.rglob("*.jpg"))[:count]
+        return [picture_store(file.read_bytes()) for file in files]
+    rng = np.random.default_rng(11)
+    return [picture_store(_photo(rng)) for _ in range(count)]
+
+
+def _photo(rng: np.random.Generator) -> bytes:
+    """A JPEG of about iNat24's size in pixels and bytes: smooth fields with grain on them."""
+    height, width = PHOTO
+    fields = rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)
+    smooth = PillowImage.fromarray(fields).resize((width, height), PillowImage.Resampling.BICUBIC)
+    grain = rng.normal(0, 12, (height, width, 1))
+    pixels = np.clip(np.asarray(smooth) + grain, 0, 255).astype(np.uint8)
+    target = io.BytesIO()
+    PillowImage.fromarray(pixels).save(target, "JPEG", quality=85)
+    return target.getvalue()
+
+
+def _more(count: int, images: int, stored: list[Any]) -> int:
+    """Add images to the corpus, the files over and over; how many there are now."""
+    from retrieval.models import Image
+
+    Image.objects.bulk_create(
+        (
+            Image(
+                id=number,
+                dataset="bench",
+                source_id=str(number),
+                file_name=f"{number}.jpg",
+                sha256=file.sha256,
+                format=file.format,
+                width=file.width,
+                height=file.height,
+                size_bytes=file.size_bytes,
+            )
+            for number in range(count + 1, count + images + 1)
+            for file in (stored[number % len(stored)],)
+        ),
+        batch_size=5000,
+    )
+    return count + images
+
+
+def _is_right(encoder: Any, name: str) -> bool:
+    from retrieval.models import Embedding, Image
+    from retrieval.storage import picture_open
+
+    rows = Embedding.objects.filter(model__name=name).select_related("image")
+    if rows.count() != Image.objects.count():
+        return False
+    seen = list(rows.order_by("-image_id")[:3])
+    own = encoder.encode_images([picture_open(row.image.sha256).pixels for row in seen])
+    stored = np.array([row.vector for row in seen])
+    return bool(((own * stored).sum(axis=1) > LEAST_COSINE).all())
+
+
+def _device_name(device: str) -> str:
+    import torch
+
+    if device == "cpu":
+        return f"the processor, {torch.get_num_threads()} threads"
+    return torch.cuda.get_device_name()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
