@@ -22,8 +22,8 @@ from bench.own_state import tell
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
 #: Each section's module, with what makes it small enough for a test.
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "loading": ("--images", "2000"),
-    "vectors": ("--images", "2000"),
+    "loading": ("--images", "2000", "--species", "50", "--rounds", "1"),
+    "vectors": ("--images", "2000", "--dimension", "64", "--repeats", "1"),
     "ranking": ("--sizes", "2000", "--dimension", "64", "--depth", "100", "--vectors", "6"),
     "text_search": ("--images", "2000"),
     "embedding": ("--models", "demo", "--images", "32", "--turns", "1"),

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 #: The most lists that one pass over the corpus ranks: INQUIRE's 250 queries are one pass.
 LISTS_AT_ONCE: Final = 256
-#: The most candidates that a pass may hold in memory; about 110 bytes each.
+#: The most candidates that a pass may hold in memory; about 120 bytes each.
 CANDIDATES_AT_ONCE: Final = 1_500_000
 #: Seconds between two looks at whether another worker's pass is over.
 PAUSE: Final = 0.1
