@@ -23,8 +23,11 @@ VAL_QUERIES: Final = 50
 DEPTH: Final = 5000
 ANNOTATORS: Final = 10
 MODEL: Final = "rows"
-FLAGGED: Final = 100
-WITHDRAWN: Final = 200
+COMPLETE: Final = 10
+FLAGGED: Final = 40
+WITHDRAWN: Final = 50
+#: So many images are loaded faster without their indexes, which are made afterwards.
+BULK: Final = 100_000
 #: Prime to every corpus size asked for, so that a list holds no image twice.
 STEP: Final = 15_485_863
 
@@ -66,9 +69,10 @@ def fill_for_pages(
     *, images: int, species: int, judgments: int, depth: int, dimension: int = 8
 ) -> None:
     """Fill an empty, migrated database as one that people work on: `images` of `species`, each with
-    an embedding of `dimension` values, and every index; QUERIES open queries with candidate lists
-    of `depth`; `judgments` of their first candidates with their events, a fifth of them by two
-    people; a few images that are flagged or withdrawn.
+    an embedding of `dimension` values, and every index; QUERIES queries, the last COMPLETE of them
+    completed and the others open, with candidate lists of `depth`; `judgments` of their first
+    candidates with their events, a fifth of them by two people; a few images that are flagged or
+    withdrawn; people of every role.
 
     Raises ValueError for a depth beyond the number of images.
     """
@@ -77,7 +81,7 @@ def fill_for_pages(
     _species(species)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
-    indexes = _indexes_dropped()
+    indexes = _indexes_dropped() if images >= BULK else []
     _images(images, species)
     with connection.cursor() as cursor:
         for statement in indexes:
@@ -92,6 +96,7 @@ def fill_for_pages(
     _judgments(judgments, people)
     _opinions_and_events()
     _set_aside()
+    Query.objects.filter(query_id__gte=QUERIES - COMPLETE).update(state=Query.State.COMPLETE)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = origin")
     image_counts_check(repair=True)

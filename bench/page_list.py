@@ -105,7 +105,7 @@ def pages(known: Known) -> list[Page]:
         Page("API: facets of a list", f"/api/{query}facets/", Role.ANNOTATOR),
         Page(
             "API: matching candidates",
-            f"/api/{query}matching/?months=5&judged=false&flagged=false",
+            f"/api/{query}matching/?months=5&judged=no&flagged=no",
             Role.ANNOTATOR,
         ),
         Page("API: what is new", f"/api/{query}changes/?since=0", Role.ANNOTATOR),
@@ -130,8 +130,8 @@ def pages(known: Known) -> list[Page]:
         ),
         Page("API: jobs", "/api/jobs/", Role.ADMIN),
         Page("API: releases", "/api/releases/", Role.RESEARCHER),
-        Page("API: splits", "/api/splits/", Role.ADMIN),
         Page("API: runs", "/api/runs/", Role.RESEARCHER),
+        Page("API: submissions left", "/api/submissions/", Role.RESEARCHER),
         Page("Admin", "/admin/", Role.ADMIN),
         *(Page(f"Admin: {name}", f"/admin/{name}/", Role.ADMIN) for name in ADMIN_MODELS),
         Page("Admin: images of a data set", "/admin/retrieval/image/?dataset=rows", Role.ADMIN),
@@ -152,6 +152,9 @@ def pages(known: Known) -> list[Page]:
             Page("Release", f"/{release}", Role.RESEARCHER),
             Page("Statistics of a release", f"/{release}statistics/", Role.RESEARCHER),
             Page("Leaderboard of a release", f"/{release}leaderboard/", Role.RESEARCHER),
+            Page("Correlations of a release", f"/{release}correlations/", Role.RESEARCHER),
+            Page("Submission to a release", f"/{release}submit/", Role.RESEARCHER),
             Page("API: release", f"/api/{release}", Role.RESEARCHER),
+            Page("API: runs on a release", f"/api/{release}runs/", Role.RESEARCHER),
         ]
     return found

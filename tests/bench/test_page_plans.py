@@ -1,0 +1,162 @@
+"""No page reads a large table whole, and each runs so many statements.
+
+A few thousand rows are made and analysed; then PostgreSQL is told that the large tables hold as
+many as those of a corpus of millions (`pg_class.reltuples`, which its planner scales by the tables'
+real blocks), so that it plans as it would there. Blocks stay few, so that reading a whole table
+looks cheaper than it would be, never dearer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test import Client
+from django.urls import URLResolver, get_resolver, resolve
+
+from bench.corpus_rows import FLAGGED, MODEL, fill_for_pages
+from bench.page_list import Known, Page, pages
+from bench.plans import LARGE, SMALL, watched
+from benchmark.services import release_claim, release_make
+from labeling.models import Judgment
+from retrieval.access import Role
+from retrieval.services.jobs import job_create
+from tests.conftest import client_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: How many times the rows that there are: 4.8 million images, 1.25 million candidates …
+TIMES = {"retrieval_image": 1600, "retrieval_embedding": 1600, "labeling_candidate": 50}
+OTHERS = 10
+
+#: Statements of a page once its process has seen it; session and user are two of them.
+STATEMENTS = {
+    "Dashboard": 8,
+    "Dashboard of an annotator": 5,
+    "Corpus": 12,
+    "Labelling": 4,
+    "Query": 13,
+    "Query of an annotator": 6,
+    "Review": 7,
+    "Flagged images": 10,
+    "Withdrawn images": 10,
+    "Releases": 6,
+    "API: queries": 6,
+    "API: outline of a list": 5,
+    "API: candidates": 6,
+    "API: what is new": 6,
+    "API: image": 4,
+    "API: species": 10,
+    "API: species picker": 9,
+    "API: groups by name": 7,
+    "Admin: retrieval/image": 5,
+    "Admin: labeling/judgment": 4,
+}
+
+#: Addresses that write, give a file or a picture, or rank the corpus; those of one run need a run,
+#: and read its file and its scores.
+NOT_READ = {
+    "query-from-search", "query-transition", "query-refresh", "query-open-many", "release-retry",
+    "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
+    "leaderboard-export", "api-release-file", "api-release-archive", "api-schema", "api-search",
+    "api-query-similar",
+}  # fmt: skip
+OF_RUNS = ("runs/<int:pk>", "runs/compare/", "rerank/")
+
+
+@pytest.fixture
+def many_rows(settings: Any, tmp_path: Path) -> Iterator[dict[str, Client]]:
+    """A database that looks large, and clients of people by role."""
+    settings.EMBEDDING_MODEL = MODEL
+    settings.VAR_DIR = tmp_path
+    fill_for_pages(images=3000, species=200, judgments=25_000, depth=100)
+    pretend()
+    job_create(kind="embed", params={"model": MODEL})
+    user = get_user_model()
+    user.objects.filter(username="admin").update(is_staff=True, is_superuser=True)
+    clients: dict[str, Client] = {
+        role: client_of(user.objects.get(username=role))
+        for role in (Role.REVIEWER, Role.ADMIN, Role.RESEARCHER)
+    }
+    first = Judgment.objects.filter(query__query_id=0).select_related("annotator").earliest("pk")
+    yield clients | {Role.ANNOTATOR: client_of(first.annotator)}
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = DEFAULT")
+
+
+def pretend() -> None:
+    """Make PostgreSQL believe in more rows, with as many in the indexes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.oid, t.relname FROM pg_class t JOIN pg_class c ON c.oid = t.oid OR c.oid IN"
+            " (SELECT indexrelid FROM pg_index WHERE indrelid = t.oid)"
+            " WHERE t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace"
+        )
+        for oid, table in cursor.fetchall():
+            if table.startswith(LARGE) and not table.startswith(SMALL):
+                times = [n for name, n in TIMES.items() if table.startswith(name)]
+                cursor.execute(
+                    "UPDATE pg_class SET reltuples = reltuples * %s WHERE oid = %s",
+                    [times[0] if times else OTHERS, oid],
+                )
+
+
+def asked(clients: dict[str, Client], page: Page, *, plans: bool) -> Any:
+    with watched(plans=plans) as seen:
+        answer = clients[page.role].get(page.path)
+        if answer.streaming:
+            list(answer.streaming_content)
+    assert answer.status_code in (200, 302), f"{page.name}: {answer.status_code}"
+    return seen
+
+
+def released() -> int:
+    release = release_claim(name="toads", created_by=None, options={"rerank_model": ""})
+    return int(release_make(release=release).pk)
+
+
+def test_no_page_reads_a_large_table_whole(many_rows: dict[str, Client]) -> None:
+    for sql in ("SELECT count(*) FROM retrieval_image", "SELECT count(*) FROM labeling_judgment"):
+        with watched(plans=True) as seen, connection.cursor() as cursor:
+            cursor.execute(sql)
+        assert seen.whole, "what reads a table whole is not noticed"
+    listed = pages(Known.found(release=released()))
+    whole, statements = {}, {}
+    for page in listed:
+        if found := asked(many_rows, page, plans=True).whole:
+            whole[page.name] = found
+        statements[page.name] = len(asked(many_rows, page, plans=False).statements)
+    assert whole == {}
+    assert {name: statements[name] for name in STATEMENTS} == STATEMENTS
+    flagged = many_rows[Role.REVIEWER].get("/api/flags/").json()
+    assert flagged["count"] == FLAGGED
+
+
+def addresses(patterns: Iterable[Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """(name, route) of every address that answers GET, without the admin site's."""
+    for one in patterns:
+        route = f"{before}{one.pattern}"
+        if isinstance(one, URLResolver):
+            if one.app_name != "admin":
+                yield from addresses(one.url_patterns, route)
+            continue
+        of_set = getattr(one.callback, "actions", None)
+        of_class = getattr(one.callback, "cls", None)
+        reads = "get" in of_set if of_set else of_class is None or hasattr(of_class, "get")
+        if one.name and reads:
+            yield one.name, route
+
+
+def test_every_address_that_is_read_is_looked_at(many_rows: dict[str, Client]) -> None:
+    known = Known.found(release=1)
+    looked_at = {resolve(page.path.partition("?")[0]).url_name for page in pages(known)}
+    there = {
+        name
+        for name, route in addresses(get_resolver().url_patterns)
+        if not any(part in route for part in OF_RUNS)
+    }
+    assert sorted(there - looked_at - NOT_READ) == []
