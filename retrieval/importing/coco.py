@@ -98,26 +98,28 @@ class CocoSource:
             numbers = self._index.categories(start, stop)
             for at, item in enumerate(block):
                 key = keys[at]
-                record = f"image number {start + at + 1}"
                 try:
-                    if not isinstance(item, dict):
-                        raise RecordRefused("", "must be an object")
                     if key == NO_KEY:
-                        self._image_key(item.get("id"), "id")
-                    record = f"image {item['id']}"
+                        self._refuse_id(item)
                     if key in self._repeated:
                         if key in seen_repeated:
                             raise RecordRefused(
                                 "id", "an earlier image of this file has the same id"
                             )
                         seen_repeated.add(key)
-                    yield self._image(item, key, record, numbers[at])
+                    yield self._image(item, key, numbers[at])
                 except RecordRefused as error:
-                    self._refuse(record, error)
+                    place = f"number {start + at + 1}" if key == NO_KEY else item["id"]
+                    self._refuse(f"image {place}", error)
             start = stop
 
     def _refuse(self, record: str, error: RecordRefused) -> None:
         self._refuse_record(Refusal(str(self.path), record, error.field, error.reason))
+
+    def _refuse_id(self, item: Any) -> None:
+        if not isinstance(item, dict):
+            raise RecordRefused("", "must be an object")
+        self._image_key(item.get("id"), "id")
 
     def _read_index(self, told: Callable[[int, int], None] | None) -> None:
         has_images = False
@@ -214,7 +216,7 @@ class CocoSource:
         known_id = own_id if isinstance(own_id, int) and _is_id(own_id) else -1
         self._index.annotations_add([image], [number], [known_id])
 
-    def _image(self, item: dict[str, Any], key: int, record: str, number: int) -> ImageRecord:
+    def _image(self, item: dict[str, Any], key: int, number: int) -> ImageRecord:
         file_name = item.get("file_name")
         if not isinstance(file_name, str) or not file_name:
             raise RecordRefused("file_name", "is missing")
@@ -227,7 +229,7 @@ class CocoSource:
             self._shown_key(key),
             key if 0 <= key <= MAX_IMAGE_ID else None,
             file_name,
-            record,
+            f"image {item['id']}",
             self._species_of(key) if name is None else name,
             license_name,
             license_url,

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from django.db import connection
 
 from retrieval.importing.coco import CocoSource
-from retrieval.importing.copy_text import image_line
+from retrieval.importing.copy_rows import image_row
 from retrieval.importing.folder import FolderSource
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
 from retrieval.models import Image, ImageRoot
@@ -22,6 +22,8 @@ from retrieval.services.importing_rows import image_rows_store
 from retrieval.services.species import species_upsert
 
 REFUSALS_KEPT: Final = 1000
+# Counts of species are kept once a statement, which is dear where a batch has images of each.
+BATCH_IN_PLACE: Final = 50_000
 # After so many rows the planner looks at the table anew at once, not when it is next due.
 _ANALYZED_FROM: Final = 10_000
 
@@ -67,7 +69,7 @@ def import_images(
     and name, or the folder's name.
 
     With `root` a COCO file's images stay there: the files are neither read nor copied nor looked
-    for, their sizes are those of their records, and 20,000 go into a transaction.
+    for, their sizes are those of their records, and 50,000 go into a transaction.
 
     `checking(done, size)` hears of the bytes of a COCO file that is looked through first,
     `progress(done, total)` of the images, at once and after each transaction.
@@ -157,18 +159,18 @@ def _import(
             root=source.root,
             refuse=refusals.take,
         )
-        batches = _prepared(found, ids, None)
+        batches = _prepared(found, ids, None, at_once=1)
     else:
         found = pictures_in_place(images=source.images(), refuse=refusals.take)
-        batches = _ahead(_prepared(found, ids, root.pk))
+        batches = _ahead(_prepared(found, ids, root.pk, at_once=BATCH_IN_PLACE))
     total, done = source.count(), 0
     if progress:
         progress(0, total)
     fresh = not Image.objects.filter(dataset=report.dataset).exists()
-    for looked_at, lines, wanted in batches:
+    for looked_at, rows, wanted in batches:
         stored = image_rows_store(
             dataset=report.dataset,
-            lines=lines,
+            rows=rows,
             wanted=wanted,
             above=source.highest_id,
             fresh=fresh,
@@ -218,19 +220,28 @@ class _Refusals:
                 self._on_refusal(refusal)
 
 
-_Prepared = tuple[int, list[str], list[int | None]]
+_Prepared = tuple[int, list[bytes], list[int | None]]
 
 
 def _prepared(
-    batches: Iterator[Batch], species: dict[str, int], root_id: int | None
+    batches: Iterator[Batch], species: dict[str, int], root_id: int | None, *, at_once: int
 ) -> Iterator[_Prepared]:
-    """Yield (images looked at, lines for the database, ids asked for) of each batch."""
-    for looked_at, pictures in batches:
-        lines = [
-            image_line(record, facts, species.get(record.scientific_name), root_id)
+    """Yield (images looked at, rows for the database, ids asked for) of as many batches as have so
+    many images together.
+    """
+    looked_at, rows, wanted = 0, list[bytes](), list[int | None]()
+    for count, pictures in batches:
+        looked_at += count
+        rows += [
+            image_row(record, facts, species.get(record.scientific_name), root_id)
             for record, facts in pictures
         ]
-        yield looked_at, lines, [record.wanted_id for record, _ in pictures]
+        wanted += [record.wanted_id for record, _ in pictures]
+        if looked_at >= at_once:
+            yield looked_at, rows, wanted
+            looked_at, rows, wanted = 0, [], []
+    if looked_at:
+        yield looked_at, rows, wanted
 
 
 def _ahead(batches: Iterator[_Prepared]) -> Iterator[_Prepared]:

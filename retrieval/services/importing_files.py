@@ -13,17 +13,16 @@ from django.conf import settings
 from PIL import Image as PillowImage
 
 from retrieval.imaging import FORMATS, MAX_BYTES, ImageRefused
+from retrieval.importing.copy_rows import Facts
 from retrieval.importing.fields import check_inside, file_inside
 from retrieval.importing.records import ImageRecord, RecordRefused, Refusal
 from retrieval.models import Image
 from retrieval.storage import StoredPicture, content_hash, is_stored, picture_store
 
 BATCH: Final = 200
-BATCH_IN_PLACE: Final = 20_000
+BLOCK_IN_PLACE: Final = 1000
 
 Refuse = Callable[[Refusal], None]
-Facts = tuple[str, str, int, int, int]
-"""A file's SHA-256, format, width, height and size in bytes; "" and 0 for what nobody has read."""
 Batch = tuple[int, list[tuple[ImageRecord, Facts]]]
 """How many images were looked at, and those whose picture can be taken in."""
 
@@ -34,13 +33,13 @@ _FORMAT_BY_SUFFIX: Final = {
 
 
 def pictures_in_place(*, images: Iterator[ImageRecord], refuse: Refuse) -> Iterator[Batch]:
-    """Take images as they are declared, 20,000 at a time: no file is read or looked for.
+    """Take images as they are declared, 1,000 at a time: no file is read or looked for.
 
     Refuses what declares no size or more pixels than the setting allows, and names that lead out
     of the data set's folder or whose ending tells no known format. Knows no database.
     """
     most = settings.IMAGE_MAX_PIXELS
-    while batch := list(islice(images, BATCH_IN_PLACE)):
+    while batch := list(islice(images, BLOCK_IN_PLACE)):
         pictures = []
         for record in batch:
             try:

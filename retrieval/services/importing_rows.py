@@ -13,10 +13,18 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from retrieval.importing.copy_text import COLUMNS, escaped
+from retrieval.importing.copy_rows import (
+    COLUMNS,
+    image_rows,
+    moment_field,
+    numbered_rows,
+    text_field,
+)
 from retrieval.locks import lock_key, transaction_lock
 from retrieval.models import Embedding, Image
 
+# Between pieces this thread may have to wait for its turn to run.
+_PIECE: Final = 4 * 1024 * 1024
 # What is known of a file's content, as against what its record says.
 _CONTENT: Final = ("sha256", "size_bytes", "format")
 _RECORDED: Final = tuple(column for column in COLUMNS if column not in _CONTENT)
@@ -77,28 +85,28 @@ class Stored:
 
 @transaction.atomic
 def image_rows_store(
-    *, dataset: str, lines: Sequence[str], wanted: Sequence[int | None], above: int, fresh: bool
+    *, dataset: str, rows: Sequence[bytes], wanted: Sequence[int | None], above: int, fresh: bool
 ) -> Stored:
-    """Bring a data set's images in, each a line of `copy_text` with the id that it asks for.
+    """Bring a data set's images in, each a row of `copy_rows` with the id that it asks for.
 
-    An image that is known by data set and source id is updated where its line differs. Its
+    An image that is known by data set and source id is updated where its row differs. Its
     embeddings are dropped with that if it is another file: by SHA-256 where that is known before
     and after, else by path and size. A new image gets the id that it asks for where that is free,
-    else the next free one above all ids and `above`. With `fresh` the lines go straight into the
+    else the next free one above all ids and `above`. With `fresh` the rows go straight into the
     table, and are compared only if they turn out not to be new; so pass it where they probably are.
     """
     # One import at a time gives out ids.
     transaction_lock(lock_key("corpus"))
-    if not lines:
+    if not rows:
         return Stored(0, 0, 0, fresh)
     if fresh:
         try:
             with transaction.atomic():
-                _insert(dataset, lines, _ids(wanted, frozenset(), above))
-            return Stored(len(lines), 0, 0, True)
+                _insert(dataset, rows, _ids(wanted, frozenset(), above))
+            return Stored(len(rows), 0, 0, True)
         except IntegrityError:
             pass
-    new, changed, stale = _compare(dataset, lines)
+    new, changed, stale = _compare(dataset, rows)
     _change(changed)
     Embedding.objects.filter(image_id__in=stale).delete()
     with connection.cursor() as cursor:
@@ -106,26 +114,23 @@ def image_rows_store(
     asked = [wanted[at] for at in new]
     taken = set(Image.objects.filter(pk__in=[one for one in asked if one is not None])
                 .values_list("pk", flat=True))  # fmt: skip
-    _insert(dataset, [lines[at] for at in new], _ids(asked, taken, above))
+    _insert(dataset, [rows[at] for at in new], _ids(asked, taken, above))
     return Stored(
         added=len(new),
         updated=len(changed),
-        skipped=len(lines) - len(new) - len(changed),
-        fresh=len(new) == len(lines) and not taken,
+        skipped=len(rows) - len(new) - len(changed),
+        fresh=len(new) == len(rows) and not taken,
     )
 
 
-def _compare(dataset: str, lines: Sequence[str]) -> tuple[list[int], dict[int, int], list[int]]:
-    """Return the positions of new lines, of changed ones with their images' ids, and which of
+def _compare(dataset: str, rows: Sequence[bytes]) -> tuple[list[int], dict[int, int], list[int]]:
+    """Return the positions of new rows, of changed ones with their images' ids, and which of
     these images are another file now.
     """
     new, changed, stale = [], {}, []
     with connection.cursor() as cursor:
         cursor.execute(_ARRIVALS)
-        _copy(
-            f"import_arrivals (position, {', '.join(COLUMNS)})",
-            "".join([f"{at}\t{line}\n" for at, line in enumerate(lines)]),
-        )
+        _copy("import_arrivals", ("position", *COLUMNS), numbered_rows(rows))
         cursor.execute(_LOOK, [dataset])
         for position, image_id, is_stale in cursor.fetchall():
             if image_id is None:
@@ -158,18 +163,15 @@ def _ids(wanted: Sequence[int | None], taken: AbstractSet[int], above: int) -> l
     return [next(free) if one is None or one in taken else one for one in wanted]
 
 
-def _insert(dataset: str, lines: Sequence[str], ids: Sequence[int]) -> None:
-    if not lines:
+def _insert(dataset: str, rows: Sequence[bytes], ids: Sequence[int]) -> None:
+    if not rows:
         return
-    same = f"{escaped(dataset)}\t{timezone.now()}"
-    _copy(
-        f"retrieval_image (id, dataset, created_at, {', '.join(COLUMNS)})",
-        "".join([f"{number}\t{same}\t{line}\n" for number, line in zip(ids, lines, strict=True)]),
-    )
+    now = moment_field(timezone.now())
+    data = image_rows(rows, ids, text_field(dataset), now)
+    _copy("retrieval_image", ("id", "dataset", "created_at", *COLUMNS), data)
 
 
-def _copy(target: str, text: str) -> None:
-    data = text.encode()
+def _copy(table: str, columns: Sequence[str], data: bytes) -> None:
+    statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)"
     with connection.wrap_database_errors, connection.cursor() as cursor:
-        # In one piece: between pieces this thread would wait for its turn to run.
-        cursor.copy_expert(f"COPY {target} FROM STDIN", io.BytesIO(data), size=len(data))
+        cursor.copy_expert(statement, io.BytesIO(data), size=_PIECE)
