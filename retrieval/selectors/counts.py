@@ -99,21 +99,20 @@ def embedded_count(*, model: EmbeddingModel, species_ids: Sequence[int] | None =
     return _number(query, [model.pk, list(species_ids)])
 
 
+# Of one model, so that PostgreSQL plans for its partition alone.
+_EMBEDDED_BY = f"""
+SELECT coalesce((SELECT embedded FROM {_EMBEDDED} WHERE model_id = %s), 0)
+     - (SELECT count(*) FROM {_WITHDRAWAL} w CROSS JOIN LATERAL
+               (SELECT FROM {_EMBEDDING} WHERE model_id = %s AND image_id = w.image_id OFFSET 0) e
+         WHERE w.restored_at IS NULL)
+"""
+
+
 def embedded_counts(models: Iterable[EmbeddingModel]) -> dict[int, int]:
     """How many images of the corpus each of these models has embedded, by the model's key, without
-    withdrawn ones. One SQL query.
+    withdrawn ones. One SQL query a model.
     """
-    wanted = [model.pk for model in models]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT m.model_id, coalesce(c.embedded, 0) - (SELECT count(*)"
-            f" FROM {_WITHDRAWAL} w CROSS JOIN LATERAL (SELECT FROM {_EMBEDDING}"
-            "  WHERE model_id = m.model_id AND image_id = w.image_id OFFSET 0) e"
-            " WHERE w.restored_at IS NULL)"
-            f" FROM unnest(%s::bigint[]) m (model_id) LEFT JOIN {_EMBEDDED} c USING (model_id)",
-            [wanted],
-        )
-        return dict(cursor.fetchall())
+    return {model.pk: _number(_EMBEDDED_BY, [model.pk, model.pk]) for model in models}
 
 
 def _withdrawn(at: datetime | None) -> tuple[str, list[Any]]:
