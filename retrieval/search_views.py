@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from retrieval.access import Role, names_hidden_from, require_role
 from retrieval.encoders import ModelSpecError
 from retrieval.search_turns import SearchBusy, SearchTooSlow
-from retrieval.selectors.search import SearchUnavailable, search_images
+from retrieval.selectors.search import SearchUnavailable, search_expected, search_images
 from retrieval.selectors.species import species_by_ids
 from retrieval.text_vectors import Asker, Superseded
 
@@ -60,6 +60,8 @@ def search(request: HttpRequest) -> HttpResponse:
         except (SearchUnavailable, ModelSpecError, SearchTooSlow, SearchBusy) as error:
             context["error"] = str(error)
             status = _STATUS[type(error)]
+    else:
+        search_expected()
     part = request.GET.get("part") == "results"
     template = "retrieval/_search_results.html" if part else "retrieval/search.html"
     return render(request, template, context, status=status)

@@ -8,6 +8,7 @@ neighbours that its text may have. On processors a batch is no faster either.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future
@@ -16,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from retrieval.encoders import load_encoder
+from retrieval.encoders import ModelSpecError, load_encoder
 from retrieval.models import EmbeddingModel
 from retrieval.unit_vectors import half_rounded
 
@@ -122,6 +123,20 @@ class TextVectors:
 
 
 _vectors = TextVectors()
+_warmed: set[str] = set()
+
+
+def warm_up(model_name: str) -> None:
+    """Have the model loaded in a thread, so that the first text needn't wait for it."""
+    if model_name not in _warmed:
+        _warmed.add(model_name)
+        threading.Thread(target=_load, args=(model_name,), daemon=True).start()
+
+
+def _load(model_name: str) -> None:
+    # A model that can't be loaded says so to who searches.
+    with contextlib.suppress(ModelSpecError):
+        load_encoder(model_name)
 
 
 def text_vector(model: EmbeddingModel, text: str, *, asker: Asker | None = None) -> list[float]:

@@ -6,6 +6,8 @@ import { make } from "./label/panel-tools.js";
 const TYPED = 150;
 /** Until a search that lasts is shown to last. */
 const SLOW = 200;
+/** Until it is said why. */
+const VERY_SLOW = 3000;
 const PLACES = 12;
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
@@ -22,6 +24,7 @@ class SearchPage {
     this.number = 0;
     this.shown = this.#parameters().toString();
     this.title = document.title.replace(/^.* · (?=Search · )/, "");
+    form.dataset.typing = "";
     this.#listen();
   }
 
@@ -71,14 +74,17 @@ class SearchPage {
     this.asking = key;
     history.replaceState(history.state, "", key ? `?${key}` : window.location.pathname);
     document.title = asked.has("text") ? `${asked.get("text")} · ${this.title}` : this.title;
-    const slow = setTimeout(() => this.#wait(), SLOW);
+    const slow = [
+      setTimeout(() => this.#wait(), SLOW),
+      setTimeout(() => this.#say("Searching … The first search loads the model, which takes a while."), VERY_SLOW),
+    ];
     try {
       const results = await this.#ask(asked, request.signal);
       if (this.request === request) this.#show(results, key);
     } catch (error) {
       if (this.request === request && error.name !== "AbortError") this.#fail(error.message);
     } finally {
-      clearTimeout(slow);
+      slow.forEach(clearTimeout);
       if (this.request === request) this.#settle();
     }
   }
@@ -107,11 +113,11 @@ class SearchPage {
   #show(results, key) {
     this.shown = results.querySelector(".notice.error") ? null : key;
     this.found.replaceChildren(results);
-    this.#say(results.dataset.status ?? results.querySelector(".empty strong")?.textContent ?? "");
-    const any = Boolean(results.dataset.status);
-    this.model.hidden = !any;
-    if (any) this.model.querySelector("code").textContent = results.dataset.model;
-    if (this.queryForm) this.queryForm.hidden = !any;
+    this.#say(results.dataset.status);
+    const { model } = results.dataset;
+    this.model.hidden = !model;
+    if (model) this.model.querySelector("code").textContent = model;
+    if (this.queryForm) this.queryForm.hidden = !model;
   }
 
   #fail(message) {
