@@ -31,6 +31,7 @@ BULK: Final = 100_000
 #: Prime to every corpus size asked for, so that a list holds no image twice.
 STEP: Final = 15_485_863
 
+_SYLLABLES: Final = [one + two for one in "bcdfglmnprstvxzh" for two in "aeiou"]
 _LICENSES: Final = (
     ("CC-BY-NC 4.0", "https://creativecommons.org/licenses/by-nc/4.0/"),
     ("CC-BY 4.0", "https://creativecommons.org/licenses/by/4.0/"),
@@ -121,30 +122,46 @@ def judged_pairs_copied(path: str) -> int:
 
 
 def _species(count: int) -> None:
+    """Species with a scientific name and four vernacular ones each, of syllables, so that they are
+    as unlike as names are.
+    """
     made = Species.objects.bulk_create(
         Species(
-            scientific_name=f"Genus{number // 5} species{number}",
+            scientific_name=f"{_word(number // 5, 1).title()} {_word(number, 2)}",
             kingdom="Animalia",
             phylum="Chordata",
             class_name="Aves",
-            order=f"Order{number // 500}",
-            family=f"Family{number // 50}",
-            genus=f"Genus{number // 5}",
-            specific_epithet=f"species{number}",
+            order=f"{_word(number // 500, 3).title()}formes",
+            family=f"{_word(number // 50, 4).title()}idae",
+            genus=_word(number // 5, 1).title(),
+            specific_epithet=_word(number, 2),
             iconic_group=ICONIC_GROUPS[number % len(ICONIC_GROUPS)],
         )
         for number in range(count)
     )
     SpeciesName.objects.bulk_create(
         SpeciesName(
-            species=one,
-            language=language,
-            name=f"{word} {one.specific_epithet}",
-            search_text=f"{word} {one.specific_epithet}".lower(),
+            species=one, language=language, name=name, search_text=name.lower().replace("à", "a")
         )
-        for one in made
-        for language, word in (("de", "Gemeine Art"), ("en", "Common kind of"))
+        for number, one in enumerate(made)
+        for language, name in (
+            ("", one.scientific_name),
+            ("de", f"{_word(number, 5)}{_word(number // 9, 6)}".title()),
+            ("en", f"{_word(number % 40, 7)} {_word(number, 8)}".title()),
+            ("es", f"{_word(number // 7, 9)} {_word(number % 90, 10)}".title()),
+            ("fr", f"{_word(number // 3, 11)} à {_word(number % 60, 12)}".title()),
+        )
     )
+
+
+def _word(number: int, kind: int) -> str:
+    """A word of three syllables, for each number below 512,000 another."""
+    left = (number * 104_729 + kind * 7_919) % len(_SYLLABLES) ** 3
+    word = ""
+    for _ in range(3):
+        left, place = divmod(left, len(_SYLLABLES))
+        word += _SYLLABLES[place]
+    return word
 
 
 def _images(count: int, species: int) -> None:

@@ -21,12 +21,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What addresses name: primary keys, and a text that is a part of species' names."""
+    """What addresses name: primary keys, a genus, and that with two letters swapped."""
 
     query: int
     image: int
     species: int
     name: str
+    slip: str
     job: int | None = None
     release: int | None = None
 
@@ -36,12 +37,14 @@ class Known:
         query = Query.objects.exclude(current_list=None).earliest("query_id")
         first = Candidate.objects.filter(list=query.current_list_id).earliest("rank")
         species = Species.objects.get(images=first.image_id)
+        name = species.genus
         jobs = Job.objects.order_by("-pk").values_list("pk", flat=True)
         return cls(
             query=query.pk,
             image=first.image_id,
             species=species.pk,
-            name=species.genus,
+            name=name,
+            slip=name[:2] + name[3:1:-1] + name[4:],
             job=jobs.first(),
             release=release,
         )
@@ -119,8 +122,12 @@ def pages(known: Known) -> list[Page]:
         Page("API: withdrawn images", "/api/flags/?state=withdrawn"),
         Page("API: species", "/api/species/", Role.ANNOTATOR),
         Page("API: species picker", f"/api/species/?search={known.name}", Role.ANNOTATOR),
-        Page("API: species picker, two letters", "/api/species/?search=ge", Role.ANNOTATOR),
-        Page("API: species picker, a slip", "/api/species/?search=gemiene", Role.ANNOTATOR),
+        Page(
+            "API: species picker, two letters",
+            f"/api/species/?search={known.name[:2]}",
+            Role.ANNOTATOR,
+        ),
+        Page("API: species picker, a slip", f"/api/species/?search={known.slip}", Role.ANNOTATOR),
         Page("API: one species", f"/api/species/{known.species}/", Role.ANNOTATOR),
         Page("API: groups by name", f"/api/species/groups/?search={known.name}", Role.ANNOTATOR),
         Page(

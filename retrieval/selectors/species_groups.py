@@ -49,11 +49,13 @@ class SpeciesGroup:
 
 
 # Every group of two or more species that is called like the text: a whole name, a beginning, a
-# word's beginning, or trigrams. Thousands of names in all, so no index is needed.
+# word's beginning, or trigrams. Thousands of names in all, so no index is needed; OFFSET 0 has each
+# name compared once, and not once for each of its species.
 _GROUPS = """
 SELECT kind, name, size, form, CASE WHEN form = %(text)s THEN 0
     WHEN form LIKE %(start)s THEN 1 WHEN form LIKE %(word)s THEN 2 ELSE 3 END AS class
-FROM (SELECT kind, name, size, lower(unaccent(name)) AS form FROM ({each}) named) formed
+FROM (SELECT kind, name, size, lower(unaccent(name)) AS form
+      FROM (SELECT * FROM ({each}) every OFFSET 0) named OFFSET 0) formed
 WHERE form LIKE %(start)s OR form LIKE %(word)s OR %(text)s <%% form
     OR form LIKE ANY(%(patterns)s)
 ORDER BY class, word_similarity(%(text)s, form) DESC, name, kind

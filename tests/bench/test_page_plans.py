@@ -51,7 +51,7 @@ STATEMENTS = {
     "API: what is new": 6,
     "API: image": 4,
     "API: species": 10,
-    "API: species picker": 9,
+    "API: species picker": 11,
     "API: groups by name": 7,
     "Admin: retrieval/image": 5,
     "Admin: labeling/judgment": 4,
