@@ -75,30 +75,6 @@ def image_counts(species_ids: Iterable[int]) -> dict[int, int]:
         return {species_id: count for species_id, count in cursor.fetchall() if count}
 
 
-def embedded_count(*, model: EmbeddingModel, species_ids: Sequence[int] | None = None) -> int:
-    """How many images a model has embedded, without withdrawn ones: of the whole corpus or within
-    species.
-
-    Within species, time goes by the number of their images while the model lacks some; else by that
-    of species. At most two SQL queries.
-    """
-    if not species_ids:
-        return embedded_counts([model])[model.pk]
-    query = (
-        f"SELECT coalesce((SELECT embedded FROM {_EMBEDDED} WHERE model_id = %s), 0)"
-        f" = coalesce((SELECT images FROM {_CORPUS}), 0)"
-    )
-    if _number(query, [model.pk]):
-        return image_count(species_ids=species_ids)
-    query = (
-        f"SELECT count(*) FROM {_IMAGE} i CROSS JOIN LATERAL"
-        f" (SELECT FROM {_EMBEDDING} WHERE model_id = %s AND image_id = i.id OFFSET 0) e"
-        f" WHERE i.species_id = ANY(%s) AND i.id NOT IN"
-        f" (SELECT w.image_id FROM {_WITHDRAWAL} w WHERE w.restored_at IS NULL)"
-    )
-    return _number(query, [model.pk, list(species_ids)])
-
-
 # Of one model, so that PostgreSQL plans for its partition alone.
 _EMBEDDED_BY = f"""
 SELECT coalesce((SELECT embedded FROM {_EMBEDDED} WHERE model_id = %s), 0)

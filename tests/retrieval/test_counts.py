@@ -13,7 +13,6 @@ from django.db.models import Count
 
 from retrieval.models import CorpusCount, EmbeddingModel, Image, ImageWithdrawal, SpeciesCount
 from retrieval.selectors.counts import (
-    embedded_count,
     embedded_counts,
     image_count,
     image_counts,
@@ -142,7 +141,7 @@ def test_withdrawn_images_are_in_no_number(
     assert image_count(species_ids=[brown]) == 1
 
 
-def test_embedded_images_are_counted_whole_and_within_species(
+def test_each_models_embedded_images_are_counted(
     animals: dict[str, Any], toy_model: EmbeddingModel, admin: Any
 ) -> None:
     other = embedding_model_get_or_create(name="other", dimension=2)
@@ -154,14 +153,8 @@ def test_embedded_images_are_counted_whole_and_within_species(
     assert embedded_counts([toy_model, other]) == {toy_model.pk: 2, other.pk: 3}
     image_withdraw(image=Image.objects.get(pk=3), by=admin)
     assert embedded_counts([toy_model, other]) == {toy_model.pk: 1, other.pk: 2}
-    for model in (toy_model, other):
-        assert embedded_count(model=model) == embedded_counts([model])[model.pk]
-        assert embedded_count(model=model, species_ids=[brown]) == 1
-        assert embedded_count(model=model, species_ids=[polar]) == 0
-        assert embedded_count(model=model, species_ids=[brown, polar]) == 1
     new = embedding_model_get_or_create(name="new", dimension=2)
     assert embedded_counts([new]) == {new.pk: 0}
-    assert embedded_count(model=new, species_ids=[brown]) == 0
 
 
 def test_wrong_numbers_are_named_and_put_right(animals: dict[str, Any], capsys: Any) -> None:
