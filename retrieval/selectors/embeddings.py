@@ -10,11 +10,8 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
+from retrieval.binary_copy import parse_rows, row_layout
 from retrieval.models import EmbeddingModel
-
-# PostgreSQL's documentation, "COPY", "Binary Format": a signature of 11 bytes and two numbers.
-_HEADER_BYTES: Final = 19
-_END_BYTES: Final = 2
 
 _OF_IMAGES: Final = "e.image_id = ANY('{{{ids}}}'::bigint[])"
 _AFTER: Final = "e.image_id > {after}"
@@ -64,15 +61,6 @@ def _copied(model: EmbeddingModel, condition: str, limit: int | None = None) -> 
     target = io.BytesIO()
     with connection.cursor() as cursor, connection.wrap_database_errors:
         cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", target)
-    layout = np.dtype(
-        [
-            ("fields", ">i2"),
-            *(("image_size", ">i4"), ("image_id", ">i8")),
-            # A halfvec is its dimension, an unused number and its halves.
-            *(("vector_size", ">i4"), ("dimension", ">i2"), ("unused", ">i2")),
-            ("vector", ">f2", (model.dimension,)),
-        ]
-    )
-    count = (target.tell() - _HEADER_BYTES - _END_BYTES) // layout.itemsize
-    rows = np.frombuffer(target.getbuffer(), layout, count, _HEADER_BYTES)
+    layout = row_layout(["image_id"], dimension=model.dimension)
+    rows = parse_rows(target.getbuffer(), layout)
     return rows["image_id"].astype(np.int64), rows["vector"].astype(np.float16)

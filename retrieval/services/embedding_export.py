@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -70,18 +71,28 @@ def export_embeddings(
         if not rows:
             raise TargetRefused(f"No image of the corpus is embedded with {model.name}.")
         _room_check(partial, rows, model.dimension, dtype)
-        with LayoutWriter(
-            partial, rows=rows, dimension=model.dimension, dtype=dtype, per_file=per_file
-        ) as writer:
+        with (
+            LayoutWriter(
+                partial, rows=rows, dimension=model.dimension, dtype=dtype, per_file=per_file
+            ) as writer,
+            ThreadPoolExecutor(max_workers=1) as thread,
+        ):
             done, last = 0, -1
+            writing: Future[None] | None = None
             while done < rows:
+                # The next rows are read while these are written.
                 ids, vectors = embeddings_after(
                     model, last, limit=chunk_rows(model.dimension), withdrawn=withdrawn
                 )
-                writer.write(vectors, _metadata(ids.tolist(), without_suffix=without_suffix))
+                metadata = _metadata(ids.tolist(), without_suffix=without_suffix)
+                if writing is not None:
+                    writing.result()
+                writing = thread.submit(writer.write, vectors, metadata)
                 done, last = done + len(ids), int(ids[-1])
                 if progress is not None:
                     progress(done, rows)
+            if writing is not None:
+                writing.result()
         return EmbeddingExportReport(rows, writer.files, model.dimension)
 
 

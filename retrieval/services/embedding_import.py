@@ -139,6 +139,7 @@ def import_embeddings(
     for left_out in LeftOut:
         for position, text in rows_left_out(left_out, limit=NAMED):
             report.name(left_out.name.lower(), f"{layout.name(position)}: {text!r} {left_out}")
+    stage(f"storing {matches.matched:,} vectors")
     model = embedding_model_get_or_create(name=model_name, dimension=layout.dimension)
     with ThreadPoolExecutor(max_workers=1) as reader:
         ahead = None
@@ -211,7 +212,7 @@ def _take(
         )
     good = faults == Fault.NONE
     positions, image_ids = chunk.positions[good], chunk.image_ids[good]
-    vectors = chunk.rows.vectors[good]
+    vectors = _those(chunk.rows.vectors, good)
     try:
         stored, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=True)
     except IntegrityError:
@@ -229,6 +230,11 @@ def _take(
             "differing",
             f"{layout.name(int(positions[row]))}: image {image_ids[row]} has another vector",
         )
+
+
+def _those(vectors: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """The vectors (n, d) of a mask (n,); not copied where that is all of them."""
+    return vectors if mask.all() else vectors[mask]
 
 
 def _reason(fault: int, length: float) -> str:
@@ -264,6 +270,6 @@ def _chunk_store(
             )
         missing |= other
     stored = embeddings_copy(
-        model=model, image_ids=image_ids[missing], vectors=vectors[missing], fresh=fresh
+        model=model, image_ids=image_ids[missing], vectors=_those(vectors, missing), fresh=fresh
     )
     return stored, other
