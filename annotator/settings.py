@@ -18,7 +18,7 @@ env = Environment()
 
 VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
 # Private, also where a server under another account must be let through VAR_DIR itself.
-_PRIVATE = ("images", "log", "releases", "runs", "static", "thumbnails")
+_PRIVATE = ("images", "log", "matrices", "releases", "runs", "static", "thumbnails")
 for _folder in (VAR_DIR, *(VAR_DIR / name for name in _PRIVATE)):
     _folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 BIND = env.text("BIND", "127.0.0.1")
@@ -40,6 +40,7 @@ THUMBNAIL_CACHE_BYTES = env.number(
     "THUMBNAIL_CACHE_BYTES", 5 * 2**30, minimum=256 * 2**20, maximum=2**60
 )
 S3_ENDPOINT_URL = env.text("S3_ENDPOINT_URL")
+MATRIX = env.flag("MATRIX", default=True)
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
 STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
 MINIMUM_LABELS = env.number("MINIMUM_LABELS", 0, minimum=0, maximum=1_000_000)

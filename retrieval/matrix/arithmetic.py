@@ -61,6 +61,11 @@ class Query:
         halves[: len(rounded)] = rounded
         return cls(len(rounded), halves, length)
 
+    def text(self) -> str:
+        """As PostgreSQL reads it; five digits tell any half from its neighbours."""
+        values = self.halves[: self.dimension].tolist()
+        return "[" + ",".join(map("{:.5g}".format, values)) + "]"
+
 
 @dataclass(frozen=True, slots=True)
 class Error:

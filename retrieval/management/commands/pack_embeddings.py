@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from retrieval.management.ready import require_migrated
+from retrieval.matrix.building import MatrixRefused, pack
+from retrieval.matrix.checking import faults
+from retrieval.matrix.opened import folder_of
+from retrieval.models import EmbeddingModel
+from retrieval.terminal import SECONDS_BETWEEN_LINES, Pace, ProgressLine
+
+
+class Command(BaseCommand):
+    help = (
+        "Pack the embeddings of a model, or of each, into a matrix under VAR_DIR from which images "
+        "are ranked at the memory's speed, or bring it up to date. Workers do it by themselves; "
+        "a command that was killed goes on when it is run again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--model", help="by default every model that has embeddings")
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="pack nothing; compare every file with its checksum and every vector with the "
+            "database, and exit with 1 where they differ",
+        )
+        parser.add_argument("--rebuild", action="store_true", help="read everything anew")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated()
+        models = EmbeddingModel.objects.filter(count__embedded__gt=0).order_by("name")
+        if options["model"] is not None:
+            models = EmbeddingModel.objects.filter(name=options["model"])
+            if not models:
+                raise CommandError(f"There is no model {options['model']}.")
+        if not models:
+            self.stdout.write("Nothing to do: no model has embeddings.")
+        do = self._check if options["check"] else self._pack
+        wrong = [model.name for model in models if not do(model, options)]
+        if wrong:
+            raise CommandError(f"Wrong: {', '.join(wrong)}.")
+
+    def _pack(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
+        line, pace = ProgressLine(self.stderr, quiet=options["verbosity"] < 1), Pace()
+        rebuild = options["rebuild"]
+        while True:
+            try:
+                packing = pack(
+                    model, until=time.monotonic() + SECONDS_BETWEEN_LINES, rebuild=rebuild
+                )
+            except MatrixRefused as error:
+                raise CommandError(str(error)) from error
+            if packing.busy:
+                raise CommandError(f"Another process packs the matrix of {model} now.")
+            if packing.finished:
+                break
+            line.show(pace.line(packing.rows, packing.total, "embeddings"))
+        line.end()
+        if options["verbosity"]:
+            read = f"{packing.rows:,} embeddings read" if packing.total else "up to date"
+            self.stdout.write(f"{model}: {read}, in {folder_of(model)}")
+        return True
+
+    def _check(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
+        line, pace = ProgressLine(self.stderr, quiet=options["verbosity"] < 1), Pace()
+        found = faults(
+            model, lambda done, total: line.show(pace.line(done, total, "embeddings compared"))
+        )
+        line.end()
+        for fault in found:
+            self.stdout.write(f"{model}: {fault}")
+        if not found and options["verbosity"]:
+            self.stdout.write(f"{model}: as the database has it")
+        return not found

@@ -1,0 +1,286 @@
+"""Rankings by a model's matrix: what the database's own scan gives, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from django.conf import settings
+from django.db import connection
+
+from retrieval.binary_copy import microseconds, moment_of
+from retrieval.matrix.arithmetic import Error, Query, Rows, Singles, single_error
+from retrieval.matrix.files import Mapped
+from retrieval.matrix.opened import MatrixUnusable, Opened, open_matrix
+from retrieval.matrix.selection import (
+    Eligible,
+    all_rows,
+    exact_scores,
+    ids_of,
+    moments_of,
+    ranked,
+    rows_of,
+    select,
+    select_many,
+)
+from retrieval.matrix.state import (
+    Spot,
+    State,
+    ids_by,
+    misfit,
+    partition,
+    read_state,
+    removed_rows,
+)
+from retrieval.models import EmbeddingModel
+from retrieval.selectors.corpus_filter import CorpusFilter
+
+# Rows whose scores are asked of the database too: with the first ranking of a process, and with
+# each later one.
+_SPOT_FIRST: Final = 64
+_SPOT: Final = 8
+# From this share of a matrix on, all rows are scored exactly.
+_MOST: Final = 4
+
+Place = tuple[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rankings, and how far the matrix lags behind the database."""
+
+    lists: list[list[Place]]
+    lag: int
+    """Embeddings that came or went since it was packed."""
+    rows: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Moment:
+    """A matrix that fits the database, at one moment of it."""
+
+    model: EmbeddingModel
+    opened: Opened
+    state: State
+    removed: Rows
+    """Every row that was removed, ascending."""
+
+    @property
+    def mapped(self) -> Mapped:
+        return self.opened.mapped
+
+    @property
+    def lag(self) -> int:
+        return self.state.newer + len(self.removed) - len(self.mapped.removed)
+
+
+def rank(
+    model: EmbeddingModel,
+    vectors: Sequence[Sequence[float]],
+    *,
+    limit: int | None,
+    narrow: CorpusFilter,
+    behind: tuple[float, int] | None = None,
+) -> Answer:
+    """Rank the images that pass `narrow` for each vector: (image id, score) each, ties by image id,
+    from `behind` a (score, image id) on, the first `limit` of them.
+
+    Raises MatrixUnusable where the database must answer.
+    """
+    queries = _queries(model, vectors)
+    if limit is not None and limit < 1:
+        raise MatrixUnusable("there is nothing to rank")
+    opened = _opened(model)
+    outside = narrow.later()
+    later = np.empty(0, np.int64) if outside is None else ids_by(*outside)
+    species = narrow.of_species()
+    within = None if species is None else ids_by(*species)
+    moment = _moment(model, opened, queries, limit=None if behind else limit, narrow=narrow)
+    mapped = moment.mapped
+    out = np.unique(np.concatenate([moment.state.withdrawn, later]))
+    until = None if narrow.created_before is None else microseconds(narrow.created_before)
+    eligible = Eligible(
+        without=np.union1d(moment.removed, rows_of(mapped.parts, out)),
+        until=None if until is None or until >= mapped.manifest.watermark else until,
+        behind=behind,
+    )
+    scored = _scored(moment, queries, limit, eligible, within)
+    lists = []
+    for (rows, scores), newer in zip(scored, moment.state.best_newer, strict=True):
+        image_ids = np.concatenate([ids_of(mapped.parts, rows), newer[0]])
+        together = np.concatenate([scores, newer[1].astype(np.float32) + np.float32(0)])
+        lists.append(ranked(image_ids, together, limit=limit, behind=behind))
+    return Answer(lists, moment.lag, mapped.manifest.rows)
+
+
+def scores_of(
+    model: EmbeddingModel, vector: Sequence[float], image_ids: Rows
+) -> tuple[dict[int, float], Rows]:
+    """The exact scores of images by their id, and the ids (n,) that only the database can tell of.
+
+    Raises MatrixUnusable where the database must answer.
+    """
+    queries = _queries(model, [vector])
+    moment = _moment(model, _opened(model), queries)
+    parts = moment.mapped.parts
+    rows = np.setdiff1d(rows_of(parts, np.unique(image_ids)), moment.removed)
+    found = ids_of(parts, rows)
+    scores = _exact(moment, queries[0], rows)
+    known = dict(zip(found.tolist(), scores.tolist(), strict=True))
+    return known, np.setdiff1d(image_ids, found)
+
+
+def lag_of(model: EmbeddingModel) -> tuple[int, int]:
+    """How many embeddings came or went since the matrix was packed, and how many rows it has.
+
+    Raises MatrixUnusable where the database must answer.
+    """
+    moment = _moment(model, _opened(model), [])
+    return moment.lag, moment.mapped.manifest.rows
+
+
+def _queries(model: EmbeddingModel, vectors: Sequence[Sequence[float]]) -> list[Query]:
+    try:
+        queries = [Query.of(vector) for vector in vectors]
+    except ValueError as error:
+        raise MatrixUnusable(str(error)) from error
+    if any(query.dimension != model.dimension for query in queries):
+        raise MatrixUnusable("the vector is of another dimension")
+    return queries
+
+
+def _opened(model: EmbeddingModel) -> Opened:
+    if not settings.MATRIX:
+        raise MatrixUnusable("matrices are switched off")
+    return open_matrix(model)
+
+
+def _moment(
+    model: EmbeddingModel,
+    opened: Opened,
+    queries: Sequence[Query],
+    *,
+    limit: int | None = 0,
+    narrow: CorpusFilter | None = None,
+) -> _Moment:
+    mapped = opened.mapped
+    spot = _spot_rows(opened) if queries else np.empty(0, np.int64)
+    try:
+        state = read_state(
+            model,
+            mapped.manifest,
+            queries=queries,
+            limit=limit,
+            narrow=narrow,
+            spot_ids=ids_of(mapped.parts, spot),
+        )
+    except EmbeddingModel.DoesNotExist:
+        raise MatrixUnusable("the model was deleted") from None
+    removed, fingerprint = removed_rows(mapped, state)
+    reason = misfit(mapped, state, removed, fingerprint)
+    if reason:
+        raise MatrixUnusable(reason)
+    if len(state.spot.image_ids):
+        _compare(opened, queries[0], state.spot)
+    return _Moment(model, opened, state, np.union1d(mapped.removed, removed))
+
+
+def _spot_rows(opened: Opened) -> Rows:
+    rows = opened.mapped.manifest.rows
+    if not rows:
+        return np.empty(0, np.int64)
+    count = _SPOT_FIRST if opened.as_database is None else _SPOT
+    return np.unique(np.random.default_rng().integers(rows, size=count))
+
+
+def _compare(opened: Opened, query: Query, spot: Spot) -> None:
+    """Compare scores by the database with the matrix's, of the same embeddings."""
+    parts = opened.mapped.parts
+    rows = rows_of(parts, np.unique(spot.image_ids))
+    keys = zip(ids_of(parts, rows).tolist(), moments_of(parts, rows).tolist(), strict=True)
+    own = dict(zip(keys, exact_scores(parts, query, rows).tolist(), strict=True))
+    pairs = [
+        (own[key], score)
+        for *key_parts, score in zip(
+            spot.image_ids.tolist(), spot.moments.tolist(), spot.scores.tolist(), strict=True
+        )
+        if (key := (key_parts[0], key_parts[1])) in own
+    ]
+    ours, theirs = np.array(pairs).reshape(-1, 2).T
+    if (np.abs(ours - theirs) > single_error(query).of(ours)).any():
+        raise MatrixUnusable("its vectors are not the database's", rebuild=True)
+    if len(ours) and opened.as_database is not False:
+        opened.as_database = bool((ours == theirs).all())
+
+
+def _scored(
+    moment: _Moment,
+    queries: Sequence[Query],
+    limit: int | None,
+    eligible: Eligible,
+    within: Rows | None,
+) -> Iterator[tuple[Rows, Singles]]:
+    """For each query the rows that may be in its ranking, ascending, and their exact scores."""
+    parts, live = moment.mapped.parts, moment.mapped.manifest.live
+    if within is not None:
+        rows = np.setdiff1d(rows_of(parts, within), eligible.without, assume_unique=True)
+        if eligible.until is not None:
+            rows = rows[moments_of(parts, rows) <= eligible.until]
+    elif limit is None or limit * _MOST >= live:
+        rows = all_rows(parts, eligible)
+    elif len(queries) == 1:
+        chosen = select(parts, queries[0], limit=limit, eligible=eligible)
+        yield _sure(moment, queries[0], limit, eligible, chosen)
+        return
+    else:
+        chosen_many = select_many(parts, queries, limit=limit, eligible=eligible)
+        for query, chosen in zip(queries, chosen_many, strict=True):
+            yield _sure(moment, query, limit, eligible, chosen)
+        return
+    for query in queries:
+        yield rows, _exact(moment, query, rows)
+
+
+def _sure(
+    moment: _Moment,
+    query: Query,
+    limit: int,
+    eligible: Eligible,
+    chosen: tuple[Rows, Singles, Error],
+) -> tuple[Rows, Singles]:
+    """The exact scores of chosen rows; chosen anew in single precision if an approximate score is
+    further off than it can be, so that the choice can't be trusted.
+    """
+    rows, approximate, error = chosen
+    scores = _exact(moment, query, rows)
+    if (np.abs(scores - approximate) <= error.of(approximate)).all():
+        return rows, scores
+    rows, approximate, error = select(
+        moment.mapped.parts, query, limit=limit, eligible=eligible, single=True
+    )
+    scores = _exact(moment, query, rows)
+    if (np.abs(scores - approximate) <= error.of(approximate)).all():
+        return rows, scores
+    raise MatrixUnusable("this machine's products are further off than they can be")
+
+
+def _exact(moment: _Moment, query: Query, rows: Rows) -> Singles:
+    """Exact scores (n,) of rows, ascending: computed here, or by a database that does so in another
+    way.
+    """
+    parts = moment.mapped.parts
+    if moment.opened.as_database is not False:
+        return exact_scores(parts, query, rows)
+    image_ids = ids_of(parts, rows)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT e.image_id, -(e.vector <#> %s::halfvec) FROM {partition(moment.model)} e "
+            "WHERE e.image_id = ANY(%s) AND e.created_at <= %s",
+            [query.text(), image_ids.tolist(), moment_of(moment.mapped.manifest.watermark)],
+        )
+        found = dict(cursor.fetchall())
+    if len(found) != len(image_ids):
+        raise MatrixUnusable("embeddings were removed while it was read")
+    return np.array([found[i] for i in image_ids.tolist()], np.float32) + np.float32(0)

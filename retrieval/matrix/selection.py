@@ -1,0 +1,234 @@
+"""The rows of a matrix that a ranking needs: few, found by approximate scores with a bound.
+
+A row is left out only if its exact score cannot reach that of the last place. Memory doesn't grow
+with the matrix: scores are looked at part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.matrix.arithmetic import (
+    Error,
+    Halves,
+    Query,
+    Rows,
+    Singles,
+    exact_products,
+    half_error,
+    half_products,
+    single_error,
+    single_products,
+)
+
+# Rows whose scores are looked at together.
+_PART: Final = 131_072
+_PART_OF_MANY: Final = 8192
+# Queries that go through the matrix together: their scores of a part take 8 MB.
+QUERIES_AT_ONCE: Final = 256
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """Some rows of a matrix that lie together."""
+
+    first: int
+    """The number of its first row in the whole matrix."""
+    image_ids: Rows
+    """(n,), ascending."""
+    moments: NDArray[np.int64]
+    """(n,) when each was stored, as microseconds from the year 2000."""
+    vectors: Halves
+    """(n, width)"""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Eligible:
+    """Which rows may be in a ranking."""
+
+    without: Rows
+    """Rows that may not, ascending."""
+    until: int | None = None
+    """Only what was stored by this moment."""
+    behind: tuple[float, int] | None = None
+    """Only what is ranked behind this (score, image id)."""
+
+    def excluded(self, part: Part, start: int, stop: int) -> Rows | NDArray[np.bool_]:
+        """Which of a part's rows start..stop are out by `without` and `until`."""
+        first, last = np.searchsorted(self.without, [part.first + start, part.first + stop])
+        out = self.without[first:last] - (part.first + start)
+        if self.until is None:
+            return out
+        late: NDArray[np.bool_] = part.moments[start:stop] > self.until
+        late[out] = True
+        return late
+
+
+class _Best:
+    """The best rows of one query so far, with all whose exact score may be as good."""
+
+    def __init__(self, limit: int, error: Error, behind: tuple[float, int] | None) -> None:
+        self._limit, self._error = limit, error
+        self._ceiling = np.inf if behind is None else behind[0]
+        # Rows that are out have a score of minus infinity.
+        self.floor = float(np.finfo(np.float32).min)
+        self._rows: list[Rows] = []
+        self._scores: list[Singles] = []
+        self._count = 0
+        self._room = 2 * limit
+
+    def add(self, first: int, scores: Singles) -> None:
+        """Take in the approximate scores (n,) of the rows from `first` on; -inf for none."""
+        found = np.flatnonzero(scores >= self.floor)
+        if not len(found):
+            return
+        chosen = scores[found]
+        if self._ceiling != np.inf:
+            within = chosen - self._error.of(chosen) <= self._ceiling
+            found, chosen = found[within], chosen[within]
+        self._rows.append(found + first)
+        self._scores.append(chosen)
+        self._count += len(found)
+        if self._count > self._room:
+            self._cut()
+
+    def _cut(self) -> None:
+        rows, scores = np.concatenate(self._rows), np.concatenate(self._scores)
+        sure = scores
+        if self._ceiling != np.inf:
+            # Others may be before the place that the ranking goes on behind.
+            sure = scores[scores + self._error.of(scores) < self._ceiling]
+        if len(sure) >= self._limit:
+            last = len(sure) - self._limit
+            self.floor = self._error.floor(float(np.partition(sure, last)[last]))
+            kept = scores >= self.floor
+            rows, scores = rows[kept], scores[kept]
+        self._rows, self._scores, self._count = [rows], [scores], len(rows)
+        # Where many are as good as the last place, more room keeps it from being cut for each part.
+        self._room = max(2 * self._limit, 3 * self._count // 2)
+
+    def result(self) -> tuple[Rows, Singles]:
+        """The rows (n,), ascending, and their approximate scores (n,)."""
+        if self._rows:
+            self._cut()
+            return self._rows[0], self._scores[0]
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+
+
+def select(
+    parts: Sequence[Part], query: Query, *, limit: int, eligible: Eligible, single: bool = False
+) -> tuple[Rows, Singles, Error]:
+    """The rows that may be among the `limit` best, ascending, with approximate scores (n,) and
+    their bound. `single` uses single precision, which is slower and nearer.
+    """
+    error = single_error(query) if single else half_error(query)
+    best = _Best(limit, error, eligible.behind)
+
+    def products(vectors: Halves) -> Singles:
+        if single:
+            return single_products(vectors, query.halves[None])[0]
+        return half_products(vectors, query)
+
+    size = _PART_OF_MANY if single else _PART
+    for part, start, stop in _pieces(parts, size):
+        scores = products(part.vectors[start:stop])
+        scores[eligible.excluded(part, start, stop)] = -np.inf
+        best.add(part.first + start, scores)
+    return (*best.result(), error)
+
+
+def select_many(
+    parts: Sequence[Part], queries: Sequence[Query], *, limit: int, eligible: Eligible
+) -> Iterator[tuple[Rows, Singles, Error]]:
+    """What `select` gives for each query in turn, by one pass for QUERIES_AT_ONCE of them.
+
+    `eligible.behind` must be None.
+    """
+    for number in range(0, len(queries), QUERIES_AT_ONCE):
+        some = queries[number : number + QUERIES_AT_ONCE]
+        bests = [_Best(limit, single_error(query), None) for query in some]
+        halves = np.stack([query.halves for query in some])
+        for part, start, stop in _pieces(parts, _PART_OF_MANY):
+            scores = single_products(part.vectors[start:stop], halves)
+            scores[:, eligible.excluded(part, start, stop)] = -np.inf
+            for best, row in zip(bests, scores, strict=True):
+                best.add(part.first + start, row)
+        for query, best in zip(some, bests, strict=True):
+            yield (*best.result(), single_error(query))
+
+
+def all_rows(parts: Sequence[Part], eligible: Eligible) -> Rows:
+    """Every row that may be in a ranking by `without` and `until`, ascending."""
+    found = []
+    for part, start, stop in _pieces(parts, _PART):
+        kept = np.ones(stop - start, dtype=np.bool_)
+        kept[eligible.excluded(part, start, stop)] = False
+        found.append(np.flatnonzero(kept) + part.first + start)
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def exact_scores(parts: Sequence[Part], query: Query, rows: Rows) -> Singles:
+    """The exact scores (n,) of rows, ascending, as pgvector computes them."""
+    scores = np.empty(len(rows), np.float32)
+    for part, own, place in _by_part(parts, rows):
+        scores[place] = exact_products(part.vectors, query, own)
+    return scores
+
+
+def ids_of(parts: Sequence[Part], rows: Rows) -> Rows:
+    """The image ids (n,) of rows, ascending."""
+    image_ids = np.empty(len(rows), np.int64)
+    for part, own, place in _by_part(parts, rows):
+        image_ids[place] = part.image_ids[own]
+    return image_ids
+
+
+def moments_of(parts: Sequence[Part], rows: Rows) -> NDArray[np.int64]:
+    """When rows, ascending, were stored (n,), as microseconds from the year 2000."""
+    moments = np.empty(len(rows), np.int64)
+    for part, own, place in _by_part(parts, rows):
+        moments[place] = part.moments[own]
+    return moments
+
+
+def rows_of(parts: Sequence[Part], image_ids: Rows) -> Rows:
+    """The rows of images, ascending; an image that was stored again has several."""
+    found = []
+    for part in parts:
+        if not len(part.image_ids):
+            continue
+        places = np.searchsorted(part.image_ids, image_ids)
+        places[places == len(part.image_ids)] = 0
+        found.append(part.first + places[part.image_ids[places] == image_ids])
+    return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+def ranked(
+    image_ids: Rows, scores: Singles, *, limit: int | None, behind: tuple[float, int] | None = None
+) -> list[tuple[int, float]]:
+    """The first `limit` (image id, score) by falling score, ties by image id, behind a place."""
+    if behind is not None:
+        score, image_id = behind
+        kept = (scores < score) | ((scores == score) & (image_ids > image_id))
+        image_ids, scores = image_ids[kept], scores[kept]
+    order = np.lexsort((image_ids, -scores))[:limit]
+    return list(zip(image_ids[order].tolist(), scores[order].tolist(), strict=True))
+
+
+def _pieces(parts: Sequence[Part], size: int) -> Iterator[tuple[Part, int, int]]:
+    for part in parts:
+        for start in range(0, len(part.image_ids), size):
+            yield part, start, min(start + size, len(part.image_ids))
+
+
+def _by_part(parts: Sequence[Part], rows: Rows) -> Iterator[tuple[Part, Rows, slice]]:
+    """Each part that has some of the rows, with their numbers in it and their places in `rows`."""
+    for part in parts:
+        first, last = np.searchsorted(rows, [part.first, part.first + len(part.image_ids)])
+        if last > first:
+            yield part, rows[first:last] - part.first, slice(first, last)

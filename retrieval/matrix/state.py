@@ -1,0 +1,218 @@
+"""What the database says of a matrix at one moment: whether it fits, and what it lacks.
+
+One statement, so one snapshot of the database, in time by what changed since the matrix was packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+from django.db import connection
+
+from retrieval.binary_copy import moment_of, parse_rows, row_layout
+from retrieval.matrix.arithmetic import Query, Rows
+from retrieval.matrix.files import Manifest, Mapped
+from retrieval.matrix.selection import ids_of, moments_of, rows_of
+from retrieval.models import EmbeddingModel
+from retrieval.selectors.corpus_filter import CorpusFilter
+
+# Microseconds from the year 2000, as the files have them.
+_US: Final = "((extract(epoch FROM {}) - 946684800) * 1000000)::bigint"
+
+# The newest moment is looked up first: where nothing is newer, the table isn't touched, whatever
+# its statistics say.
+_NEWER: Final = (
+    "e.created_at > %(watermark)s AND (SELECT max(created_at) FROM {table}) > %(watermark)s"
+)
+_STATE: Final = """
+SELECT m.identity::text, coalesce(c.embedded, 0), coalesce(c.fingerprint, 0)::text,
+       newer.number, newer.marks::text,
+       gone.ids, gone.moments, gone.marks,
+       (SELECT array_agg(image_id) FROM ({withdrawn}) w),
+       spot.ids, spot.moments, spot.scores,
+       top.numbers, top.ids, top.scores
+FROM retrieval_embeddingmodel m
+LEFT JOIN retrieval_embeddingcount c ON c.model_id = m.id
+CROSS JOIN (
+    SELECT count(*) AS number,
+           coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0) AS marks
+    FROM {table} e WHERE {newer}
+) newer
+CROSS JOIN (
+    SELECT array_agg(image_id) AS ids, array_agg({embedded_us}) AS moments,
+           array_agg(retrieval_embedding_mark(image_id, embedded_at)) AS marks
+    FROM retrieval_embeddingremoval WHERE model_id = %(model)s AND xid >= %(xmin)s
+) gone
+CROSS JOIN (
+    SELECT array_agg(e.image_id) AS ids, array_agg({created_us}) AS moments,
+           array_agg(-(e.vector <#> (%(vectors)s::halfvec[])[1])) AS scores
+    FROM {table} e WHERE e.image_id = ANY(%(spot)s)
+) spot
+CROSS JOIN (
+    SELECT array_agg(q.number) AS numbers, array_agg(best.image_id) AS ids,
+           array_agg(best.score) AS scores
+    FROM unnest(%(vectors)s::halfvec[]) WITH ORDINALITY AS q (vector, number)
+    CROSS JOIN LATERAL (
+        SELECT e.image_id, -(e.vector <#> q.vector) AS score
+        FROM {table} e WHERE {newer}{narrowed}
+        ORDER BY score DESC, e.image_id LIMIT %(limit)s
+    ) best
+) top
+WHERE m.id = %(model)s
+"""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Spot:
+    """Some embeddings and their scores for the first query, by the database."""
+
+    image_ids: Rows
+    moments: Rows
+    scores: np.ndarray
+    """(n,) float64"""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class State:
+    """What stands in the database beside a matrix, at one moment."""
+
+    identity: str
+    embedded: int
+    fingerprint: int
+    newer: int
+    """Embeddings that came after the matrix's watermark."""
+    newer_fingerprint: int
+    removed_ids: Rows
+    """(r,) images of embeddings that were removed since, with when these were stored and their
+    marks.
+    """
+    removed_moments: Rows
+    removed_marks: list[int]
+    withdrawn: Rows
+    spot: Spot
+    best_newer: list[tuple[Rows, np.ndarray]]
+    """For each query the best of the newer embeddings: images (n,) and scores (n,) float64."""
+
+
+def read_state(
+    model: EmbeddingModel,
+    manifest: Manifest,
+    *,
+    queries: Sequence[Query] = (),
+    limit: int | None = 0,
+    narrow: CorpusFilter | None = None,
+    spot_ids: Rows | None = None,
+) -> State:
+    """Ask the database; `limit` newer embeddings that pass `narrow` are ranked for each query.
+
+    Raises EmbeddingModel.DoesNotExist for a model that was deleted.
+    """
+    narrow = narrow or CorpusFilter()
+    values: dict[str, Any] = {
+        "model": model.pk,
+        "watermark": moment_of(manifest.watermark),
+        "xmin": manifest.xmin,
+        "vectors": [query.text() for query in queries],
+        "spot": [] if spot_ids is None else spot_ids.tolist(),
+        "limit": limit,
+    }
+    table = partition(model)
+    statement = _STATE.format(
+        table=table,
+        newer=_NEWER.format(table=table),
+        withdrawn=_named(values, "withdrawn", *narrow.withdrawn()),
+        narrowed=_named(values, "narrowed", *narrow.embeddings()),
+        embedded_us=_US.format("embedded_at"),
+        created_us=_US.format("e.created_at"),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row = cursor.fetchone()
+    if row is None:
+        raise EmbeddingModel.DoesNotExist
+    (identity, embedded, fingerprint, newer, marks) = row[:5]
+    numbers, top_ids, top_scores = (np.array(column or []) for column in row[12:15])
+    return State(
+        identity=identity,
+        embedded=embedded,
+        fingerprint=int(fingerprint),
+        newer=newer,
+        newer_fingerprint=int(marks),
+        removed_ids=_integers(row[5]),
+        removed_moments=_integers(row[6]),
+        removed_marks=row[7] or [],
+        withdrawn=_integers(row[8]),
+        spot=Spot(_integers(row[9]), _integers(row[10]), np.array(row[11] or [], np.float64)),
+        best_newer=[
+            (top_ids[numbers == number].astype(np.int64), top_scores[numbers == number])
+            for number in range(1, len(queries) + 1)
+        ],
+    )
+
+
+def removed_rows(mapped: Mapped, state: State) -> tuple[Rows, int]:
+    """The rows that were removed since the files were written, ascending, and the sum of their
+    marks.
+    """
+    marks = {
+        (image_id, moment): mark
+        for image_id, moment, mark in zip(
+            state.removed_ids.tolist(),
+            state.removed_moments.tolist(),
+            state.removed_marks,
+            strict=True,
+        )
+    }
+    rows = np.setdiff1d(rows_of(mapped.parts, np.unique(state.removed_ids)), mapped.removed)
+    image_ids, moments = ids_of(mapped.parts, rows), moments_of(mapped.parts, rows)
+    keys = list(zip(image_ids.tolist(), moments.tolist(), strict=True))
+    gone = np.array([key in marks for key in keys], dtype=np.bool_)
+    return rows[gone], sum(marks[key] for key in keys if key in marks)
+
+
+def misfit(mapped: Mapped, state: State, removed: Rows, removed_fingerprint: int) -> str:
+    """What tells that the files don't hold what the database holds up to the watermark; empty where
+    nothing does.
+    """
+    manifest = mapped.manifest
+    if state.identity != manifest.identity:
+        return "it is of another model"
+    if manifest.live - len(removed) != state.embedded - state.newer:
+        return (
+            f"it holds {manifest.live - len(removed)} embeddings where the database has "
+            f"{state.embedded - state.newer}"
+        )
+    if manifest.fingerprint - removed_fingerprint != state.fingerprint - state.newer_fingerprint:
+        return "it holds other embeddings than the database"
+    return ""
+
+
+def ids_by(query: str, values: Sequence[Any]) -> Rows:
+    """The numbers (n,) in the one column of a query, by binary COPY."""
+    layout = row_layout(["value"])
+    target = BytesIO()
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        statement = cursor.mogrify(query, values).decode()
+        cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", target)
+    return parse_rows(target.getvalue(), layout)["value"].astype(np.int64)
+
+
+def partition(model: EmbeddingModel) -> str:
+    """The table of one model's embeddings."""
+    return f"retrieval_embedding_{int(model.pk)}"
+
+
+def _integers(values: list[int] | None) -> Rows:
+    return np.array(values or [], dtype=np.int64)
+
+
+def _named(values: dict[str, Any], name: str, query: str, positional: list[Any]) -> str:
+    """A query whose %s are names of its own in `values`."""
+    for number, value in enumerate(positional):
+        query = query.replace("%s", f"%({name}{number})s", 1)
+        values[f"{name}{number}"] = value
+    return query

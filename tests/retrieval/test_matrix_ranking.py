@@ -1,0 +1,275 @@
+"""Rankings by a packed matrix are the database's, bit for bit."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from django.db import connection, transaction
+
+from retrieval.locks import transaction_lock
+from retrieval.matrix import selection
+from retrieval.matrix.building import pack
+from retrieval.models import Embedding, Image, ImageWithdrawal, Species
+from retrieval.selectors.ranking import (
+    corpus_counts,
+    half_rounded,
+    image_scores,
+    rank_images,
+    rank_images_many,
+    ranking_method,
+)
+from retrieval.services.embedding_models import (
+    embedding_model_freeze,
+    embedding_model_get_or_create,
+    embedding_model_lock,
+)
+from retrieval.services.embedding_store import embeddings_copy
+from tests.retrieval.making import image_row, random_vectors
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Matrices are gone through in many small parts."""
+    monkeypatch.setattr(selection, "_PART", 64)
+    monkeypatch.setattr(selection, "_PART_OF_MANY", 32)
+
+
+def images(numbers, species=None):
+    Image.objects.bulk_create(
+        Image(
+            id=number,
+            dataset="toy",
+            source_id=str(number),
+            file_name=f"{number}.jpg",
+            sha256=f"{number:064x}",
+            format="JPEG",
+            width=4,
+            height=3,
+            size_bytes=100,
+            species=species,
+        )
+        for number in numbers
+    )
+
+
+@transaction.atomic
+def embed(model, numbers, vectors):
+    transaction_lock(embedding_model_lock(model), shared=True)
+    halves = np.array([half_rounded(vector) for vector in vectors], np.float16)
+    return embeddings_copy(model=model, image_ids=np.array(numbers, np.int64), vectors=halves)
+
+
+def vectors_like(kind, count, dimension, seed=1):
+    """Vectors with ties, near ties, zeros and repeats, as well as any."""
+    rows = random_vectors(count, dimension, seed)
+    if kind == "ties":
+        rows = rows[np.arange(count) % 7]
+    elif kind == "sparse":
+        rows[np.abs(rows) < 1.0] = 0
+        rows[:, 0] += 1e-3
+    elif kind == "close":
+        rows = rows[:1] + 1e-3 * rows
+    return rows
+
+
+def same_as_scan(model, query, **options):
+    wanted = rank_images(model=model, text_vector=query, scan=True, **{"limit": None, **options})
+    found = rank_images(model=model, text_vector=query, **{"limit": None, **options})
+    assert found == wanted
+    return found
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 16, 20, 64, 1024])
+@pytest.mark.parametrize("kind", ["any", "ties", "sparse", "close"])
+def test_a_ranking_is_the_scans_bit_for_bit(dimension, kind, small_parts):
+    model = embedding_model_get_or_create(name="m", dimension=dimension)
+    numbers = np.random.default_rng(3).permutation(5000)[:300].tolist()
+    images(numbers)
+    embed(model, numbers, vectors_like(kind, 300, dimension))
+    pack(model)
+    assert ranking_method(model) == "matrix"
+    queries = [half_rounded(row) for row in vectors_like(kind, 6, dimension, seed=9)]
+    for query in queries:
+        whole = same_as_scan(model, query)
+        assert len(whole) == 300
+        for limit in (1, 10, 70, 300, 1000):
+            assert rank_images(model=model, text_vector=query, limit=limit) == whole[:limit]
+        for place in (0, 5, 150, 298, 299):
+            after = (whole[place][1], whole[place][0])
+            behind = whole[place + 1 :]
+            for limit in (1, 20, None):
+                options = {"model": model, "text_vector": query, "after": after, "limit": limit}
+                assert rank_images(**options) == behind[:limit]
+    for limit in (1, 10, 300):
+        many = rank_images_many(model=model, text_vectors=queries, limit=limit)
+        assert many == [rank_images(model=model, text_vector=q, limit=limit) for q in queries]
+
+
+@pytest.mark.parametrize("limit", [3, 40, None])
+def test_filters_and_moments_are_the_scans(animals, small_parts, limit):
+    model = embedding_model_get_or_create(name="m", dimension=20)
+    kinds = [None, *list(animals.values())[:3]]
+    for place, species in enumerate(kinds):
+        images(range(place * 100, place * 100 + 60), species)
+    vectors = random_vectors(240, 20)
+    numbers = [place * 100 + i for place in range(4) for i in range(60)]
+    embed(model, numbers[::2], vectors[::2])
+    pack(model)
+    first = embedding_model_freeze(model=model)
+    embed(model, numbers[1::4], vectors[1::4])
+    pack(model)
+    second = embedding_model_freeze(model=model)
+    embed(model, numbers[3::4], vectors[3::4])
+    then = datetime.now(UTC)
+    Image.objects.filter(pk__in=numbers[::5]).update(created_at=then + timedelta(hours=1))
+    user = animals and _user()
+    for number in (0, 2, 101, 103, 210):
+        ImageWithdrawal.objects.create(
+            image_id=number, withdrawn_at=then, withdrawn_by=user,
+            **({"restored_at": then + timedelta(minutes=5), "restored_by": user}
+               if number % 2 else {}),
+        )  # fmt: skip
+    assert ranking_method(model) == "matrix"
+    query = half_rounded(random_vectors(1, 20, seed=4)[0])
+    seen = set()
+    for species in ([], [kinds[1].pk], [kinds[2].pk, kinds[3].pk]):
+        for moments in (
+            {},
+            {"created_before": first},
+            {"created_before": second},
+            {"created_before": first - timedelta(days=1)},
+            {"created_before": then + timedelta(minutes=1)},
+            {"corpus_at": then + timedelta(minutes=1)},
+            {"corpus_at": then + timedelta(hours=2)},
+        ):
+            options = {"species_ids": species, **moments}
+            found = same_as_scan(model, query, limit=limit, **options)
+            seen.add(tuple(found))
+            if len(found) > 2:
+                after = (found[1][1], found[1][0])
+                assert same_as_scan(model, query, limit=limit, after=after, **options) != found
+            if not species and limit:
+                many = rank_images_many(
+                    model=model, text_vectors=[query, query], limit=limit, **moments
+                )
+                assert many == [found, found]
+            counts = corpus_counts(model=model, **options)
+            assert counts.embedded == len(
+                rank_images(model=model, text_vector=query, limit=None, **options)
+            )
+    assert len(seen) > 6
+
+
+def _user():
+    from retrieval.access import Role
+    from tests.conftest import person
+
+    return person("rita", Role.REVIEWER)
+
+
+def test_every_state_of_a_changing_corpus_ranks_as_the_database_does(small_parts):
+    model = embedding_model_get_or_create(name="m", dimension=16)
+    images(range(400))
+    numbers = np.random.default_rng(7)
+    vectors = random_vectors(400, 16)
+    methods = []
+    for turn in range(40):
+        chosen = numbers.choice(400, size=int(numbers.integers(1, 60)), replace=False)
+        match int(numbers.integers(4)):
+            case 0 | 1:
+                embed(model, chosen, vectors[(chosen + turn) % 400])
+            case 2:
+                Embedding.objects.filter(model=model, image_id__in=chosen.tolist()[:9]).delete()
+            case 3:
+                pack(model)
+        methods.append(ranking_method(model))
+        query = half_rounded(vectors[turn])
+        whole = same_as_scan(model, query)
+        for limit in (1, 9):
+            assert rank_images(model=model, text_vector=query, limit=limit) == whole[:limit]
+        some = numbers.choice(400, size=30).tolist()
+        assert image_scores(model=model, text_vector=query, image_ids=some) == {
+            image_id: score for image_id, score in whole if image_id in some
+        }
+        two = rank_images_many(model=model, text_vectors=[query, [*query[1:], query[0]]], limit=5)
+        assert two[0] == whole[:5]
+    assert "matrix" not in methods[: methods.index("matrix")]
+    assert "scan" not in methods[methods.index("matrix") :]
+
+
+def test_an_image_that_was_embedded_again_is_ranked_by_its_new_vector(toy_model):
+    for number in (1, 2):
+        image_row(number)
+    embed(toy_model, [1, 2], [[1, 0, 0], [0, 1, 0]])
+    pack(toy_model)
+    Embedding.objects.filter(image_id=1).delete()
+    embed(toy_model, [1], [[0, 0, 1]])
+    for _ in range(2):
+        assert ranking_method(toy_model) == "matrix"
+        assert same_as_scan(toy_model, [1.0, 0, 0]) == [(1, 0.0), (2, 0.0)]
+        assert same_as_scan(toy_model, [0, 0, 1.0], limit=1) == [(1, 1.0)]
+        scores = image_scores(model=toy_model, text_vector=[0, 0, 1.0], image_ids=[1, 2, 3])
+        assert scores == {1: 1.0, 2: 0.0}
+        pack(toy_model)
+
+
+def test_scores_are_floats_with_one_zero(toy_model):
+    for number in (1, 2):
+        image_row(number)
+    embed(toy_model, [1, 2], [[0, 1, 0], [0, -1, 0]])
+    pack(toy_model)
+    scores = [score for _, score in same_as_scan(toy_model, [1.0, 0, 0])]
+    assert [np.copysign(1, score) for score in scores] == [1, 1]
+    assert all(type(score) is float for score in scores)
+
+
+@pytest.mark.parametrize("vector", [[1.0, 0], [0.0, 0, 0], [3.0, 0, 0], [1e-9, 1, 0]])
+def test_a_vector_that_no_matrix_takes_is_the_databases_to_answer(toy_model, vector):
+    image_row(1)
+    embed(toy_model, [1], [[0, 1, 0]])
+    pack(toy_model)
+    try:
+        with transaction.atomic():
+            wanted = rank_images(model=toy_model, text_vector=vector, limit=3, scan=True)
+    except Exception as error:
+        with pytest.raises(type(error)), transaction.atomic():
+            rank_images(model=toy_model, text_vector=vector, limit=3)
+    else:
+        assert rank_images(model=toy_model, text_vector=vector, limit=3) == wanted
+
+
+def test_limits_of_nothing_are_the_databases(toy_model):
+    image_row(1)
+    embed(toy_model, [1], [[0, 1, 0]])
+    pack(toy_model)
+    assert rank_images(model=toy_model, text_vector=[0, 1.0, 0], limit=0) == []
+    assert rank_images_many(model=toy_model, text_vectors=[], limit=5) == []
+
+
+def test_species_without_images_rank_nothing(toy_model, animals):
+    image_row(1)
+    embed(toy_model, [1], [[0, 1, 0]])
+    pack(toy_model)
+    nobody = Species.objects.create(scientific_name="Nemo nemo")
+    ranked = rank_images(
+        model=toy_model, text_vector=[0, 1.0, 0], species_ids=[nobody.pk], limit=None
+    )
+    assert ranked == []
+
+
+def test_a_ranking_takes_one_statement_and_two_with_a_filter(
+    toy_model, animals, django_assert_num_queries
+):
+    bear = animals["Ursus arctos"]
+    image_row(1, bear)
+    embed(toy_model, [1], [[0, 1, 0]])
+    pack(toy_model)
+    with django_assert_num_queries(1):
+        rank_images(model=toy_model, text_vector=[0, 1.0, 0], limit=5)
+    with django_assert_num_queries(1):
+        rank_images_many(model=toy_model, text_vectors=[[0, 1.0, 0]] * 9, limit=5)
+    with connection.execute_wrapper(lambda do, *rest: do(*rest)), django_assert_num_queries(1):
+        # The filter's ids come by COPY, which isn't counted.
+        rank_images(model=toy_model, text_vector=[0, 1.0, 0], species_ids=[bear.pk], limit=5)
