@@ -282,6 +282,7 @@ def test_many_chips_fold_and_are_removed_and_put_back(
     page.get_by_label("Text").fill("a bird")
     page.get_by_role("button", name="Search").click()
     expect(page.locator(".image-grid img").first).to_be_visible()
+    page.reload()
     expect(chip).to_have_count(len(SPECIES))
     expect(fold).to_be_visible()
 
