@@ -247,6 +247,20 @@ def test_an_earlier_search_that_comes_late_gives_way() -> None:
         last.result()
 
 
+def test_the_corpus_page_shows_the_index(index: EmbeddingModel, clients: dict[str, Client]) -> None:
+    shown = clients["annotator"].get("/corpus/").content.decode()
+    assert "Approximate index (halfvec, " in shown
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass(%s)",
+            [f"retrieval_embedding_{index.pk}_hnsw"],
+        )
+    assert "was left unfinished" in clients["annotator"].get("/corpus/").content.decode()
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP INDEX retrieval_embedding_{index.pk}_hnsw")
+    assert "pproximate index" not in clients["annotator"].get("/corpus/").content.decode()
+
+
 def test_a_page_gets_its_results_alone(model: EmbeddingModel, clients: dict[str, Client]) -> None:
     client = clients["annotator"]
     part = client.get("/search/?text=a bear&part=results", headers={"X-Search": f"{PAGE}.3"})
