@@ -139,7 +139,7 @@ class Pipeline:
     ) -> None:
         self._stop.set()
         self._fed.put(None)
-        self._pool.shutdown(cancel_futures=True)
+        self._pool.shutdown()
         self._thread.join()
 
     @property
