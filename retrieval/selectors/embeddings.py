@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from django.db import connection
+from django.db import connection, transaction
 from numpy.typing import NDArray
 
 from retrieval.binary_copy import parse_rows, row_layout
@@ -27,7 +27,9 @@ Embeddings = tuple[NDArray[np.int64], NDArray[np.float16]]
 def embeddings_of(model: EmbeddingModel, image_ids: Sequence[int]) -> Embeddings:
     """The model's embeddings of these images; images without one are left out."""
     ids = ",".join(map(str, map(int, image_ids)))
-    return _copied(model, _OF_IMAGES.format(ids=ids))
+    found, vectors = _copied(model, _OF_IMAGES.format(ids=ids))
+    order = np.argsort(found)
+    return found[order], vectors[order]
 
 
 def embeddings_after(
@@ -36,7 +38,13 @@ def embeddings_after(
     """The model's next `limit` embeddings behind image id `after`, by image id; without withdrawn
     images unless they are asked for."""
     condition = _AFTER.format(after=int(after)) + ("" if withdrawn else _IN_CORPUS)
-    return _copied(model, condition, limit)
+    with transaction.atomic(), connection.cursor() as cursor:
+        # By the primary key, in its order: while a partition isn't analyzed, the planner would take
+        # it for small, and sort all that is left for every batch.
+        cursor.execute("SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off")
+        found = _copied(model, f"{condition} ORDER BY e.image_id LIMIT {int(limit)}")
+        cursor.execute("RESET enable_sort; RESET enable_bitmapscan")
+    return found
 
 
 def embedding_count(model: EmbeddingModel, *, withdrawn: bool = False) -> int:
@@ -50,14 +58,12 @@ def embedding_count(model: EmbeddingModel, *, withdrawn: bool = False) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _copied(model: EmbeddingModel, condition: str, limit: int | None = None) -> Embeddings:
+def _copied(model: EmbeddingModel, condition: str) -> Embeddings:
     # COPY takes no parameters; all of these are numbers.
     query = (
         "SELECT e.image_id, e.vector FROM retrieval_embedding e"
-        f" WHERE e.model_id = {int(model.pk)} AND {condition} ORDER BY e.image_id"
+        f" WHERE e.model_id = {int(model.pk)} AND {condition}"
     )
-    if limit is not None:
-        query += f" LIMIT {int(limit)}"
     target = io.BytesIO()
     with connection.cursor() as cursor, connection.wrap_database_errors:
         cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", target)

@@ -24,7 +24,7 @@ _IMAGES: Final = """
 SELECT i.id, i.source_id, i.dataset, regexp_replace(i.file_name, %s, ''),
     coalesce(s.scientific_name, '')
 FROM retrieval_image i LEFT JOIN retrieval_species s ON s.id = i.species_id
-WHERE i.id = ANY(%s) ORDER BY i.id
+WHERE i.id = ANY(%s)
 """
 _SUFFIX: Final = r"\.[^./]*$"
 _NO_SUFFIX: Final = "$"
@@ -99,7 +99,7 @@ def export_embeddings(
 def _metadata(image_ids: list[int], *, without_suffix: bool) -> pa.Table:
     with connection.cursor() as cursor:
         cursor.execute(_IMAGES, [_SUFFIX if without_suffix else _NO_SUFFIX, image_ids])
-        columns = list(zip(*cursor.fetchall(), strict=True))
+        columns = list(zip(*sorted(cursor.fetchall()), strict=True))
     return pa.table(
         [pa.array(column, one.type) for column, one in zip(columns, METADATA_SCHEMA, strict=True)],
         schema=METADATA_SCHEMA,

@@ -28,6 +28,7 @@ from retrieval.services.embedding_models import (
     embedding_model_lock,
 )
 from retrieval.services.embedding_store import embeddings_copy
+from retrieval.services.matrices import pack_request
 from retrieval.unit_rows import Fault, UnitRows, unit_rows
 
 NAMED: Final = 20
@@ -111,7 +112,8 @@ def import_embeddings(
     one with another vector keeps it, unless `replace` is set. The model need not be loadable here.
 
     About 20,000 rows are in memory, and in a transaction, at a time. `progress(done, total)` counts
-    rows; `on_stage` is told what goes on before.
+    rows; `on_stage` is told what goes on before. At the end a worker is asked to pack the model's
+    matrix.
 
     LayoutRefused: nothing was written, because the files are damaged, name no images, or have
     vectors of another dimension than the model or `dimension`.
@@ -152,6 +154,11 @@ def import_embeddings(
                 if progress is not None:
                     progress(chunk.end, layout.rows)
             ahead = following
+    if report.stored:
+        with connection.cursor() as cursor:
+            # So that the planner knows how large the partition has become.
+            cursor.execute(f"ANALYZE retrieval_embedding_{int(model.pk)}")
+        pack_request(model=model)
     return report
 
 

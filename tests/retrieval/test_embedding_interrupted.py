@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from retrieval.models import Embedding, EmbeddingCount, EmbeddingModel
+from retrieval.models import Embedding, EmbeddingCount, EmbeddingModel, Job
 from retrieval.selectors.embeddings import embeddings_after
 from retrieval.services import embedding_import
 from retrieval.services.embedding_import import EmbeddingImportReport, import_embeddings
@@ -79,6 +79,7 @@ def test_an_import_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> 
     kept = Embedding.objects.filter(image_id__in=list(moments))
     assert dict(kept.values_list("image_id", "created_at")) == moments
     assert EmbeddingCount.objects.get().embedded == len(vectors)
+    assert Job.objects.get().kind == "pack_embeddings"
 
 
 def test_two_imports_at_once_store_each_image_once(
