@@ -1,0 +1,27 @@
+"""How many rankings are asked for at once."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+
+from retrieval.models import EmbeddingModel
+from retrieval.selectors.ranking_batches import VECTORS_AT_ONCE, in_batches, vectors_at_once
+from tests.retrieval.making import embed_rows, image_row
+
+
+def test_batches_keep_the_order_and_lose_nothing() -> None:
+    assert list(in_batches([1, 2, 3, 4, 5], 2)) == [[1, 2], [3, 4], [5]]
+    assert list(in_batches([], 2)) == []
+    with pytest.raises(ValueError, match="at least one"):
+        in_batches([1], 0)
+
+
+def test_many_at_once_only_where_one_pass_serves_them(toy_model: EmbeddingModel) -> None:
+    for number in (1, 2, 3):
+        image_row(number)
+    embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})
+    assert vectors_at_once(toy_model) == 1
+    call_command("pack_embeddings", model=toy_model.name)
+    assert vectors_at_once(toy_model) == VECTORS_AT_ONCE
+    assert vectors_at_once(toy_model, most=7) == 7
