@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -293,6 +294,9 @@ def _copy_out(path: Path) -> dict[str, Any]:
             " TO STDOUT (FORMAT binary)",
             file,
         )
+        # An export is on the disk when it appears.
+        file.flush()
+        os.fsync(file.fileno())
     seconds = time.perf_counter() - began
     path.unlink()
     return {"seconds": seconds}
