@@ -30,6 +30,7 @@ from bench.ranking_rows import query_vectors
 from bench.ranking_section import KINDS, NAMES, Measured, section
 
 SIZES: Final = (200_000, 1_000_000, 5_000_000)
+WHOLE: Final = {"do": "rank"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,9 +87,9 @@ def _measure(folder: Path, images: int, options: argparse.Namespace) -> Measured
                 _in_turn(found, {method: parts.pop(method) for method in group}, options.rounds)
         found.memory["after single"] = matrix.ask("memory")["bytes"]
         tell(f"{images:,} images: filters …")
-        for kind in KINDS:
-            do = {"do": "within", "kind": kind} if kind in FILTERS else {"do": kind}
-            _in_turn(found, {"database": database, "matrix": matrix}, options.rounds, kind, **do)
+        for name in KINDS:
+            request = {"do": "within", "kind": name} if name in FILTERS else {"do": name}
+            _in_turn(found, {"database": database, "matrix": matrix}, options.rounds, name, request)
         tell(f"{images:,} images: {options.vectors} queries at once …")
         found.once["many"] = matrix.seconds("many", count=options.vectors)
         found.memory["after many"] = matrix.ask("memory")["bytes"]
@@ -130,18 +131,17 @@ def _in_turn(
     found: Measured,
     parts: Mapping[str, Part],
     rounds: int,
-    kind: str = "",
-    **request: str,
+    name: str = "",
+    request: Mapping[str, str] = WHOLE,
 ) -> None:
     """Each method once in each round, with another query in each; before them all a round that
-    doesn't count.
+    doesn't count. Times go to "method name".
     """
-    asked = {"do": "rank", **request}
     for query in range(rounds + 1):
         for method, part in parts.items():
-            seconds = part.ask(**asked, query=query)["seconds"]
+            seconds = part.ask(**request, query=query)["seconds"]
             if query:
-                found.rounds.setdefault(f"{method} {kind}".strip(), []).append(seconds)
+                found.rounds.setdefault(f"{method} {name}".strip(), []).append(seconds)
 
 
 if __name__ == "__main__":

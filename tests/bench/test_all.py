@@ -38,6 +38,31 @@ def test_an_unknown_section_and_quick_figures_in_the_results_are_refused(
         assert says in capsys.readouterr().err
 
 
+def test_a_section_is_measured_and_comes_into_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ranking: the lists of two ways of the application and of FAISS are really compared."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    path = tmp_path / "RESULTS.md"
+    assert main(["ranking", "--quick", "--out", str(path)]) == 0
+    text = read_results(path)["ranking"]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    [lists] = [line for line in lines if "bit for bit" in line]
+    assert lists[0] == "2,000"
+    assert float(lists[2].removesuffix(" %")) > 98
+    [whole] = [line for line in lines if line[:2] == ["2,000", "100"]]
+    assert "–" not in whole
+    assert [line[1] for line in lines if len(line) == 6 and line[0] == "2,000"] == [
+        "One species, 500 images",
+        "A genus, 2,500 images",
+        "The 200 images most like one",
+        "6 queries at once",
+        "6 queries at once",
+    ]
+    # Databases and matrices are gone.
+    assert [one.name for one in tmp_path.iterdir()] == ["RESULTS.md"]
+
+
 def test_one_that_fails_says_so_and_the_others_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
