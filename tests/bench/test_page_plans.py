@@ -37,7 +37,7 @@ OTHERS = 10
 STATEMENTS = {
     "Dashboard": 8,
     "Dashboard of an annotator": 5,
-    "Corpus": 12,
+    "Corpus": 13,
     "Labelling": 4,
     "Query": 13,
     "Query of an annotator": 6,
