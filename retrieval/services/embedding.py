@@ -39,6 +39,7 @@ from retrieval.services.jobs import (
     job_item_error,
     slice_prolonged,
 )
+from retrieval.services.matrices import pack_request
 
 KIND: Final = "embed"
 SHARE_KIND: Final = "embed_share"
@@ -103,6 +104,8 @@ def embedding_step(job: Job, deadline: float) -> bool:
         left = _Slice(job, job, model, encoder).work(deadline)
     if left is Left.ELSEWHERE:
         time.sleep(WAIT_SECONDS)
+    if left is Left.NOTHING and job.done:
+        pack_request(model=model, created_by=job.created_by)
     return left is Left.NOTHING
 
 

@@ -70,8 +70,12 @@ class Shares:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for held in self._held.values():
-            held.close()
+        self.close()
+
+    def close(self) -> None:
+        """Give back what is held; another worker may take it over at once."""
+        while self._held:
+            self._held.popitem()[1].close()
 
     def take(self, count: int, *, share_size: int) -> list[Item]:
         """Return up to `count` images that nobody has embedded, in the order of their ids.

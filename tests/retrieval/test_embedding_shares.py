@@ -1,0 +1,232 @@
+"""Workers claim shares of a job; what one leaves, the next takes over."""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection
+
+from retrieval.jobs import JobCancelled, count_workers_by
+from retrieval.models import EmbeddingShare, Job
+from retrieval.services import embedding_device
+from retrieval.services import jobs as job_services
+from retrieval.services.embedding import (
+    FIRST_SHARE,
+    SHARE_KIND,
+    embedding_job_create,
+    embedding_share_step,
+)
+from retrieval.services.embedding_device import device_held
+from retrieval.services.embedding_shares import START, Left, Shares
+from retrieval.services.jobs import Slice, job_cancel, job_create, job_slice_run
+from tests.retrieval.making import embed_rows, image_row
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def looks(monkeypatch):
+    """The messages that would have been sent."""
+    sent = []
+    monkeypatch.setattr(job_services, "_look", lambda job_id, turn: sent.append(job_id))
+    return sent
+
+
+@pytest.fixture
+def workers():
+    """Sets how many workers live."""
+    from annotator.worker import live_workers
+
+    def alive(count):
+        count_workers_by(lambda: count)
+
+    yield alive
+    count_workers_by(live_workers)
+
+
+@pytest.fixture
+def job(toy_model):
+    """A running job over ten images, and none of them embedded."""
+    for number in range(1, 11):
+        image_row(number)
+    return Job.objects.create(kind="embed", params={}, state="running", cursor=START)
+
+
+@contextmanager
+def elsewhere():
+    """Run functions on another connection, as another worker: `call(function)` gives its answer."""
+    asked, answers = [], []
+    there, over = threading.Semaphore(0), threading.Semaphore(0)
+
+    def serve():
+        while True:
+            there.acquire()
+            if not asked:
+                break
+            answers.append(asked.pop()())
+            over.release()
+        connection.close()
+
+    def call(function):
+        asked.append(function)
+        there.release()
+        assert over.acquire(timeout=30)
+        return answers.pop()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield call
+    there.release()
+    thread.join()
+
+
+def taken(shares, count=10, share_size=4):
+    return [item.image_id for item in shares.take(count, share_size=share_size)]
+
+
+def done(shares, job, model, items):
+    """Embed and settle items as a slice does."""
+    embed_rows(model, {item.image_id: [1, 0, 0] for item in items})
+    shares.settle(items)
+
+
+def test_two_workers_never_have_the_same_image(job, toy_model):
+    with elsewhere() as other, Shares(job=job, model=toy_model) as ours:
+        theirs = Shares(job=Job.objects.get(), model=toy_model)
+        assert taken(ours, 3) == [1, 2, 3]
+        assert other(lambda: taken(theirs, 5)) == [5, 6, 7, 8, 9]
+        assert taken(ours, 5) == [4]
+        assert (ours.left, other(lambda: taken(theirs, 5))) == (Left.ELSEWHERE, [10])
+        other(theirs.close)
+        assert taken(ours) == [5, 6, 7, 8, 9, 10]
+    assert EmbeddingShare.objects.count() == 3
+
+
+def test_a_share_that_was_left_goes_on_behind_what_is_done(job, toy_model):
+    with Shares(job=job, model=toy_model) as shares:
+        done(shares, job, toy_model, shares.take(3, share_size=4))
+    with Shares(job=job, model=toy_model) as shares:
+        assert taken(shares, 2) == [4, 5]
+
+
+def test_a_share_ends_with_its_last_image_and_the_job_with_its_last_share(job, toy_model):
+    with Shares(job=job, model=toy_model) as shares:
+        while items := shares.take(3, share_size=4):
+            done(shares, job, toy_model, items)
+        assert (shares.left, EmbeddingShare.objects.count()) == (Left.NOTHING, 0)
+
+
+def test_images_that_came_behind_the_cursor_get_a_pass_of_their_own(job, toy_model):
+    with Shares(job=job, model=toy_model) as shares:
+        done(shares, job, toy_model, shares.take(10, share_size=10))
+        image_row(0)
+        assert taken(shares) == [0]
+
+
+def test_a_connection_that_ends_leaves_its_shares(job, toy_model):
+    with elsewhere() as other:
+        theirs = Shares(job=Job.objects.get(), model=toy_model)
+        assert other(lambda: taken(theirs, 10, 10)) == list(range(1, 11))
+        with Shares(job=job, model=toy_model) as ours:
+            assert (taken(ours), ours.left) == ([], Left.ELSEWHERE)
+            other(lambda: connection.close())
+            assert taken(ours) == list(range(1, 11))
+        other(theirs.close)
+
+
+def test_a_cancelled_job_gives_nothing(job, toy_model):
+    job_cancel(job=job)
+    with Shares(job=job, model=toy_model) as shares, pytest.raises(JobCancelled):
+        shares.take(1, share_size=1)
+    assert EmbeddingShare.objects.count() == 0
+
+
+def test_one_slice_at_a_time_on_a_device(db, monkeypatch):
+    monkeypatch.setattr(embedding_device, "PATIENCE_SECONDS", 0)
+
+    def held():
+        with device_held() as ours:
+            return ours
+
+    with elsewhere() as other, device_held() as ours:
+        assert (ours, other(held)) == (True, False)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+        assert other(held) is True
+    assert held() is True
+
+
+def test_who_finds_the_device_busy_gives_the_slice_back(job, tiny_model, monkeypatch):
+    monkeypatch.setattr(embedding_device, "PATIENCE_SECONDS", 0)
+    Job.objects.update(params={"model": tiny_model})
+    with elsewhere() as other, device_held():
+        assert other(lambda: job_slice_run(job_id=job.pk)) is Slice.MORE
+    assert Job.objects.get().total is None
+
+
+@pytest.fixture
+def large(store, tiny_model, settings):
+    """A job with enough to do for three workers; its files are missing."""
+    settings.EMBEDDING_MODEL = tiny_model
+    for number in range(2 * FIRST_SHARE):
+        image_row(number)
+    return embedding_job_create()
+
+
+def invited():
+    return list(Job.objects.filter(kind=SHARE_KIND).order_by("pk"))
+
+
+def test_the_other_workers_are_invited_once(large, workers, monkeypatch, looks):
+    monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
+    workers(3)
+    assert job_slice_run(job_id=large.pk) is Slice.MORE
+    assert [job.params["job"] for job in invited()] == [large.pk] * 2
+    assert {job.pk for job in invited()} < set(looks)
+    # One cannot load the model on its machine: nobody is asked in its place.
+    Job.objects.filter(pk=invited()[0].pk).update(state="failed")
+    job_slice_run(job_id=large.pk)
+    assert len(invited()) == 2
+
+
+def test_a_lone_worker_invites_nobody(large, workers):
+    workers(1)
+    while job_slice_run(job_id=large.pk) is Slice.MORE:
+        pass
+    assert invited() == []
+
+
+def test_who_is_invited_does_its_part_of_the_same_job(large, workers, monkeypatch):
+    monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
+    workers(2)
+    job_slice_run(job_id=large.pk)
+    (own,) = invited()
+    assert job_slice_run(job_id=own.pk) is Slice.MORE
+    own.refresh_from_db()
+    before = large
+    large.refresh_from_db()
+    assert own.failed > 0
+    assert large.failed > own.failed
+    while job_slice_run(job_id=large.pk) is Slice.MORE:
+        pass
+    large.refresh_from_db()
+    assert (large.state, large.failed, large.total) == ("done", 2 * FIRST_SHARE, before.total)
+    assert large.item_errors.count() == 2 * FIRST_SHARE
+    assert job_slice_run(job_id=own.pk) is Slice.FINISHED
+
+
+def test_who_is_invited_is_cancelled_with_the_job(large, workers, monkeypatch):
+    monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
+    workers(2)
+    job_slice_run(job_id=large.pk)
+    (own,) = invited()
+    job_cancel(job=large)
+    assert job_slice_run(job_id=own.pk) is Slice.CANCELLED
+    own.refresh_from_db()
+    assert own.state == "cancelled"
+
+
+def test_who_is_invited_leaves_when_the_others_are_gone(large, workers):
+    workers(1)
+    own = job_create(kind=SHARE_KIND, params={"job": large.pk, "model": "toy"})
+    Job.objects.filter(pk=large.pk).update(state="running")
+    assert embedding_share_step(own, 0.0) is True
