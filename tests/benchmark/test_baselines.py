@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from django.core.management import call_command
 
 from benchmark.models import Release, Run, RunScores
 from benchmark.runs.baselines import baselines_begin, baselines_job, baselines_step
@@ -144,6 +145,28 @@ def test_a_slice_cut_short_is_gone_on_with(release):
     assert sorted(path.name for path in run.path.parent.iterdir()) == sorted(
         f"{one.pk}.npz" for one in Run.objects.exclude(kind="random")
     )
+
+
+def test_through_the_matrix_a_slice_ranks_many_queries(release, model):
+    call_command("pack_embeddings", model=model.name, verbosity=0)
+    job = baselines_begin(release=release)
+    Job.objects.filter(pk=job.pk).update(state=Job.State.RUNNING)
+    job.refresh_from_db()
+    # Its deadline is past when it begins, and each task's queries are one batch all the same.
+    assert baselines_step(job, time.monotonic() - 1)
+    stored = load_run(made(kind="model", task="full").path)
+    assert {query_id: one.image_ids.tolist() for query_id, one in stored.items()} == {
+        1: [1, 2, 3, 4, 5, 6],
+        2: [6, 5, 4, 3, 2, 1],
+        3: [1, 2, 3, 4, 5, 6],
+        4: [6, 5, 4, 3, 2, 1],
+    }
+    assert [
+        one.image_ids.tolist() for one in load_run(made(kind="model", task="rerank").path).values()
+    ] == [
+        [1, 2, 3, 4],
+        [6, 5, 2, 1],
+    ]
 
 
 def test_images_withdrawn_since_still_count_and_later_ones_do_not(release, model, reviewer, images):

@@ -75,6 +75,14 @@ def test_the_run_is_the_exact_order_of_the_whole_corpus(vectors, tiny_model, exp
     assert ranks == list("123456") * 2
 
 
+def test_through_the_matrix_the_run_is_the_same(vectors, tiny_model, export_run, tmp_path):
+    by_scan, by_matrix = tmp_path / "scan.txt", tmp_path / "matrix.txt"
+    export_run(by_scan)
+    call_command("pack_embeddings", model=tiny_model, verbosity=0)
+    assert "12 rows in" in export_run(by_matrix)
+    assert by_matrix.read_bytes() == by_scan.read_bytes()
+
+
 def test_the_run_can_be_scored_against_its_release(vectors, export_run, release, tmp_path):
     out = tmp_path / "run.txt"
     export_run(out)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -84,7 +85,7 @@ def made_with_scans(model: EmbeddingModel) -> tuple[list[list[FixedImage]], int]
     """The fixed lists, and how many scans of the corpus they took."""
     with CaptureQueriesContext(connection) as captured:
         lists = list(selectors.released_fixed_lists(model))
-    scans = [entry for entry in captured.captured_queries if "<#>" in entry["sql"]]
+    scans = [entry for entry in captured.captured_queries if "ORDER BY score" in entry["sql"]]
     return lists, len(scans)
 
 
@@ -97,6 +98,25 @@ def test_a_query_without_a_list_is_ranked_over_the_whole_corpus(
     assert lists == [exact(query, model), exact(other, model)]
     assert [len(one) for one in lists] == [100, 100]
     assert scans == 2
+
+
+def test_through_the_matrix_the_lists_are_the_same_without_a_scan(
+    query: Query, model: EmbeddingModel
+) -> None:
+    others = [make_query(40 + number, f"a snail on leaf {number}") for number in range(3)]
+    taken = make_query(50, "a snail whose list is known")
+    frozen(taken, model)
+    expected = [exact(one, model) for one in (query, *others, taken)]
+    call_command("pack_embeddings", model=model.name, verbosity=0)
+    assert made_with_scans(model) == (expected, 0)
+    texts = [(one.query_id, one.text) for one in (taken, query)]
+    assert list(selectors.fixed_lists(model, texts)) == [expected[-1], expected[0]]
+
+
+def test_a_model_without_embeddings_takes_no_list_over(query: Query, model: EmbeddingModel) -> None:
+    frozen(query, model)
+    Embedding.objects.all().delete()
+    assert list(selectors.released_fixed_lists(model)) == [[]]
 
 
 def test_the_first_ranks_of_the_querys_own_list_are_taken(
