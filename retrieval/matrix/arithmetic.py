@@ -113,12 +113,30 @@ def half_products(vectors: Halves, query: Query) -> Singles:
     return scores.float().numpy()
 
 
-def single_products(vectors: Halves, queries: Halves) -> Singles:
-    """Scores (q, n) of vectors (n, width) for queries (q, width) within `single_error`."""
-    import torch
+class SingleProducts:
+    """Scores of blocks of at most `most` vectors for queries (q, width), within `single_error`.
 
-    wide = torch.from_numpy(vectors).float()
-    return (torch.from_numpy(queries).float() @ wide.T).numpy()
+    Each block's scores lie where the last one's were: memory that is given back and taken again
+    for each block would fall to pieces.
+    """
+
+    def __init__(self, queries: Halves, most: int) -> None:
+        import torch
+
+        self._queries = torch.from_numpy(queries).float()
+        self._wide = torch.empty(most * queries.shape[1])
+        self._scores = torch.empty(most * len(queries))
+
+    def __call__(self, vectors: Halves) -> Singles:
+        """Scores (q, n) of vectors (n, width), until the next call."""
+        import torch
+
+        wide = self._wide[: vectors.size].view(vectors.shape)
+        wide.copy_(torch.from_numpy(vectors))
+        shape = (len(self._queries), len(vectors))
+        scores = self._scores[: shape[0] * shape[1]].view(shape)
+        torch.mm(self._queries, wide.T, out=scores)
+        return scores.numpy()
 
 
 def exact_products(vectors: Halves, query: Query, rows: Rows | None = None) -> Singles:

@@ -36,7 +36,7 @@ from retrieval.matrix.files import (
     write_json,
 )
 from retrieval.matrix.opened import folder_of
-from retrieval.matrix.reading import Chunk, differing, newer_ids, read_after, read_images
+from retrieval.matrix.reading import Chunk, newer_ids, read_after, read_images, some_differ
 from retrieval.matrix.state import misfit, partition, read_state, removed_rows
 from retrieval.matrix.writing import RunWriter
 from retrieval.models import EmbeddingModel
@@ -130,12 +130,12 @@ def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | N
         mapped = Mapped.open(folder, base)
         state = read_state(model, base)
         removed, fingerprint = removed_rows(mapped, state)
-        gone = len(mapped.removed) + len(removed)
+        gone = np.union1d(mapped.removed, removed)
         if (
             misfit(mapped, state, removed, fingerprint)
-            or differing(model, mapped)
+            or some_differ(model, mapped, gone)
             or len(base.runs) + bool(state.newer) > MOST_RUNS
-            or gone * _REMOVED_SHARE > base.rows
+            or len(gone) * _REMOVED_SHARE > base.rows
         ):
             base = None
         elif not state.newer and not len(removed):

@@ -42,5 +42,7 @@ def faults(model: EmbeddingModel, progress: Callable[[int, int], None]) -> list[
         different = differing_rows(model, mapped, live[start : start + _AT_ONCE])
         if len(different):
             images = ", ".join(map(str, ids_of(mapped.parts, different[:5]).tolist()))
-            found.append(f"{len(different)} vectors differ, such as of the images {images}")
+            found.append(
+                f"{len(different)} embeddings differ, such as those of the images {images}"
+            )
     return found

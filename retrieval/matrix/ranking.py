@@ -182,9 +182,11 @@ def _moment(
     reason = misfit(mapped, state, removed, fingerprint)
     if reason:
         raise MatrixUnusable(reason)
-    if len(state.spot.image_ids):
-        _compare(opened, queries[0], state.spot)
-    return _Moment(model, opened, state, np.union1d(mapped.removed, removed))
+    gone = np.union1d(mapped.removed, removed)
+    compared = np.setdiff1d(spot, gone, assume_unique=True)
+    if len(compared):
+        _compare(opened, queries[0], compared, state.spot)
+    return _Moment(model, opened, state, gone)
 
 
 def _spot_rows(opened: Opened) -> Rows:
@@ -195,23 +197,22 @@ def _spot_rows(opened: Opened) -> Rows:
     return np.unique(np.random.default_rng().integers(rows, size=count))
 
 
-def _compare(opened: Opened, query: Query, spot: Spot) -> None:
-    """Compare scores by the database with the matrix's, of the same embeddings."""
+def _compare(opened: Opened, query: Query, rows: Rows, spot: Spot) -> None:
+    """Compare the database's scores with the matrix's, of rows, ascending, that it must have."""
     parts = opened.mapped.parts
-    rows = rows_of(parts, np.unique(spot.image_ids))
-    keys = zip(ids_of(parts, rows).tolist(), moments_of(parts, rows).tolist(), strict=True)
-    own = dict(zip(keys, exact_scores(parts, query, rows).tolist(), strict=True))
-    pairs = [
-        (own[key], score)
-        for *key_parts, score in zip(
-            spot.image_ids.tolist(), spot.moments.tolist(), spot.scores.tolist(), strict=True
+    stored = dict(
+        zip(
+            zip(spot.image_ids.tolist(), spot.moments.tolist(), strict=True),
+            spot.scores.tolist(),
+            strict=True,
         )
-        if (key := (key_parts[0], key_parts[1])) in own
-    ]
-    ours, theirs = np.array(pairs).reshape(-1, 2).T
-    if (np.abs(ours - theirs) > single_error(query).of(ours)).any():
+    )
+    keys = zip(ids_of(parts, rows).tolist(), moments_of(parts, rows).tolist(), strict=True)
+    theirs = np.array([stored.get(key, np.nan) for key in keys])
+    ours = exact_scores(parts, query, rows)
+    if not (np.abs(ours - theirs) <= single_error(query).of(ours)).all():
         raise MatrixUnusable("its vectors are not the database's", rebuild=True)
-    if len(ours) and opened.as_database is not False:
+    if opened.as_database is not False:
         opened.as_database = bool((ours == theirs).all())
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from retrieval.binary_copy import moment_of, parse_rows, row_layout
 from retrieval.matrix.arithmetic import Halves, Rows
 from retrieval.matrix.files import Mapped
-from retrieval.matrix.selection import ids_of, moments_of
+from retrieval.matrix.selection import ids_of, moments_of, vectors_of
 from retrieval.matrix.state import ids_by, partition
 from retrieval.models import EmbeddingModel
 
@@ -65,35 +65,30 @@ def newer_ids(model: EmbeddingModel, since: int, until: int) -> Rows:
     return np.sort(found)
 
 
-def differing(model: EmbeddingModel, mapped: Mapped) -> bool:
-    """Whether some rows of a matrix, chosen at random, are not what the database holds."""
+def some_differ(model: EmbeddingModel, mapped: Mapped, removed: Rows) -> bool:
+    """Whether some rows of a matrix, chosen at random, are not what the database holds; rows that
+    were `removed`, ascending, aren't looked at.
+    """
     rows = mapped.manifest.rows
     if not rows:
         return False
     chosen = np.unique(np.random.default_rng().integers(rows, size=_COMPARED))
-    return bool(len(differing_rows(model, mapped, chosen)))
+    return bool(len(differing_rows(model, mapped, np.setdiff1d(chosen, removed))))
 
 
 def differing_rows(model: EmbeddingModel, mapped: Mapped, rows: Rows) -> Rows:
-    """Which of these rows, ascending, have another vector than the database. Rows whose embedding
-    was removed don't count.
-    """
+    """Which of these rows, ascending, the database holds otherwise, or not at all."""
     parts = mapped.parts
     image_ids, moments = ids_of(parts, rows), moments_of(parts, rows)
     stored = read_images(model, np.unique(image_ids), until=mapped.manifest.watermark)
     if stored is None:
-        return rows[:0]
+        return rows
     places = np.searchsorted(stored.image_ids, image_ids)
     places[places == len(stored.image_ids)] = 0
     same = (stored.image_ids[places] == image_ids) & (stored.moments[places] == moments)
-    dimension = mapped.manifest.dimension
-    different = []
-    for row, place in zip(rows[same].tolist(), places[same].tolist(), strict=True):
-        part = next(p for p in reversed(parts) if p.first <= row)
-        own = part.vectors[row - part.first]
-        if not np.array_equal(own[:dimension].view(np.int16), stored.vectors[place].view(np.int16)):
-            different.append(row)
-    return np.array(different, np.int64)
+    same &= (vectors_of(parts, rows)[:, : mapped.manifest.dimension].view(np.int16)
+             == stored.vectors[places].view(np.int16)).all(axis=1)  # fmt: skip
+    return rows[~same]
 
 
 def _read(model: EmbeddingModel, where: str, values: list[Any], limit: str = "") -> Chunk | None:

@@ -18,12 +18,12 @@ from retrieval.matrix.arithmetic import (
     Halves,
     Query,
     Rows,
+    SingleProducts,
     Singles,
     exact_products,
     half_error,
     half_products,
     single_error,
-    single_products,
 )
 
 # Rows whose scores are looked at together.
@@ -129,14 +129,11 @@ def select(
     error = single_error(query) if single else half_error(query)
     best = _Best(limit, error, eligible.behind)
 
-    def products(vectors: Halves) -> Singles:
-        if single:
-            return single_products(vectors, query.halves[None])[0]
-        return half_products(vectors, query)
-
     size = _PART_OF_MANY if single else _PART
+    singles = SingleProducts(query.halves[None], size) if single else None
     for part, start, stop in _pieces(parts, size):
-        scores = products(part.vectors[start:stop])
+        vectors = part.vectors[start:stop]
+        scores = half_products(vectors, query) if singles is None else singles(vectors)[0]
         scores[eligible.excluded(part, start, stop)] = -np.inf
         best.add(part.first + start, scores)
     return (*best.result(), error)
@@ -152,9 +149,9 @@ def select_many(
     for number in range(0, len(queries), QUERIES_AT_ONCE):
         some = queries[number : number + QUERIES_AT_ONCE]
         bests = [_Best(limit, single_error(query), None) for query in some]
-        halves = np.stack([query.halves for query in some])
+        products = SingleProducts(np.stack([query.halves for query in some]), _PART_OF_MANY)
         for part, start, stop in _pieces(parts, _PART_OF_MANY):
-            scores = single_products(part.vectors[start:stop], halves)
+            scores = products(part.vectors[start:stop])
             scores[:, eligible.excluded(part, start, stop)] = -np.inf
             for best, row in zip(bests, scores, strict=True):
                 best.add(part.first + start, row)
@@ -194,6 +191,15 @@ def moments_of(parts: Sequence[Part], rows: Rows) -> NDArray[np.int64]:
     for part, own, place in _by_part(parts, rows):
         moments[place] = part.moments[own]
     return moments
+
+
+def vectors_of(parts: Sequence[Part], rows: Rows) -> Halves:
+    """The vectors (n, width) of rows, ascending; a copy."""
+    width = parts[0].vectors.shape[1] if parts else 0
+    vectors = np.empty((len(rows), width), np.float16)
+    for part, own, place in _by_part(parts, rows):
+        vectors[place] = part.vectors[own]
+    return vectors
 
 
 def rows_of(parts: Sequence[Part], image_ids: Rows) -> Rows:

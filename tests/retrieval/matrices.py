@@ -1,0 +1,60 @@
+"""Makes images with embeddings for the tests of packed matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+
+from retrieval.locks import transaction_lock
+from retrieval.models import EmbeddingModel, Image, Species
+from retrieval.selectors.ranking import half_rounded, rank_images
+from retrieval.services.embedding_models import embedding_model_lock
+from retrieval.services.embedding_store import embeddings_copy
+
+
+def images(numbers: Iterable[int], species: Species | None = None) -> None:
+    """Images in the database without files."""
+    Image.objects.bulk_create(
+        Image(
+            id=number,
+            dataset="toy",
+            source_id=str(number),
+            file_name=f"{number}.jpg",
+            sha256=f"{number:064x}",
+            format="JPEG",
+            width=4,
+            height=3,
+            size_bytes=100,
+            species=species,
+        )
+        for number in numbers
+    )
+
+
+@transaction.atomic
+def embed(model: EmbeddingModel, numbers: Any, vectors: Any) -> int:
+    """Store the vectors of images as jobs and imports do."""
+    transaction_lock(embedding_model_lock(model), shared=True)
+    halves = np.array([half_rounded(vector) for vector in vectors], np.float16)
+    return embeddings_copy(model=model, image_ids=np.array(numbers, np.int64), vectors=halves)
+
+
+def same_as_scan(model: EmbeddingModel, query: Any, **options: Any) -> list[tuple[int, float]]:
+    """A ranking, after a look that the database's own scan gives the same."""
+    options = {"limit": None, **options}
+    wanted = rank_images(model=model, text_vector=query, scan=True, **options)
+    found = rank_images(model=model, text_vector=query, **options)
+    assert found == wanted
+    return found
+
+
+def without_triggers(*statements: str) -> None:
+    """Change tables as nobody should: no trigger takes notice."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        for statement in statements:
+            cursor.execute(statement)
+        cursor.execute("SET session_replication_role = DEFAULT")

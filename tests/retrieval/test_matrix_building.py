@@ -1,0 +1,292 @@
+"""A matrix is packed by pieces, brought up to date, and packed anew when it must be."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import namedtuple
+from io import StringIO
+
+import numpy as np
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from retrieval.matrix import building
+from retrieval.matrix.building import MatrixRefused, pack
+from retrieval.matrix.files import BUILDING, LOCK, MANIFEST, Manifest, sole_writer
+from retrieval.matrix.opened import folder_of, open_matrix
+from retrieval.models import Embedding
+from retrieval.selectors.ranking import half_rounded, ranking_method
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from tests.processes import ROOT, database_url
+from tests.retrieval.making import random_vectors
+from tests.retrieval.matrices import embed, images, same_as_scan
+
+pytestmark = pytest.mark.django_db
+
+VECTORS = random_vectors(1000, 20)
+QUERY = half_rounded(random_vectors(1, 20, seed=5)[0])
+
+
+@pytest.fixture
+def model(db, settings, tmp_path):
+    """A model without embeddings, a thousand images, and an empty state folder."""
+    settings.VAR_DIR = tmp_path
+    images(range(1000))
+    return embedding_model_get_or_create(name="m", dimension=20)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """256 rows are read at once."""
+    monkeypatch.setattr(building, "_CHUNK_BYTES", 1)
+
+
+def files(model):
+    return sorted(path.name for path in folder_of(model).iterdir())
+
+
+def test_the_files_hold_what_the_database_holds(model, small_chunks):
+    chosen = np.random.default_rng(2).permutation(1000)[:700]
+    embed(model, chosen, VECTORS[chosen])
+    packing = pack(model)
+    assert (packing.rows, packing.total, packing.finished) == (700, 700, True)
+    manifest = Manifest.load(folder_of(model))
+    assert (manifest.rows, manifest.live, len(manifest.runs)) == (700, 700, 1)
+    part = open_matrix(model).mapped.parts[0]
+    assert np.array_equal(part.image_ids, np.sort(chosen))
+    assert part.vectors.shape == (700, 24)
+    assert not part.vectors[:, 20:].any()
+    wanted = np.array([half_rounded(row) for row in VECTORS[part.image_ids]], np.float16)
+    assert np.array_equal(part.vectors[:, :20], wanted)
+    assert files(model) == [
+        "000001.ids", "000001.moments", "000001.vectors", LOCK, MANIFEST
+    ]  # fmt: skip
+    assert folder_of(model).stat().st_mode & 0o077 == 0
+
+
+def test_packing_again_reads_nothing(model):
+    embed(model, range(10), VECTORS[:10])
+    pack(model)
+    before = files(model), (folder_of(model) / MANIFEST).stat().st_mtime_ns
+    assert pack(model).rows == 0
+    assert (files(model), (folder_of(model) / MANIFEST).stat().st_mtime_ns) == before
+
+
+def test_what_came_since_makes_a_run_of_its_own(model, small_chunks):
+    embed(model, range(500), VECTORS[:500])
+    pack(model)
+    embed(model, range(500, 1000), VECTORS[500:])
+    assert pack(model).rows == 500
+    manifest = Manifest.load(folder_of(model))
+    assert [run.rows for run in manifest.runs] == [500, 500]
+    assert len(same_as_scan(model, QUERY)) == 1000
+
+
+def test_many_runs_become_one(model, monkeypatch):
+    monkeypatch.setattr(building, "MOST_RUNS", 3)
+    lengths = []
+    for start in range(0, 500, 100):
+        embed(model, range(start, start + 100), VECTORS[start : start + 100])
+        pack(model)
+        lengths.append(len(Manifest.load(folder_of(model)).runs))
+        same_as_scan(model, QUERY, limit=20)
+    assert lengths == [1, 2, 3, 1, 2]
+    assert len(files(model)) == 2 * 3 + 2
+
+
+def test_removed_rows_are_noted_beside_the_runs(model):
+    embed(model, range(100), VECTORS[:100])
+    pack(model)
+    embed(model, range(100, 200), VECTORS[100:200])
+    pack(model)
+    Embedding.objects.filter(image_id__in=[3, 150, 151]).delete()
+    assert ranking_method(model) == "matrix"
+    assert pack(model).rows == 0
+    manifest = Manifest.load(folder_of(model))
+    assert (manifest.rows, manifest.live) == (200, 197)
+    assert [run.removed.size // 8 for run in manifest.runs] == [1, 2]
+    assert len(same_as_scan(model, QUERY)) == 197
+    Embedding.objects.filter(image_id=4).delete()
+    embed(model, [3], VECTORS[:1])
+    pack(model)
+    assert [run.removed.size // 8 for run in Manifest.load(folder_of(model)).runs[:2]] == [2, 2]
+    assert len(same_as_scan(model, QUERY)) == 197
+
+
+def test_many_removed_rows_are_left_out_for_good(model):
+    embed(model, range(100), VECTORS[:100])
+    pack(model)
+    Embedding.objects.filter(image_id__lt=11).delete()
+    assert pack(model).rows == 89
+    manifest = Manifest.load(folder_of(model))
+    assert (manifest.rows, manifest.live, manifest.runs[0].removed) == (89, 89, None)
+
+
+def test_a_matrix_can_be_of_nothing(model):
+    pack(model)
+    assert same_as_scan(model, QUERY) == []
+    assert ranking_method(model) == "matrix"
+    embed(model, [5], VECTORS[:1])
+    assert len(same_as_scan(model, QUERY)) == 1
+    pack(model)
+    Embedding.objects.all().delete()
+    assert same_as_scan(model, QUERY) == []
+
+
+def test_packing_goes_on_where_it_was_while_the_old_matrix_answers(model, small_chunks):
+    embed(model, range(100), VECTORS[:100])
+    pack(model)
+    embed(model, range(100, 1000), VECTORS[100:])
+    seen = []
+    while not (packing := pack(model, until=0)).finished:
+        seen.append(packing.rows)
+        assert Manifest.load(folder_of(model)).rows == 100
+        assert len(same_as_scan(model, QUERY)) == (1000 if len(seen) < 3 else 997)
+        if len(seen) == 2:
+            # What comes and goes meanwhile isn't mixed up.
+            Embedding.objects.filter(image_id__in=[5, 200, 999]).delete()
+    assert seen == [256, 512, 768, 899]
+    assert len(same_as_scan(model, QUERY)) == 997
+    assert BUILDING not in files(model)
+    pack(model)
+    assert len(same_as_scan(model, QUERY)) == 997
+
+
+def test_a_piece_that_was_damaged_is_read_again(model, small_chunks):
+    embed(model, range(1000), VECTORS)
+    assert pack(model, until=0).rows == 256
+    path = folder_of(model) / "000001.ids"
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+    assert pack(model, until=0).rows == 256
+    os.truncate(path, 100)
+    assert pack(model, until=0).rows == 256
+    (folder_of(model) / BUILDING).write_text("{")
+    assert pack(model).rows == 1000
+    same_as_scan(model, QUERY, limit=50)
+
+
+def test_a_half_packed_run_beside_another_matrix_is_dropped(model, small_chunks):
+    embed(model, range(100), VECTORS[:100])
+    pack(model)
+    embed(model, range(100, 600), VECTORS[100:600])
+    pack(model, until=0)
+    left = (folder_of(model) / BUILDING).read_text()
+    pack(model, rebuild=True)
+    assert Manifest.load(folder_of(model)).rows == 600
+    (folder_of(model) / BUILDING).write_text(left)
+    assert pack(model).rows == 0
+    assert len(same_as_scan(model, QUERY)) == 600
+
+
+def test_one_process_packs_at_a_time(model):
+    embed(model, range(10), VECTORS[:10])
+    with sole_writer(folder_of(model)) as held:
+        assert held
+        assert pack(model).busy
+        with pytest.raises(CommandError, match="Another process"):
+            call_command("pack_embeddings", stderr=StringIO())
+    assert pack(model).finished
+
+
+def test_too_little_room_is_told(model, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    embed(model, range(1000), VECTORS)
+    monkeypatch.setattr(building.shutil, "disk_usage", lambda path: usage(1, 1, 1000))
+    with pytest.raises(MatrixRefused, match=r"needs 0\.1 GB more .* 0\.0 GB are free"):
+        pack(model)
+
+
+def command(*arguments, **options):
+    output = StringIO()
+    call_command("pack_embeddings", *arguments, stdout=output, stderr=StringIO(), **options)
+    return output.getvalue()
+
+
+def test_the_command_packs_every_model_and_checks(model):
+    assert "no model has embeddings" in command()
+    embed(model, range(50), VECTORS[:50])
+    other = embedding_model_get_or_create(name="other", dimension=20)
+    embed(other, range(9), VECTORS[:9])
+    assert "m: 50 embeddings read" in command()
+    assert ranking_method(other) == "matrix"
+    assert command("--model", "m").startswith("m: up to date")
+    assert command("--model", "m", "--rebuild").startswith("m: 50 embeddings read")
+    assert command("--check").splitlines() == [
+        "m: as the database has it", "other: as the database has it"
+    ]  # fmt: skip
+    assert command("--check", verbosity=0) == ""
+    with pytest.raises(CommandError, match="There is no model nonsense"):
+        command("--model", "nonsense")
+
+
+def test_the_check_finds_every_kind_of_difference(model):
+    with pytest.raises(CommandError, match="Wrong: m"):
+        command("--check", model="m")
+    embed(model, range(300), VECTORS[:300])
+    pack(model)
+    Embedding.objects.filter(image_id=9).delete()
+    embed(model, [9, 301], VECTORS[:2])
+    assert "as the database has it" in command("--check")
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute("DELETE FROM retrieval_embedding WHERE image_id = 17")
+        cursor.execute(
+            "UPDATE retrieval_embedding e SET vector = o.vector "
+            "FROM retrieval_embedding o WHERE e.image_id = 18 AND o.image_id = 19"
+        )
+        cursor.execute("SET session_replication_role = DEFAULT")
+    output = StringIO()
+    with pytest.raises(CommandError):
+        call_command("pack_embeddings", check=True, stdout=output, stderr=StringIO())
+    assert "2 embeddings differ, such as those of the images 17, 18" in output.getvalue()
+    path = folder_of(model) / Manifest.load(folder_of(model)).runs[0].vectors.name
+    with path.open("r+b") as file:
+        file.write(b"\x01")
+    output = StringIO()
+    with pytest.raises(CommandError):
+        call_command("pack_embeddings", check=True, stdout=output, stderr=StringIO())
+    assert f"{path.name} is damaged" in output.getvalue()
+
+
+KILLED = """
+import os, signal
+import django
+django.setup()
+from retrieval.matrix import building, writing
+from retrieval.models import EmbeddingModel
+building._CHUNK_BYTES = 1
+append, calls = writing.RunWriter.append, []
+def killing(self, chunk):
+    calls.append(None)
+    if len(calls) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    append(self, chunk)
+model = EmbeddingModel.objects.get()
+print(building.pack(model, until=0).rows, flush=True)
+writing.RunWriter.append = killing
+building.pack(model)
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_killed_build_goes_on_where_it_was(model, small_chunks):
+    embed(model, range(1000), VECTORS)
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "VAR_DIR": str(django_settings.VAR_DIR),
+        "DATABASE_URL": database_url(connection.settings_dict),
+    }
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED], env=environment, cwd=ROOT, capture_output=True, text=True
+    )
+    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, "256\n"), killed.stderr
+    written = (folder_of(model) / "000001.ids").stat()
+    assert pack(model, until=0).rows == 512
+    assert (folder_of(model) / "000001.ids").stat().st_ino == written.st_ino
+    assert pack(model).rows == 1000
+    assert len(same_as_scan(model, QUERY)) == 1000
+    assert command("--check").strip() == "m: as the database has it"

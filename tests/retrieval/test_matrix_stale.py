@@ -1,0 +1,228 @@
+"""A matrix that isn't what the database holds is noticed, isn't used, and is packed anew."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from retrieval.matrix import ranking, selection
+from retrieval.matrix.arithmetic import SingleProducts, half_products
+from retrieval.matrix.building import pack
+from retrieval.matrix.files import MANIFEST, Manifest, checksum_of
+from retrieval.matrix.opened import MatrixUnusable, folder_of, open_matrix
+from retrieval.models import Embedding, EmbeddingModel
+from retrieval.selectors.ranking import half_rounded, rank_images, ranking_method
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from tests.retrieval.making import random_vectors
+from tests.retrieval.matrices import embed, images, same_as_scan, without_triggers
+
+pytestmark = pytest.mark.django_db
+
+VECTORS = random_vectors(90, 16)
+QUERY = half_rounded(random_vectors(1, 16, seed=5)[0])
+
+
+@pytest.fixture
+def model(db, settings, tmp_path) -> EmbeddingModel:
+    """A model with a packed matrix of sixty rows."""
+    settings.VAR_DIR = tmp_path
+    made = embedding_model_get_or_create(name="m", dimension=16)
+    images(range(90))
+    embed(made, range(60), VECTORS[:60])
+    pack(made)
+    assert ranking_method(made) == "matrix"
+    return made
+
+
+def noticed(model, reason):
+    """The database answers, and says why."""
+    with pytest.raises(MatrixUnusable, match=reason):
+        ranking.lag_of(model)
+    same_as_scan(model, QUERY, limit=7)
+    assert ranking_method(model) == "scan"
+
+
+def packed_again(model):
+    """The matrix is packed, and what was read."""
+    packing = pack(model)
+    assert packing.finished
+    assert ranking_method(model) == "matrix"
+    same_as_scan(model, QUERY, limit=7)
+    return packing.rows
+
+
+def vectors_file(model):
+    return folder_of(model) / Manifest.load(folder_of(model)).runs[0].vectors.name
+
+
+def recounted(model):
+    """What the triggers' numbers would be for the rows that there are."""
+    return (
+        "UPDATE retrieval_embeddingcount c SET (embedded, fingerprint) = ("
+        " SELECT count(*), coalesce(sum(retrieval_embedding_mark(image_id, created_at)), 0)"
+        f" FROM retrieval_embedding WHERE model_id = c.model_id) WHERE model_id = {model.pk}"
+    )
+
+
+def test_a_database_that_was_restored_from_before_is_noticed(model):
+    without_triggers(
+        "DELETE FROM retrieval_embedding WHERE image_id >= 50",
+        recounted(model),
+    )
+    noticed(model, "holds 60 embeddings where the database has 50")
+    assert packed_again(model) == 50
+
+
+def test_another_history_of_as_many_rows_is_noticed(model):
+    without_triggers(
+        "UPDATE retrieval_embedding SET created_at = created_at - interval '1 hour' "
+        "WHERE image_id = 7",
+        recounted(model),
+    )
+    noticed(model, "other embeddings than the database")
+    assert packed_again(model) == 60
+
+
+def test_rows_that_came_with_an_earlier_moment_are_noticed(model):
+    without_triggers(
+        "INSERT INTO retrieval_embedding SELECT model_id, 70, "
+        "created_at - interval '1 hour', vector FROM retrieval_embedding WHERE image_id = 1",
+        recounted(model),
+    )
+    noticed(model, "holds 60 embeddings where the database has 61")
+    assert packed_again(model) == 61
+
+
+def test_rows_that_were_deleted_behind_the_triggers_back_are_noticed(model):
+    without_triggers("DELETE FROM retrieval_embedding WHERE image_id < 50")
+    # Not by the numbers, which nobody kept, but by the rows that are looked up each time.
+    assert ranking_method(model) == "matrix"
+    with pytest.raises(MatrixUnusable, match="not the database's") as raised:
+        ranking.rank(model, [QUERY], limit=3, narrow=ranking.CorpusFilter())
+    assert raised.value.rebuild
+    with connection.cursor() as cursor:
+        cursor.execute(recounted(model))
+    assert packed_again(model) == 10
+
+
+def test_an_emptied_table_is_noticed(model):
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("TRUNCATE retrieval_embedding")
+    noticed(model, "holds 60 embeddings where the database has 0")
+    embed(model, range(30), VECTORS[30:60])
+    noticed(model, "holds 60 embeddings where the database has 0")
+    assert packed_again(model) == 30
+
+
+@pytest.mark.parametrize("disguised", [False, True])
+def test_a_damaged_file_is_noticed_also_when_its_times_were_put_back(model, disguised):
+    path = vectors_file(model)
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.seek(500)
+        file.write(b"\x00\x11")
+    if disguised:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    noticed(model, "Changed since it was written")
+    assert packed_again(model) == 60
+
+
+@pytest.mark.parametrize("kind", ["vectors", "ids", "moments"])
+def test_a_truncated_or_missing_file_is_noticed(model, kind):
+    path = vectors_file(model).with_suffix(f".{kind}")
+    os.truncate(path, path.stat().st_size - 16)
+    noticed(model, "Changed since it was written")
+    assert packed_again(model) == 60
+    vectors_file(model).with_suffix(f".{kind}").unlink()
+    noticed(model, "Changed since it was written")
+    assert packed_again(model) == 60
+
+
+def test_a_file_that_was_only_copied_is_compared_with_its_checksum_and_kept(model):
+    path = vectors_file(model)
+    shutil.copy(path, path.with_suffix(".copy"))
+    os.replace(path.with_suffix(".copy"), path)
+    noticed(model, "Changed since it was written")
+    assert packed_again(model) == 0
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 99}', '{"format": 1}'])
+def test_a_manifest_that_says_nothing_is_packed_over(model, text):
+    (folder_of(model) / MANIFEST).write_text(text)
+    noticed(model, "manifest")
+    assert packed_again(model) == 60
+
+
+def test_files_of_another_model_are_noticed(model):
+    other = embedding_model_get_or_create(name="other", dimension=16)
+    embed(other, range(60), VECTORS[30:90])
+    shutil.copytree(folder_of(model), folder_of(other))
+    noticed(other, "manifest is of another model")
+    fields = json.loads((folder_of(other) / MANIFEST).read_text())
+    fields["identity"] = str(other.identity)
+    (folder_of(other) / MANIFEST).write_text(json.dumps(fields))
+    noticed(other, "Changed since it was written")
+    assert packed_again(other) == 60
+    same_as_scan(model, QUERY)
+
+
+def test_wrong_vectors_in_files_that_look_right_are_noticed(model):
+    """As a fault of the program that packed them would leave them."""
+    folder, path = folder_of(model), vectors_file(model)
+    path.write_bytes(np.roll(np.fromfile(path, np.float16), 16).tobytes())
+    manifest = Manifest.load(folder)
+    run = manifest.runs[0]
+    forged = run.vectors.at(folder, path.name, checksum=checksum_of(path))
+    replace(manifest, runs=(replace(run, vectors=forged),)).save(folder)
+    assert ranking_method(model) == "matrix"
+    with pytest.raises(MatrixUnusable, match="not the database's") as raised:
+        ranking.rank(model, [QUERY], limit=3, narrow=ranking.CorpusFilter())
+    assert raised.value.rebuild
+    same_as_scan(model, QUERY, limit=7)
+    assert packed_again(model) == 60
+
+
+def test_matrices_can_be_switched_off(model, settings):
+    settings.MATRIX = False
+    noticed(model, "switched off")
+    settings.MATRIX = True
+    assert ranking_method(model) == "matrix"
+
+
+def test_a_model_that_was_deleted_has_no_matrix(model):
+    Embedding.objects.all().delete()
+    EmbeddingModel.objects.filter(pk=model.pk).delete()
+    with pytest.raises(MatrixUnusable, match="deleted"):
+        ranking.lag_of(model)
+
+
+def test_where_the_database_adds_in_another_order_its_scores_count(model, monkeypatch):
+    """As on a machine whose pgvector is built in another way."""
+
+    def otherwise(parts, query, rows):
+        vectors = selection.vectors_of(parts, rows)
+        return SingleProducts(query.halves[None], len(rows))(vectors)[0] + np.float32(6e-8)
+
+    monkeypatch.setattr(ranking, "exact_scores", otherwise)
+    for limit in (3, None):
+        found = same_as_scan(model, QUERY, limit=limit)
+        assert found
+    assert open_matrix(model).as_database is False
+    assert ranking_method(model) == "matrix"
+
+
+@pytest.mark.parametrize("limit", [1, 5])
+def test_products_that_are_further_off_than_they_can_be_are_not_trusted(model, monkeypatch, limit):
+    """As of a library that adds in half precision."""
+    monkeypatch.setattr(
+        selection,
+        "half_products",
+        lambda vectors, query: -half_products(vectors, query),
+    )
+    whole = rank_images(model=model, text_vector=QUERY, limit=None, scan=True)
+    assert rank_images(model=model, text_vector=QUERY, limit=limit) == whole[:limit]
