@@ -85,7 +85,9 @@ def made_with_scans(model: EmbeddingModel) -> tuple[list[list[FixedImage]], int]
     """The fixed lists, and how many scans of the corpus they took."""
     with CaptureQueriesContext(connection) as captured:
         lists = list(selectors.released_fixed_lists(model))
-    scans = [entry for entry in captured.captured_queries if "ORDER BY score" in entry["sql"]]
+    # What a matrix looks up beside its rows, it looks up in the model's own partition.
+    said = [entry["sql"] for entry in captured.captured_queries]
+    scans = [sql for sql in said if "<#>" in sql and "FROM retrieval_embedding e " in sql]
     return lists, len(scans)
 
 
