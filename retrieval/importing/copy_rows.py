@@ -13,6 +13,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
+from retrieval.binary_copy import END, HEADER
 from retrieval.importing.records import ImageRecord
 
 COLUMNS: Final = (
@@ -21,9 +22,6 @@ COLUMNS: Final = (
     "longitude", "location_uncertainty",
 )  # fmt: skip
 """What `image_row` writes, in this order."""
-
-HEADER: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-END: Final = b"\xff\xff"
 
 Facts = tuple[str, str, int, int, int]
 """A file's SHA-256, format, width, height and size in bytes; "" and 0 for what nobody has read."""
