@@ -22,8 +22,8 @@ class Command(BaseCommand):
     help = (
         "Give a model's embeddings an approximate index (HNSW) by a job of the workers, for "
         "free-text search of large corpora without a packed matrix; the page says when results are "
-        "approximate. Labelling lists never use it. While it is there, new embeddings are stored "
-        "several times more slowly: before a large import, --drop it and make it anew afterwards."
+        "approximate. Labelling lists never use it. While it is there, new embeddings take many "
+        "times longer to store: before a large import, --drop it and make it anew afterwards."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
