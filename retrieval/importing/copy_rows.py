@@ -1,19 +1,19 @@
 """Images as rows of PostgreSQL's COPY in its binary format.
 
 PostgreSQL's documentation, "COPY", "Binary Format": each field comes after its length, numbers in
-network order, a moment in microseconds since 2000. Binary since a third of the work of text would
-be writing and reading floating point numbers and moments.
+network order, a moment in microseconds since 2000. Binary, since writing and reading floating point
+numbers and moments as text would be a large part of the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from retrieval.binary_copy import END, HEADER
+from retrieval.binary_copy import END, HEADER, microseconds
 from retrieval.importing.records import ImageRecord
 
 COLUMNS: Final = (
@@ -26,7 +26,6 @@ COLUMNS: Final = (
 Facts = tuple[str, str, int, int, int]
 """A file's SHA-256, format, width, height and size in bytes; "" and 0 for what nobody has read."""
 
-_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _NULL: Final = Struct(">i").pack(-1)
 _length: Final = Struct(">i").pack
 _double: Final = Struct(">id").pack
@@ -97,8 +96,7 @@ def text_field(text: str) -> bytes:
 
 def moment_field(moment: datetime) -> bytes:
     """Return a moment, which has a time zone, as a field."""
-    since: timedelta = moment - _EPOCH
-    return _bigint(8, (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds)
+    return _bigint(8, microseconds(moment))
 
 
 _NOTHING: Final = text_field("")
