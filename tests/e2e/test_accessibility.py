@@ -165,6 +165,7 @@ def test_pages_of_reviewer_and_admin(
         "/",
         "/queries/new/",
         "/queries/import/",
+        "/queries/open/",
         f"/queries/{places.open}/",
         f"/queries/{places.open}/edit/",
         f"/queries/{places.draft}/",

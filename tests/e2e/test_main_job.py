@@ -103,7 +103,7 @@ def test_the_labelling_page_fits_a_phone_without_scrolling(
 def test_an_annotator_sees_no_admin_work(site: Site, log_in: Callable[..., Page]) -> None:
     page = log_in("ann")
     expect(page.get_by_role("link", name="New query")).to_be_hidden()
-    for path in ("/queries/new/", "/queries/import/", "/releases/"):
+    for path in ("/queries/new/", "/queries/import/", "/queries/open/", "/releases/"):
         answer = page.goto(site.url + path)
         assert answer is not None
         assert answer.status == 403
