@@ -255,7 +255,8 @@ def _section(
             grid(HEAD, rows),
             "",
             f"Aim: at least half the speed of a bare COPY, {AIM:.0f} times its seconds: {reached} "
-            f"({ratio:.2f}). Memory grows by {grown:.0f} bytes an image, the index of ids.",
+            f"({ratio:.2f}). From the smaller file to the larger one the peak grew by "
+            f"{grown:.0f} bytes an image.",
         ]
     )
 

@@ -25,8 +25,8 @@ from retrieval.models import Embedding, Image
 
 # Between pieces this thread may have to wait for its turn to run.
 _PIECE: Final = 4 * 1024 * 1024
-# What is known of a file's content, as against what its record says.
-_CONTENT: Final = ("sha256", "size_bytes", "format")
+# What a look at a file tells, as against what only its record can say.
+_CONTENT: Final = ("sha256", "size_bytes", "format", "width", "height")
 _RECORDED: Final = tuple(column for column in COLUMNS if column not in _CONTENT)
 # What tells one file from another where its content was not read.
 _PLACE: Final = ("file_name", "width", "height")
@@ -37,8 +37,8 @@ def _of(row: str, columns: Sequence[str]) -> str:
 
 
 _SAME_PLACE: Final = f"{_of('i', _PLACE)} = {_of('a', _PLACE)}"
-# Of a file that was not read, what was known of its content stays.
-_CONTENT_STAYS: Final = f"(a.sha256 = '' AND {_SAME_PLACE})"
+# Of a file that was not read now, but once, what was known of its content stays.
+_CONTENT_STAYS: Final = "(a.sha256 = '' AND i.sha256 <> '' AND i.file_name = a.file_name)"
 _ARRIVALS: Final = (
     f"CREATE TEMPORARY TABLE import_arrivals ON COMMIT DROP AS "
     f"SELECT 0 AS position, {', '.join(COLUMNS)} FROM retrieval_image WITH NO DATA"
@@ -50,7 +50,7 @@ SELECT a.position, k.id, k.stale
     SELECT i.id,
            {_of("i", _RECORDED)} IS DISTINCT FROM {_of("a", _RECORDED)}
            OR NOT ({_CONTENT_STAYS} OR {_of("i", _CONTENT)} = {_of("a", _CONTENT)}) AS changed,
-           CASE WHEN '' IN (i.sha256, a.sha256) THEN NOT {_SAME_PLACE}
+           CASE WHEN '' IN (i.sha256, a.sha256) THEN NOT ({_CONTENT_STAYS} OR {_SAME_PLACE})
                 ELSE i.sha256 <> a.sha256 END AS stale
       FROM retrieval_image i WHERE i.dataset = %s AND i.source_id = a.source_id LIMIT 1
   ) k ON true
@@ -91,7 +91,8 @@ def image_rows_store(
 
     An image that is known by data set and source id is updated where its row differs. Its
     embeddings are dropped with that if it is another file: by SHA-256 where that is known before
-    and after, else by path and size. A new image gets the id that it asks for where that is free,
+    and after, else by path, and by size where the file was never read. What is known of a file that
+    was read once stays when its image comes in place. A new image gets the id that it asks for where that is free,
     else the next free one above all ids and `above`. With `fresh` the rows go straight into the
     table, and are compared only if they turn out not to be new; so pass it where they probably are.
     """

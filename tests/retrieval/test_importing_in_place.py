@@ -114,36 +114,50 @@ def test_a_folder_is_refused_in_words(data, bucket):
     assert Image.objects.count() == 0
 
 
-def known_content(**fields):
-    """As when the files were read once: images 1 to 3, with embeddings."""
-    for number in (1, 2, 3):
-        Image.objects.filter(pk=number).update(sha256=f"{number:064x}", size_bytes=99, **fields)
-
-
 def embedded():
     return set(Embedding.objects.values_list("image_id", flat=True))
 
 
+def contents():
+    return list(Image.objects.order_by("pk").values_list("sha256", "size_bytes", "format",
+                                                         "width", "height"))  # fmt: skip
+
+
 def test_what_is_known_of_a_content_stays_until_another_file_is_named(data, bucket, toy_model):
-    import_images(path=coco(data), root=bucket)
-    known_content(format="PNG")
-    embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})
     path = coco(data)
+    import_images(path=path, root=bucket)
+    # As when the files were looked at once, and turned out to be others than their records say.
+    known = [(f"{number:064x}", 99, "PNG", 7, 8) for number in (1, 2, 3)]
+    for number, (sha256, size, kind, width, height) in enumerate(known, start=1):
+        Image.objects.filter(pk=number).update(
+            sha256=sha256, size_bytes=size, format=kind, width=width, height=height
+        )
+    embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})
     assert figures(import_images(path=path, root=bucket)) == (0, 0, 3, 0)
+    assert contents() == known
     images = [
         coco_image(1, rights_holder="Grace"),
         coco_image(2, file_name="train/two.jpg"),
         coco_image(3, width=41),
     ]
     report = import_images(path=coco(data, images=images), root=bucket)
-    assert figures(report) == (0, 3, 0, 0)
-    rows = Image.objects.order_by("pk").values_list("rights_holder", "sha256", "size_bytes",
-                                                    "format", "width")  # fmt: skip
-    assert list(rows) == [
-        ("Grace", f"{1:064x}", 99, "PNG", 40),
-        ("Ada", "", 0, "JPEG", 40),
-        ("Ada", "", 0, "JPEG", 41),
+    assert figures(report) == (0, 2, 1, 0)
+    assert contents() == [known[0], ("", 0, "JPEG", 40, 30), known[2]]
+    assert Image.objects.get(pk=1).rights_holder == "Grace"
+    assert embedded() == {1, 3}
+
+
+def test_of_files_that_nobody_read_path_and_size_tell_one_from_another(data, bucket, toy_model):
+    import_images(path=coco(data), root=bucket)
+    embed_rows(toy_model, {1: [1, 0, 0], 2: [0, 1, 0], 3: [0, 0, 1]})
+    images = [
+        coco_image(1, latitude=None),
+        coco_image(2, file_name="train/two.jpg"),
+        coco_image(3, width=41),
     ]
+    report = import_images(path=coco(data, images=images), root=bucket)
+    assert figures(report) == (0, 3, 0, 0)
+    assert [row[3:] for row in contents()] == [(40, 30), (40, 30), (41, 30)]
     assert embedded() == {1}
 
 
