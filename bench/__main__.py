@@ -25,9 +25,15 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "loading": ("--images", "2000", "--species", "50", "--rounds", "1"),
     "vectors": ("--images", "2000", "--dimension", "64", "--repeats", "1"),
     "ranking": ("--sizes", "2000", "--dimension", "64", "--depth", "100", "--vectors", "6"),
-    "text_search": ("--images", "2000"),
+    "text_search": (
+        *("--images", "2000", "--dimension", "32", "--searches", "3"),
+        *("--models", "demo", "--texts", "4"),
+    ),
     "embedding": ("--models", "demo", "--images", "32", "--turns", "1"),
-    "pages": ("--images", "2000"),
+    "pages": (
+        *("--images", "4000", "--small", "2000", "--species", "50"),
+        *("--judgments", "500", "--rounds", "1"),
+    ),
 }
 HEADING: Final = """# What it takes with a large corpus
 
