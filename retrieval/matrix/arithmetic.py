@@ -10,22 +10,26 @@ is exact in single precision, so that a fused multiply and add rounds as two ste
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 LANES: Final = 8
+P = ParamSpec("P")
+T = TypeVar("T")
 Halves = NDArray[np.float16]
 Singles = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 # Rows of which the products lie in a core's own cache.
 _BLOCK: Final = 128
+# So many numbers torch converts in the thread that asks.
+_ALONE: Final = 32_767
 # Fewer rows than this are no work for a second thread.
 _SHARE: Final = 1024
 _LONGEST: Final = 1.01  # the length of a stored vector, by the table's constraint
@@ -149,17 +153,18 @@ def exact_products(vectors: Halves, query: Query, rows: Rows | None = None) -> S
     tile = _tile(query)
 
     def work(first: int, last: int) -> None:
+        products = np.empty_like(tile)
         for start in range(first, last, _BLOCK):
             stop = min(start + _BLOCK, last)
             block = groups[start:stop] if rows is None else groups[rows[start:stop]]
-            scores[start:stop] = _lanes(block, query, tile)
+            scores[start:stop] = _lanes(block, query, tile, products)
 
     if count < 2 * _SHARE or _threads() == 1:
         work(0, count)
     else:
         share = -(-count // _threads())
         done = [
-            _pool(os.getpid()).submit(work, first, min(first + share, count))
+            in_background(work, first, min(first + share, count))
             for first in range(0, count, share)
         ]
         for future in done:
@@ -176,14 +181,16 @@ def _tile(query: Query) -> Singles:
     )
 
 
-def _lanes(block: NDArray[np.complex128], query: Query, tile: Singles) -> Singles:
-    """Exact scores (n,) of rows as groups (n, groups)."""
-    import torch
-
+def _lanes(
+    block: NDArray[np.complex128], query: Query, tile: Singles, products: Singles
+) -> Singles:
+    """Exact scores (n,) of rows as groups (n, groups); `products` is room to work in."""
     count, whole = len(block), query.dimension // LANES
-    turned = np.ascontiguousarray(block.T)
-    products = torch.from_numpy(turned.view(np.float16)).float().numpy()
-    products *= tile[:, : count * LANES]
+    turned = np.ascontiguousarray(block.T).view(np.float16)
+    if count < _BLOCK:
+        tile, products = tile[:, : count * LANES], np.empty(turned.shape, np.float32)
+    _widen(turned, products)
+    products *= tile
     # Row after row of (groups, n * 8) is added to the sums: each lane in the order of its columns.
     lanes = np.add.reduce(products[:whole], axis=0).reshape(count, LANES)
     four = lanes[:, :4] + lanes[:, 4:]
@@ -193,6 +200,23 @@ def _lanes(block: NDArray[np.complex128], query: Query, tile: Singles) -> Single
     for column in range(query.dimension % LANES):
         scores = scores + behind[0, :, column]
     return scores
+
+
+def _widen(halves: Halves, singles: Singles) -> None:
+    """Copy halves (m, n) to single precision; piece by piece, so that torch starts no threads
+    within one of ours. numpy takes forty times as long.
+    """
+    import torch
+
+    source, target = torch.from_numpy(halves), torch.from_numpy(singles)
+    rows = max(1, _ALONE // halves.shape[1])
+    for start in range(0, len(halves), rows):
+        target[start : start + rows].copy_(source[start : start + rows])
+
+
+def in_background(do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    """Have a thread of this process do something."""
+    return _pool(os.getpid()).submit(do, *args, **kwargs)
 
 
 def _threads() -> int:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 from django.conf import settings
 from django.db import connection
 
 from retrieval.binary_copy import microseconds, moment_of
-from retrieval.matrix.arithmetic import Error, Query, Rows, Singles, single_error
+from retrieval.matrix.arithmetic import Query, Rows, Singles, in_background, single_error
 from retrieval.matrix.files import Mapped
 from retrieval.matrix.opened import MatrixUnusable, Opened, open_matrix
 from retrieval.matrix.selection import (
+    Chosen,
     Eligible,
     all_rows,
+    difference,
     exact_scores,
     ids_of,
     moments_of,
+    narrowed,
     ranked,
     rows_of,
     select,
     select_many,
+    union,
 )
 from retrieval.matrix.state import (
     Spot,
@@ -41,6 +47,8 @@ from retrieval.selectors.corpus_filter import CorpusFilter
 # each later one.
 _SPOT_FIRST: Final = 64
 _SPOT: Final = 8
+# Rows are chosen while the database tells its state; so many of them may turn out not to count.
+_SPARE: Final = 512
 # From this share of a matrix on, all rows are scored exactly.
 _MOST: Final = 4
 
@@ -97,16 +105,24 @@ def rank(
     later = np.empty(0, np.int64) if outside is None else ids_by(*outside)
     species = narrow.of_species()
     within = None if species is None else ids_by(*species)
-    moment = _moment(model, opened, queries, limit=None if behind else limit, narrow=narrow)
-    mapped = moment.mapped
-    out = np.unique(np.concatenate([moment.state.withdrawn, later]))
+    mapped = opened.mapped
     until = None if narrow.created_before is None else microseconds(narrow.created_before)
-    eligible = Eligible(
-        without=np.union1d(moment.removed, rows_of(mapped.parts, out)),
-        until=None if until is None or until >= mapped.manifest.watermark else until,
-        behind=behind,
-    )
-    scored = _scored(moment, queries, limit, eligible, within)
+    if until is not None and until >= mapped.manifest.watermark:
+        until = None
+    ahead = None
+    if within is None and len(queries) == 1 and _is_part(limit, mapped):
+        ahead = in_background(
+            select,
+            mapped.parts,
+            queries[0],
+            limit=limit + _SPARE,
+            eligible=Eligible(mapped.removed, until, behind),
+        )
+    moment = _moment(model, opened, queries, limit=None if behind else limit, narrow=narrow)
+    out = union(moment.state.withdrawn, later)
+    without = union(moment.removed, rows_of(mapped.parts, out))
+    eligible = Eligible(without, until, behind)
+    scored = _scored(moment, queries, limit, eligible, within, ahead)
     lists = []
     for (rows, scores), newer in zip(scored, moment.state.best_newer, strict=True):
         image_ids = np.concatenate([ids_of(mapped.parts, rows), newer[0]])
@@ -125,11 +141,11 @@ def scores_of(
     queries = _queries(model, [vector])
     moment = _moment(model, _opened(model), queries)
     parts = moment.mapped.parts
-    rows = np.setdiff1d(rows_of(parts, np.unique(image_ids)), moment.removed)
+    rows = difference(rows_of(parts, union(image_ids)), moment.removed)
     found = ids_of(parts, rows)
     scores = _exact(moment, queries[0], rows)
     known = dict(zip(found.tolist(), scores.tolist(), strict=True))
-    return known, np.setdiff1d(image_ids, found)
+    return known, difference(union(image_ids), found[np.argsort(found)])
 
 
 def lag_of(model: EmbeddingModel) -> tuple[int, int]:
@@ -182,8 +198,8 @@ def _moment(
     reason = misfit(mapped, state, removed, fingerprint)
     if reason:
         raise MatrixUnusable(reason)
-    gone = np.union1d(mapped.removed, removed)
-    compared = np.setdiff1d(spot, gone, assume_unique=True)
+    gone = union(mapped.removed, removed)
+    compared = difference(spot, gone)
     if len(compared):
         _compare(opened, queries[0], compared, state.spot)
     return _Moment(model, opened, state, gone)
@@ -194,7 +210,7 @@ def _spot_rows(opened: Opened) -> Rows:
     if not rows:
         return np.empty(0, np.int64)
     count = _SPOT_FIRST if opened.as_database is None else _SPOT
-    return np.unique(np.random.default_rng().integers(rows, size=count))
+    return union(np.array([random.randrange(rows) for _ in range(count)], np.int64))
 
 
 def _compare(opened: Opened, query: Query, rows: Rows, spot: Spot) -> None:
@@ -222,17 +238,21 @@ def _scored(
     limit: int | None,
     eligible: Eligible,
     within: Rows | None,
+    ahead: Future[Chosen] | None,
 ) -> Iterator[tuple[Rows, Singles]]:
     """For each query the rows that may be in its ranking, ascending, and their exact scores."""
-    parts, live = moment.mapped.parts, moment.mapped.manifest.live
+    parts = moment.mapped.parts
     if within is not None:
-        rows = np.setdiff1d(rows_of(parts, within), eligible.without, assume_unique=True)
+        rows = difference(rows_of(parts, within), eligible.without)
         if eligible.until is not None:
             rows = rows[moments_of(parts, rows) <= eligible.until]
-    elif limit is None or limit * _MOST >= live:
+    elif not _is_part(limit, moment.mapped):
         rows = all_rows(parts, eligible)
-    elif len(queries) == 1:
-        chosen = select(parts, queries[0], limit=limit, eligible=eligible)
+    elif ahead is not None:
+        if len(eligible.without) - len(moment.mapped.removed) <= _SPARE:
+            chosen = narrowed(ahead.result(), limit=limit, eligible=eligible)
+        else:
+            chosen = select(parts, queries[0], limit=limit, eligible=eligible)
         yield _sure(moment, queries[0], limit, eligible, chosen)
         return
     else:
@@ -244,12 +264,17 @@ def _scored(
         yield rows, _exact(moment, query, rows)
 
 
+def _is_part(limit: int | None, mapped: Mapped) -> TypeGuard[int]:
+    """Whether a ranking needs so few rows that choosing them first is worthwhile."""
+    return limit is not None and limit * _MOST < mapped.manifest.live
+
+
 def _sure(
     moment: _Moment,
     query: Query,
     limit: int,
     eligible: Eligible,
-    chosen: tuple[Rows, Singles, Error],
+    chosen: Chosen,
 ) -> tuple[Rows, Singles]:
     """The exact scores of chosen rows; chosen anew in single precision if an approximate score is
     further off than it can be, so that the choice can't be trusted.

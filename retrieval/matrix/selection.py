@@ -91,9 +91,13 @@ class _Best:
         if self._ceiling != np.inf:
             within = chosen - self._error.of(chosen) <= self._ceiling
             found, chosen = found[within], chosen[within]
-        self._rows.append(found + first)
-        self._scores.append(chosen)
-        self._count += len(found)
+        self.take(found + first, chosen)
+
+    def take(self, rows: Rows, scores: Singles) -> None:
+        """Take in rows (n,), ascending and behind all others, with their scores (n,)."""
+        self._rows.append(rows)
+        self._scores.append(scores)
+        self._count += len(rows)
         if self._count > self._room:
             self._cut()
 
@@ -120,11 +124,15 @@ class _Best:
         return np.empty(0, np.int64), np.empty(0, np.float32)
 
 
+Chosen = tuple[Rows, Singles, Error]
+"""Rows that may be in a ranking, ascending, with approximate scores (n,) and their bound."""
+
+
 def select(
     parts: Sequence[Part], query: Query, *, limit: int, eligible: Eligible, single: bool = False
-) -> tuple[Rows, Singles, Error]:
-    """The rows that may be among the `limit` best, ascending, with approximate scores (n,) and
-    their bound. `single` uses single precision, which is slower and nearer.
+) -> Chosen:
+    """The rows that may be among the `limit` best; `single` uses single precision, which is slower
+    and nearer.
     """
     error = single_error(query) if single else half_error(query)
     best = _Best(limit, error, eligible.behind)
@@ -139,9 +147,20 @@ def select(
     return (*best.result(), error)
 
 
+def narrowed(chosen: Chosen, *, limit: int, eligible: Eligible) -> Chosen:
+    """What `select` gives for fewer eligible rows, from what it chose for a limit that is greater
+    by at least as many.
+    """
+    rows, scores, error = chosen
+    left = difference(rows, eligible.without)
+    best = _Best(limit, error, eligible.behind)
+    best.take(left, scores[np.searchsorted(rows, left)])
+    return (*best.result(), error)
+
+
 def select_many(
     parts: Sequence[Part], queries: Sequence[Query], *, limit: int, eligible: Eligible
-) -> Iterator[tuple[Rows, Singles, Error]]:
+) -> Iterator[Chosen]:
     """What `select` gives for each query in turn, by one pass for QUERIES_AT_ONCE of them.
 
     `eligible.behind` must be None.
@@ -211,7 +230,7 @@ def rows_of(parts: Sequence[Part], image_ids: Rows) -> Rows:
         places = np.searchsorted(part.image_ids, image_ids)
         places[places == len(part.image_ids)] = 0
         found.append(part.first + places[part.image_ids[places] == image_ids])
-    return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+    return union(*found) if found else np.empty(0, np.int64)
 
 
 def ranked(
@@ -222,8 +241,37 @@ def ranked(
         score, image_id = behind
         kept = (scores < score) | ((scores == score) & (image_ids > image_id))
         image_ids, scores = image_ids[kept], scores[kept]
-    order = np.lexsort((image_ids, -scores))[:limit]
+    order = _order(image_ids, scores)[:limit]
     return list(zip(image_ids[order].tolist(), scores[order].tolist(), strict=True))
+
+
+def _order(image_ids: Rows, scores: Singles) -> Rows:
+    """The places (n,) by falling score, ties by image id."""
+    by_id = None if (image_ids[1:] > image_ids[:-1]).all() else np.argsort(image_ids)
+    bits = (scores if by_id is None else scores[by_id]).view(np.int32)
+    # Floats order as their bits do, negative ones the other way round. Turned over, with the place
+    # behind them, they make one number, which numpy sorts several times faster than two keys.
+    rising = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits).astype(np.int64)
+    keys = np.sort((-rising << 32) | np.arange(len(bits), dtype=np.int64))
+    places = keys & 0xFFFFFFFF
+    return places if by_id is None else by_id[places]
+
+
+def union(*ascending: Rows) -> Rows:
+    """Each number of several arrays once, ascending; several times as fast as numpy's for few."""
+    together = np.sort(np.concatenate(ascending))
+    kept = np.ones(len(together), dtype=np.bool_)
+    kept[1:] = together[1:] != together[:-1]
+    return together[kept]
+
+
+def difference(rows: Rows, without: Rows) -> Rows:
+    """The numbers (n,) that aren't among others, both ascending."""
+    if not len(without):
+        return rows
+    places = np.searchsorted(without, rows)
+    places[places == len(without)] = 0
+    return rows[without[places] != rows]
 
 
 def _pieces(parts: Sequence[Part], size: int) -> Iterator[tuple[Part, int, int]]:

@@ -16,7 +16,7 @@ from django.db import connection
 from retrieval.binary_copy import moment_of, parse_rows, row_layout
 from retrieval.matrix.arithmetic import Query, Rows
 from retrieval.matrix.files import Manifest, Mapped
-from retrieval.matrix.selection import ids_of, moments_of, rows_of
+from retrieval.matrix.selection import difference, ids_of, moments_of, rows_of, union
 from retrieval.models import EmbeddingModel
 from retrieval.selectors.corpus_filter import CorpusFilter
 
@@ -167,7 +167,7 @@ def removed_rows(mapped: Mapped, state: State) -> tuple[Rows, int]:
             strict=True,
         )
     }
-    rows = np.setdiff1d(rows_of(mapped.parts, np.unique(state.removed_ids)), mapped.removed)
+    rows = difference(rows_of(mapped.parts, union(state.removed_ids)), mapped.removed)
     image_ids, moments = ids_of(mapped.parts, rows), moments_of(mapped.parts, rows)
     keys = list(zip(image_ids.tolist(), moments.tolist(), strict=True))
     gone = np.array([key in marks for key in keys], dtype=np.bool_)

@@ -149,7 +149,7 @@ def place() -> str:
     """A name of this state folder's own: a matrix is packed by a worker that shares the folder with
     whoever asked.
     """
-    path = Path(settings.VAR_DIR) / "matrices" / "place"
+    path = Path(settings.VAR_DIR) / "place"
     try:
         return path.read_text()
     except FileNotFoundError:
