@@ -1,6 +1,6 @@
-"""A made-up COCO file in iNat21's layout, the same each time: sections in its order, on one line.
+"""A made-up COCO file in iNat21's layout, the same each time, on one line.
 
-The categories of the images come in no order, as in iNat21. Rows are written as they are drawn, so
+Neighbouring images are of different categories. Rows are written as they are drawn, so
 that a file of any size needs no memory.
 """
 

@@ -1,7 +1,7 @@
 """Which images a COCO file has, and which category each is annotated with, in arrays.
 
-8 bytes an image and 20 an annotation; while the index is closed, 8 and 28 more of those that don't
-come in ascending order of their images' ids, as they do in iNat21.
+8 bytes an image and 20 an annotation. Of those that don't come in ascending order of their images'
+ids, 8 more an image, and, while they are sorted, 28 an annotation.
 """
 
 from __future__ import annotations

@@ -92,9 +92,10 @@ def image_rows_store(
     An image that is known by data set and source id is updated where its row differs. Its
     embeddings are dropped with that if it is another file: by SHA-256 where that is known before
     and after, else by path, and by size where the file was never read. What is known of a file that
-    was read once stays when its image comes in place. A new image gets the id that it asks for where that is free,
-    else the next free one above all ids and `above`. With `fresh` the rows go straight into the
-    table, and are compared only if they turn out not to be new; so pass it where they probably are.
+    was read once stays when its image comes in place. A new image gets the id that it asks for
+    where that is free, else the next free one above all ids and `above`. With `fresh` the rows go
+    straight into the table, and are compared only if they turn out not to be new; so pass it where
+    they probably are.
     """
     # One import at a time gives out ids.
     transaction_lock(lock_key("corpus"))
