@@ -147,12 +147,12 @@ def _remaining(model: EmbeddingModel) -> int:
 
 
 def _invite(job: Job) -> None:
-    """Have the other workers take part where there is enough to do; one that failed isn't asked
-    again.
+    """Have the other workers take part where there is enough to do, and not all of it given out;
+    one that failed isn't asked again.
     """
     remaining = (job.total or 0) - job.done - job.failed
     others = min(workers_alive() - 1, remaining // FIRST_SHARE)
-    if others < 1:
+    if others < 1 or not Image.objects.filter(pk__gt=job.cursor["last"]).exists():
         return
     ended = (Job.State.DONE, Job.State.CANCELLED)
     invited = Job.objects.filter(kind=SHARE_KIND, params__job=job.pk).exclude(state__in=ended)

@@ -19,6 +19,7 @@ from retrieval.services.embedding import (
 from retrieval.services.embedding_device import device_held
 from retrieval.services.embedding_shares import START, Left, Shares
 from retrieval.services.jobs import Slice, job_cancel, job_create, job_slice_run
+from tests.processes import wait_for
 from tests.retrieval.making import embed_rows, image_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -75,9 +76,11 @@ def elsewhere():
 
     thread = threading.Thread(target=serve)
     thread.start()
-    yield call
-    there.release()
-    thread.join()
+    try:
+        yield call
+    finally:
+        there.release()
+        thread.join()
 
 
 def taken(shares, count=10, share_size=4):
@@ -130,7 +133,8 @@ def test_a_connection_that_ends_leaves_its_shares(job, toy_model):
         with Shares(job=job, model=toy_model) as ours:
             assert (taken(ours), ours.left) == ([], Left.ELSEWHERE)
             other(lambda: connection.close())
-            assert taken(ours) == list(range(1, 11))
+            # The server notices a little later.
+            assert wait_for(lambda: taken(ours)) == list(range(1, 11))
         other(theirs.close)
 
 

@@ -1,0 +1,94 @@
+"""Two real workers on one embedding job, as on two machines with a device each."""
+
+from collections import Counter
+
+import pytest
+from django.db import transaction
+
+from retrieval.locks import lock_key, transaction_lock
+from retrieval.models import Embedding, EmbeddingShare, Image, Job
+from retrieval.services.embedding import KIND, SHARE_KIND, embedding_job_create
+from retrieval.services.jobs import job_cancel
+from retrieval.storage import picture_store
+from tests.processes import wait_for
+from tests.retrieval.making import jpeg
+
+# More than one worker embeds before the other has loaded its model.
+ENOUGH = 30_000
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def corpus(settings, tiny_model):
+    """Many images of three contents, and the tiny model."""
+    settings.EMBEDDING_MODEL = tiny_model
+    stored = [picture_store(jpeg(colour, (300, 200))) for colour in ("red", "green", "blue")]
+    Image.objects.bulk_create(
+        Image(
+            id=number,
+            dataset="many",
+            source_id=str(number),
+            file_name=f"{number}.jpg",
+            sha256=stored[number % 3].sha256,
+            format="JPEG",
+            width=300,
+            height=200,
+            size_bytes=stored[number % 3].size_bytes,
+        )
+        for number in range(ENOUGH)
+    )
+
+
+@pytest.fixture
+def two(start_worker, corpus):
+    """Two workers with devices that don't exclude each other, both with a part in one job."""
+    workers = [
+        start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES=device, concurrency=1)
+        for device in ("none-a", "none-b")
+    ]
+    main = embedding_job_create()
+
+    def both_work():
+        main.refresh_from_db()
+        invited = Job.objects.filter(kind=SHARE_KIND).first()
+        return invited and 0 < invited.done < main.done
+
+    wait_for(both_work, seconds=120, what="a part of each worker")
+    assert main.state == "running"
+    return workers
+
+
+def ended(kind):
+    jobs = list(Job.objects.filter(kind=kind))
+    return jobs and all(job.state not in Job.UNFINISHED for job in jobs)
+
+
+def test_one_is_killed_and_the_other_embeds_each_image_once(two):
+    two[1].kill()
+    with transaction.atomic():
+        # Nobody claims meanwhile, and what nobody has claimed needn't be waited for.
+        transaction_lock(lock_key("embedding_shares", Job.objects.get(kind=KIND).pk))
+        reached = Job.objects.get(kind=KIND).cursor["last"]
+        Image.objects.filter(pk__gt=reached).delete()
+    wait_for(lambda: ended(KIND), seconds=120, what="the end of the job")
+    main = Job.objects.get(kind=KIND)
+    assert (main.state, main.error, main.failed) == ("done", "", 0)
+    images = Counter(Image.objects.values_list("pk", flat=True))
+    assert Counter(Embedding.objects.values_list("image_id", flat=True)) == images
+    assert main.done == len(images)
+    assert EmbeddingShare.objects.count() == 0
+    wait_for(lambda: ended(SHARE_KIND), what="the end of the other's job")
+    parts = Job.objects.filter(kind=SHARE_KIND).values_list("done", flat=True)
+    assert 0 < sum(parts) < main.done
+
+
+def test_both_stop_when_the_job_is_cancelled(two):
+    main = Job.objects.get(kind=KIND)
+    assert job_cancel(job=main)
+    wait_for(lambda: ended(SHARE_KIND), what="the end of the other's job")
+    states = Job.objects.filter(kind__in=[KIND, SHARE_KIND]).values_list("state", flat=True)
+    assert list(states) == ["cancelled", "cancelled"]
+    main.refresh_from_db()
+    assert main.done == Embedding.objects.count() < ENOUGH
+    assert all(worker.alive() for worker in two)
