@@ -11,7 +11,7 @@ from retrieval.models import EmbeddingModel
 from retrieval.selectors.vector_indexes import VectorIndex, index_expression, partition_name
 
 MOST_EF_SEARCH: Final = 1000
-LEAST_EF_SEARCH: Final = 200
+LEAST_EF_SEARCH: Final = 400
 RERANKED: Final = 10
 """Of a binary index, how many times the images asked for are ordered anew by their vectors."""
 
@@ -46,7 +46,7 @@ def rank_by_index(
     """
     proposed = limit * RERANKED if index.kind == "binary" else limit
     statement, values = _statement(model, index, text_vector, species_ids, proposed)
-    ef_search = min(MOST_EF_SEARCH, max(LEAST_EF_SEARCH, 4 * limit))
+    ef_search = min(MOST_EF_SEARCH, max(LEAST_EF_SEARCH, 2 * proposed))
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_SETTINGS, [str(ef_search)])
         cursor.execute(statement, values)

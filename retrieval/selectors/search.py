@@ -13,7 +13,7 @@ from retrieval.models import EmbeddingModel, Image
 from retrieval.search_turns import search_turn
 from retrieval.selectors import ranking
 from retrieval.selectors.approximate import rank_by_index
-from retrieval.selectors.embedding_models import has_embeddings
+from retrieval.selectors.embedding_models import embedded_models
 from retrieval.selectors.vector_indexes import VectorIndex, vector_index
 from retrieval.text_vectors import Asker, text_vector, warm_up
 
@@ -94,8 +94,8 @@ def search_images(
     """
     began = time.monotonic()
     name = model or settings.EMBEDDING_MODEL
-    known = EmbeddingModel.objects.filter(name=name).first()
-    if known is None or not has_embeddings(known):
+    known = embedded_models().filter(name=name).first()
+    if known is None:
         raise SearchUnavailable(
             f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
             "page, or with “python manage.py embed”."
@@ -120,8 +120,8 @@ def search_images(
 
 def search_expected() -> None:
     """Have the model loaded if the corpus can be searched: somebody is about to."""
-    known = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
-    if known is not None and has_embeddings(known):
+    known = embedded_models().filter(name=settings.EMBEDDING_MODEL).first()
+    if known is not None:
         warm_up(known.name)
 
 

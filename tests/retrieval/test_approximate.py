@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from retrieval.selectors.vector_indexes import VectorIndex, vector_index, vector
 from retrieval.services.embedding_models import embedding_model_get_or_create
 from retrieval.services.flags import image_withdraw
 from retrieval.unit_vectors import half_rounded
+from tests.processes import ROOT
 from tests.retrieval.indexes import make_index
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
@@ -128,3 +130,18 @@ def test_the_exact_order_never_comes_from_it(model: EmbeddingModel, kind: Any) -
             plans.append("\n".join(row[0] for row in cursor.fetchall()))
     assert plans
     assert not any("_hnsw" in plan for plan in plans)
+
+
+def test_nothing_that_labels_or_scores_imports_it() -> None:
+    approximate = {"approximate", "search", "vector_indexes"}
+    found = []
+    for path in [*(ROOT / "labeling").rglob("*.py"), *(ROOT / "benchmark").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+                found += [
+                    f"{path.name}: {name}"
+                    for name in names
+                    if name in {f"retrieval.selectors.{one}" for one in approximate}
+                ]
+    assert found == []
