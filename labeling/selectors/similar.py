@@ -45,8 +45,9 @@ def similar_images(*, query: Query, user: Any, image_id: int, limit: int) -> Sim
     """The images nearest to one under the model of the query's list: exact, ties by image id,
     without the image itself and withdrawn ones.
 
-    At most four SQL queries. Raises Image.DoesNotExist, Conflict where the list isn't ready or the
-    image is withdrawn or without an embedding, and ValueError for a limit outside 1..MOST_SIMILAR.
+    At most three SQL queries beside those of the ranking. Raises Image.DoesNotExist, Conflict where
+    the list isn't ready or the image is withdrawn or without an embedding, and ValueError for a
+    limit outside 1..MOST_SIMILAR.
     """
     if not 1 <= limit <= MOST_SIMILAR:
         raise ValueError(f"limit must be from 1 to {MOST_SIMILAR}: {limit}")

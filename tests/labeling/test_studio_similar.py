@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from labeling.models import Query
 from retrieval.models import Embedding, ImageWithdrawal
+from retrieval.selectors.ranking import ranking_method
 from tests.labeling.conftest import FIRST_ID, embed, fields, make_images, make_species
 from tests.labeling.judging import judge
 
@@ -212,3 +214,18 @@ def test_as_many_queries_however_many_are_found(
         # Token, query, the image's vector, the scan, the images, their species' names.
         with django_assert_num_queries(6):
             assert len(near(annotator_api, query, 50, limit=limit)["results"]) == limit
+
+
+def test_through_the_matrix_the_same_is_found(
+    toy_model: Any, open_query: MakeQuery, annotator_api: APIClient
+) -> None:
+    toad = make_species("Bufo bufo")
+    make_images(30)
+    make_images(20, first=30, species=toad)
+    make_images(3, first=50, embedded=False)
+    queries = [open_query(), open_query("a toad of a kind", species=[toad])]
+    by_scan = [near(annotator_api, query, 40, limit=15) for query in queries]
+    call_command("pack_embeddings", model=toy_model.name, verbosity=0)
+    assert ranking_method(toy_model) == "matrix"
+    assert [near(annotator_api, query, 40, limit=15) for query in queries] == by_scan
+    assert [len(body["results"]) for body in by_scan] == [15, 15]
