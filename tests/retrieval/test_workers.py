@@ -15,7 +15,7 @@ from retrieval.storage import picture_store
 from tests.processes import free_port, wait_for
 from tests.retrieval.making import jpeg
 
-COUNT = 180
+COUNT = 4000
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,7 +48,7 @@ def broker(request, tmp_path):
 
 @pytest.fixture
 def corpus(settings, tiny_model):
-    """180 images of four contents, and the tiny model."""
+    """Images of four contents, and the tiny model."""
     settings.EMBEDDING_MODEL = tiny_model
     stored = [picture_store(jpeg(colour, (64, 48))) for colour in ("red", "green", "blue", "tan")]
     Image.objects.bulk_create(
