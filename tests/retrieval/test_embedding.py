@@ -17,9 +17,10 @@ from retrieval.services import jobs as job_services
 from retrieval.services.embedding import embedding_job_create
 from retrieval.services.embedding_pipeline import Pipeline
 from retrieval.services.importing import import_images
-from retrieval.services.jobs import Slice, job_slice_run
+from retrieval.services.jobs import Slice, job_retry, job_slice_run
 from retrieval.storage import picture_open
 from tests.retrieval.making import coco, coco_image, jpeg
+from tests.retrieval.rooted import folder_root, rooted
 
 pytestmark = pytest.mark.django_db
 
@@ -338,3 +339,27 @@ def test_ctrl_c_stops_the_waiting_and_not_the_job(corpus, capsys, monkeypatch):
     call_command("embed", "--wait")
     assert "goes on without this command" in capsys.readouterr().out
     assert Job.objects.get().state == "queued"
+
+
+def test_pictures_that_stay_where_they_are_are_embedded_from_there(tmp_path, store, tiny_model):
+    root = folder_root(
+        tmp_path / "data", {f"a/{n}.jpg": jpeg("teal", (60, 41 + n)) for n in (1, 2)}
+    )
+    for number in (1, 2):
+        rooted(number, root, f"a/{number}.jpg")
+    rooted(3, root, "a/3.jpg")
+    job = run(embedding_job_create(model_name=tiny_model))
+    assert (job.state, job.done, job.failed) == ("done", 2, 1)
+    assert embedded() == [1, 2]
+    assert "data" not in JobItemError.objects.get(image_id=3).message
+
+
+def test_a_place_that_does_not_answer_fails_the_job_and_not_its_images(tmp_path, store, tiny_model):
+    root = folder_root(tmp_path / "data", {"1.jpg": jpeg("teal")})
+    rooted(1, root, "1.jpg")
+    (tmp_path / "data").rename(tmp_path / "away")
+    job = run(embedding_job_create(model_name=tiny_model))
+    assert (job.state, job.failed, JobItemError.objects.count()) == ("failed", 0, 0)
+    (tmp_path / "away").rename(tmp_path / "data")
+    assert job_retry(job=job)
+    assert (run(job).state, embedded()) == ("done", [1])

@@ -1,0 +1,36 @@
+"""The benchmark of embedding at a small size: its vectors are those of a real job."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.processes import ROOT
+
+
+def test_it_embeds_with_a_real_job_and_shows_both_speeds(tmp_path: Path) -> None:
+    small = ["--models", "demo", "--images", "24", "--turns", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.embedding", *small],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path), "EMBEDDING_BATCH_SIZE": "8"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout
+    assert printed.startswith("## Embedding\n")
+    assert "torch" in printed.splitlines()[2]
+    assert f"`python -m bench.embedding {' '.join(small)}`" in printed
+    row = re.search(
+        r"\| demo +\| 8 +\| \w+ +\| 24 +\| ([\d.,]+) +\| ([\d.,]+) +\| ([\d.]+) ", printed
+    )
+    assert row, printed
+    assert all(float(figure.replace(",", "")) > 0 for figure in row.groups())
+    assert "WRONG" not in printed
+    # Database and files are gone.
+    assert list(tmp_path.iterdir()) == []
