@@ -113,7 +113,7 @@ class SearchPage {
   #show(results, key) {
     this.shown = results.querySelector(".notice.error") ? null : key;
     this.found.replaceChildren(results);
-    this.#say(results.dataset.status);
+    this.#say(results.dataset.status.trim());
     const { model } = results.dataset;
     this.model.hidden = !model;
     if (model) this.model.querySelector("code").textContent = model;

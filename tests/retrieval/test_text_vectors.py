@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from retrieval.encoders import Encoder, ModelSpecError, load_encoder
-from retrieval.text_vectors import Asker, Superseded, TextVectors
+from retrieval import encoders
+from retrieval.encoders import Encoder, ModelSpecError, default_device, load_encoder
+from retrieval.text_vectors import Asker, Superseded, TextVectors, warm_up
 from retrieval.unit_vectors import half_rounded
 from tests.processes import wait_for
 
@@ -138,3 +141,12 @@ def test_an_error_is_told_to_all_and_not_remembered(tiny_model: str) -> None:
         with pytest.raises(ModelSpecError):
             vectors.vector("/gone/away", "a frog")
     assert vectors.vector(tiny_model, "a frog").shape == (16,)
+
+
+def test_a_model_is_loaded_ahead_of_the_first_text(tiny_model: str, tmp_path: Path) -> None:
+    fresh = shutil.copytree(tiny_model, tmp_path / "fresh")
+    warm_up(str(fresh))
+    wait_for(lambda: (str(fresh), default_device()) in encoders._encoders, what="the model")
+    warm_up("/gone/away")
+    with pytest.raises(ModelSpecError):
+        TextVectors().vector("/gone/away", "a frog")
