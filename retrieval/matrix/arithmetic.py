@@ -10,18 +10,16 @@ is exact in single precision, so that a fused multiply and add rounds as two ste
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 LANES: Final = 8
-P = ParamSpec("P")
-T = TypeVar("T")
 Halves = NDArray[np.float16]
 Singles = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -164,7 +162,7 @@ def exact_products(vectors: Halves, query: Query, rows: Rows | None = None) -> S
     else:
         share = -(-count // _threads())
         done = [
-            in_background(work, first, min(first + share, count))
+            _pool(os.getpid()).submit(work, first, min(first + share, count))
             for first in range(0, count, share)
         ]
         for future in done:
@@ -212,11 +210,6 @@ def _widen(halves: Halves, singles: Singles) -> None:
     rows = max(1, _ALONE // halves.shape[1])
     for start in range(0, len(halves), rows):
         target[start : start + rows].copy_(source[start : start + rows])
-
-
-def in_background(do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-    """Have a thread of this process do something."""
-    return _pool(os.getpid()).submit(do, *args, **kwargs)
 
 
 def _threads() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
@@ -13,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from retrieval.binary_copy import microseconds, moment_of
-from retrieval.matrix.arithmetic import Query, Rows, Singles, in_background, single_error
+from retrieval.matrix.arithmetic import Query, Rows, Singles, single_error
 from retrieval.matrix.files import Mapped
 from retrieval.matrix.opened import MatrixUnusable, Opened, open_matrix
 from retrieval.matrix.selection import (
@@ -24,7 +23,6 @@ from retrieval.matrix.selection import (
     exact_scores,
     ids_of,
     moments_of,
-    narrowed,
     ranked,
     rows_of,
     select,
@@ -47,8 +45,6 @@ from retrieval.selectors.corpus_filter import CorpusFilter
 # each later one.
 _SPOT_FIRST: Final = 64
 _SPOT: Final = 8
-# Rows are chosen while the database tells its state; so many of them may turn out not to count.
-_SPARE: Final = 512
 # From this share of a matrix on, all rows are scored exactly.
 _MOST: Final = 4
 
@@ -109,20 +105,11 @@ def rank(
     until = None if narrow.created_before is None else microseconds(narrow.created_before)
     if until is not None and until >= mapped.manifest.watermark:
         until = None
-    ahead = None
-    if within is None and len(queries) == 1 and _is_part(limit, mapped):
-        ahead = in_background(
-            select,
-            mapped.parts,
-            queries[0],
-            limit=limit + _SPARE,
-            eligible=Eligible(mapped.removed, until, behind),
-        )
     moment = _moment(model, opened, queries, limit=None if behind else limit, narrow=narrow)
     out = union(moment.state.withdrawn, later)
     without = union(moment.removed, rows_of(mapped.parts, out))
     eligible = Eligible(without, until, behind)
-    scored = _scored(moment, queries, limit, eligible, within, ahead)
+    scored = _scored(moment, queries, limit, eligible, within)
     lists = []
     for (rows, scores), newer in zip(scored, moment.state.best_newer, strict=True):
         image_ids = np.concatenate([ids_of(mapped.parts, rows), newer[0]])
@@ -238,7 +225,6 @@ def _scored(
     limit: int | None,
     eligible: Eligible,
     within: Rows | None,
-    ahead: Future[Chosen] | None,
 ) -> Iterator[tuple[Rows, Singles]]:
     """For each query the rows that may be in its ranking, ascending, and their exact scores."""
     parts = moment.mapped.parts
@@ -248,11 +234,8 @@ def _scored(
             rows = rows[moments_of(parts, rows) <= eligible.until]
     elif not _is_part(limit, moment.mapped):
         rows = all_rows(parts, eligible)
-    elif ahead is not None:
-        if len(eligible.without) - len(moment.mapped.removed) <= _SPARE:
-            chosen = narrowed(ahead.result(), limit=limit, eligible=eligible)
-        else:
-            chosen = select(parts, queries[0], limit=limit, eligible=eligible)
+    elif len(queries) == 1:
+        chosen = select(parts, queries[0], limit=limit, eligible=eligible)
         yield _sure(moment, queries[0], limit, eligible, chosen)
         return
     else:

@@ -84,6 +84,9 @@ class _Best:
 
     def add(self, first: int, scores: Singles) -> None:
         """Take in the approximate scores (n,) of the rows from `first` on; -inf for none."""
+        if not self._count and self._ceiling == np.inf and len(scores) > self._room:
+            # Most of the first part would be taken in to be cut away at once.
+            self._raise_floor(scores)
         found = np.flatnonzero(scores >= self.floor)
         if not len(found):
             return
@@ -91,15 +94,19 @@ class _Best:
         if self._ceiling != np.inf:
             within = chosen - self._error.of(chosen) <= self._ceiling
             found, chosen = found[within], chosen[within]
-        self.take(found + first, chosen)
-
-    def take(self, rows: Rows, scores: Singles) -> None:
-        """Take in rows (n,), ascending and behind all others, with their scores (n,)."""
-        self._rows.append(rows)
-        self._scores.append(scores)
-        self._count += len(rows)
+        self._rows.append(found + first)
+        self._scores.append(chosen)
+        self._count += len(found)
         if self._count > self._room:
             self._cut()
+
+    def _raise_floor(self, sure: Singles) -> None:
+        """So many rows have such approximate scores (n,) and may surely be in the ranking."""
+        if len(sure) >= self._limit:
+            last = len(sure) - self._limit
+            reached = float(np.partition(sure, last)[last])
+            if reached > self.floor:
+                self.floor = max(self.floor, self._error.floor(reached))
 
     def _cut(self) -> None:
         rows, scores = np.concatenate(self._rows), np.concatenate(self._scores)
@@ -107,11 +114,9 @@ class _Best:
         if self._ceiling != np.inf:
             # Others may be before the place that the ranking goes on behind.
             sure = scores[scores + self._error.of(scores) < self._ceiling]
-        if len(sure) >= self._limit:
-            last = len(sure) - self._limit
-            self.floor = self._error.floor(float(np.partition(sure, last)[last]))
-            kept = scores >= self.floor
-            rows, scores = rows[kept], scores[kept]
+        self._raise_floor(sure)
+        kept = scores >= self.floor
+        rows, scores = rows[kept], scores[kept]
         self._rows, self._scores, self._count = [rows], [scores], len(rows)
         # Where many are as good as the last place, more room keeps it from being cut for each part.
         self._room = max(2 * self._limit, 3 * self._count // 2)
@@ -144,17 +149,6 @@ def select(
         scores = half_products(vectors, query) if singles is None else singles(vectors)[0]
         scores[eligible.excluded(part, start, stop)] = -np.inf
         best.add(part.first + start, scores)
-    return (*best.result(), error)
-
-
-def narrowed(chosen: Chosen, *, limit: int, eligible: Eligible) -> Chosen:
-    """What `select` gives for fewer eligible rows, from what it chose for a limit that is greater
-    by at least as many.
-    """
-    rows, scores, error = chosen
-    left = difference(rows, eligible.without)
-    best = _Best(limit, error, eligible.behind)
-    best.take(left, scores[np.searchsorted(rows, left)])
     return (*best.result(), error)
 
 
