@@ -77,7 +77,7 @@ class RowReader(io.RawIOBase):
     """A file of rows as COPY reads it, without a second copy of the rows."""
 
     def __init__(self, rows: NDArray[np.void]) -> None:
-        whole = memoryview(np.ascontiguousarray(rows)).cast("B") if len(rows) else memoryview(b"")
+        whole = np.ascontiguousarray(rows).view(np.uint8).data
         self._parts = [part for part in (memoryview(HEADER), whole, memoryview(END)) if len(part)]
 
     def read(self, size: int = -1) -> bytes:
