@@ -30,7 +30,7 @@ SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR / "secret_key")
 EMBEDDING_MODEL = (
     env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
 )
-# 0: found by trial, and one thread a core.
+# 0: found by trial, and as many threads as suit the device.
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
 EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)
 EMBEDDING_COMPILE = env.flag("EMBEDDING_COMPILE")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import shlex
 import sys
 import tempfile
@@ -165,14 +166,18 @@ def _bare(encoder: Any, batch: int) -> float:
         0, 256, (batch, encoder.images.height, encoder.images.width, 3), dtype=torch.uint8
     )
     floats = encoder.images.floats(pixels.to(encoder.device))
-    encoder.images.encode(floats)
-    done, began = 0, time.perf_counter()
-    while done < 3 or time.perf_counter() - began < BARE_SECONDS:
-        encoder.images.encode(floats)
-        done += 1
+
+    def seconds(batches: int) -> float:
+        began = time.perf_counter()
+        for _ in range(batches):
+            encoder.images.encode(floats)
         if on_gpu:
             torch.cuda.synchronize()
-    return batch * done / (time.perf_counter() - began)
+        return time.perf_counter() - began
+
+    seconds(1)
+    batches = max(3, math.ceil(BARE_SECONDS / seconds(1)))
+    return batch * batches / seconds(batches)
 
 
 def _pictures(folder: Path, *, drawn: bool, count: int) -> list[Any]:

@@ -186,7 +186,9 @@ class _Slice:
         roots_known()
         with (
             Shares(job=self._job, model=self._model) as shares,
-            Pipeline(self._encoder, self._tuning, readers=readers_wanted()) as pipeline,
+            Pipeline(
+                self._encoder, self._tuning, readers=readers_wanted(self._encoder.device)
+            ) as pipeline,
         ):
             came: list[Item] = []
             stored = time.monotonic()

@@ -78,11 +78,14 @@ def tuning_of(encoder: Encoder, name: str) -> Tuning:
     return _tuned.setdefault((name, encoder.device), tuning)
 
 
-def readers_wanted() -> int:
-    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core."""
+def readers_wanted(device: str) -> int:
+    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core; half as
+    many where the model needs the cores itself.
+    """
     if settings.EMBEDDING_READERS:
         return int(settings.EMBEDDING_READERS)
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return max(1, cores // 2) if device == "cpu" else cores
 
 
 def out_of_memory(error: BaseException) -> bool:
