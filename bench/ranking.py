@@ -36,7 +36,12 @@ WHOLE: Final = {"do": "rank"}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 if the matrix' lists are not the database's."""
     parser = argparse.ArgumentParser(prog="python -m bench.ranking", description=__doc__)
-    parser.add_argument("--sizes", type=_sizes, default=SIZES, help="default: 200000,1000000,…")
+    parser.add_argument(
+        "--sizes",
+        type=_sizes,
+        default=SIZES,
+        help="in the order in which they are measured; default: 200000,1000000,5000000",
+    )
     parser.add_argument("--dimension", type=int, default=1024)
     parser.add_argument("--depth", type=int, default=5000, help="images a list (default: 5000)")
     parser.add_argument("--rounds", type=int, default=7)
@@ -53,12 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             with own_folder(Path(folder) / str(images)) as state:
                 found.append(_measure(state, images, options))
+    found.sort(key=lambda one: one.images)
     print(section(found, left_out, command=f"python -m bench.ranking {given}".strip()))
     return 0 if found and all(one.same for one in found) else 1
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(sorted(int(part) for part in text.split(",")))
+    return tuple(int(part) for part in text.split(","))
 
 
 def _measure(folder: Path, images: int, options: argparse.Namespace) -> Measured:
