@@ -25,7 +25,7 @@ Singles = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 # Rows of which the products lie in a core's own cache.
-_BLOCK: Final = 128
+_BLOCK: Final = 64
 # So many numbers torch converts in the thread that asks.
 _ALONE: Final = 32_767
 # Fewer rows than this are no work for a second thread.
@@ -151,11 +151,11 @@ def exact_products(vectors: Halves, query: Query, rows: Rows | None = None) -> S
     tile = _tile(query)
 
     def work(first: int, last: int) -> None:
-        products = np.empty_like(tile)
+        singles = np.empty_like(tile)
         for start in range(first, last, _BLOCK):
             stop = min(start + _BLOCK, last)
             block = groups[start:stop] if rows is None else groups[rows[start:stop]]
-            scores[start:stop] = _lanes(block, query, tile, products)
+            scores[start:stop] = _lanes(block, query, tile, singles)
 
     if count < 2 * _SHARE or _threads() == 1:
         work(0, count)
@@ -179,24 +179,20 @@ def _tile(query: Query) -> Singles:
     )
 
 
-def _lanes(
-    block: NDArray[np.complex128], query: Query, tile: Singles, products: Singles
-) -> Singles:
-    """Exact scores (n,) of rows as groups (n, groups); `products` is room to work in."""
+def _lanes(block: NDArray[np.complex128], query: Query, tile: Singles, singles: Singles) -> Singles:
+    """Exact scores (n,) of rows as groups (n, groups); `singles` is room to work in."""
     count, whole = len(block), query.dimension // LANES
     turned = np.ascontiguousarray(block.T).view(np.float16)
     if count < _BLOCK:
-        tile, products = tile[:, : count * LANES], np.empty(turned.shape, np.float32)
-    _widen(turned, products)
-    products *= tile
+        tile, singles = tile[:, : count * LANES], np.empty(turned.shape, np.float32)
+    _widen(turned, singles)
     # Row after row of (groups, n * 8) is added to the sums: each lane in the order of its columns.
-    lanes = np.add.reduce(products[:whole], axis=0).reshape(count, LANES)
+    lanes = np.einsum("gm,gm->m", singles[:whole], tile[:whole]).reshape(count, LANES)
     four = lanes[:, :4] + lanes[:, 4:]
     two = four[:, :2] + four[:, 2:]
     scores: Singles = two[:, 0] + two[:, 1]
-    behind = products[whole:].reshape(-1, count, LANES)
     for column in range(query.dimension % LANES):
-        scores = scores + behind[0, :, column]
+        scores += singles[whole, column::LANES] * tile[whole, column::LANES]
     return scores
 
 

@@ -1,6 +1,7 @@
 """What the database says of a matrix at one moment: whether it fits, and what it lacks.
 
-One statement, so one snapshot of the database, in time by what changed since the matrix was packed.
+One statement tells all, so it is of one snapshot of the database; its time goes by what changed
+since the matrix was packed.
 """
 
 from __future__ import annotations
@@ -23,25 +24,13 @@ from retrieval.selectors.corpus_filter import CorpusFilter
 # Microseconds from the year 2000, as the files have them.
 _US: Final = "((extract(epoch FROM {}) - 946684800) * 1000000)::bigint"
 
-# The newest moment is looked up first: where nothing is newer, the table isn't touched, whatever
-# its statistics say.
-_NEWER: Final = (
-    "e.created_at > %(watermark)s AND (SELECT max(created_at) FROM {table}) > %(watermark)s"
-)
-_STATE: Final = """
+_KNOWN: Final = """
 SELECT m.identity::text, coalesce(c.embedded, 0), coalesce(c.fingerprint, 0)::text,
-       newer.number, newer.marks::text,
        gone.ids, gone.moments, gone.marks,
        (SELECT array_agg(image_id) FROM ({withdrawn}) w),
-       spot.ids, spot.moments, spot.scores,
-       top.numbers, top.ids, top.scores
+       spot.ids, spot.moments, spot.scores, {columns}
 FROM retrieval_embeddingmodel m
 LEFT JOIN retrieval_embeddingcount c ON c.model_id = m.id
-CROSS JOIN (
-    SELECT count(*) AS number,
-           coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0) AS marks
-    FROM {table} e WHERE {newer}
-) newer
 CROSS JOIN (
     SELECT array_agg(image_id) AS ids, array_agg({embedded_us}) AS moments,
            array_agg(retrieval_embedding_mark(image_id, embedded_at)) AS marks
@@ -49,21 +38,32 @@ CROSS JOIN (
 ) gone
 CROSS JOIN (
     SELECT array_agg(e.image_id) AS ids, array_agg({created_us}) AS moments,
-           array_agg(-(e.vector <#> (%(vectors)s::halfvec[])[1])) AS scores
+           array_agg(-(e.vector <#> %(first)s::halfvec)) AS scores
     FROM {table} e WHERE e.image_id = ANY(%(spot)s)
 ) spot
+{joins}
+WHERE m.id = %(model)s
+"""
+# Asked first, since mostly there is nothing newer: the rest takes PostgreSQL long to plan.
+_ANY_NEWER: Final = "coalesce((SELECT max(created_at) FROM {table}) > %(watermark)s, false)"
+_NEWER: Final = """
+CROSS JOIN (
+    SELECT count(*) AS number,
+           coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0) AS marks
+    FROM {table} e WHERE e.created_at > %(watermark)s
+) newer
 CROSS JOIN (
     SELECT array_agg(q.number) AS numbers, array_agg(best.image_id) AS ids,
            array_agg(best.score) AS scores
     FROM unnest(%(vectors)s::halfvec[]) WITH ORDINALITY AS q (vector, number)
     CROSS JOIN LATERAL (
         SELECT e.image_id, -(e.vector <#> q.vector) AS score
-        FROM {table} e WHERE {newer}{narrowed}
+        FROM {table} e WHERE e.created_at > %(watermark)s{narrowed}
         ORDER BY score DESC, e.image_id LIMIT %(limit)s
     ) best
 ) top
-WHERE m.id = %(model)s
 """
+_NEWER_COLUMNS: Final = "newer.number, newer.marks::text, top.numbers, top.ids, top.scores"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,46 +112,55 @@ def read_state(
     Raises EmbeddingModel.DoesNotExist for a model that was deleted.
     """
     narrow = narrow or CorpusFilter()
+    texts = [query.text() for query in queries]
     values: dict[str, Any] = {
         "model": model.pk,
         "watermark": moment_of(manifest.watermark),
         "xmin": manifest.xmin,
-        "vectors": [query.text() for query in queries],
+        "first": texts[0] if texts else None,
         "spot": [] if spot_ids is None else spot_ids.tolist(),
-        "limit": limit,
     }
-    table = partition(model)
-    statement = _STATE.format(
-        table=table,
-        newer=_NEWER.format(table=table),
-        withdrawn=_named(values, "withdrawn", *narrow.withdrawn()),
-        narrowed=_named(values, "narrowed", *narrow.embeddings()),
-        embedded_us=_US.format("embedded_at"),
-        created_us=_US.format("e.created_at"),
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        row = cursor.fetchone()
-    if row is None:
-        raise EmbeddingModel.DoesNotExist
-    (identity, embedded, fingerprint, newer, marks) = row[:5]
-    numbers, top_ids, top_scores = (np.array(column or []) for column in row[12:15])
+    parts = {
+        "table": partition(model),
+        "withdrawn": _named(values, "withdrawn", *narrow.withdrawn()),
+        "embedded_us": _US.format("embedded_at"),
+        "created_us": _US.format("e.created_at"),
+    }
+    columns = _ANY_NEWER.format(**parts)
+    *known, any_newer = _row(_KNOWN.format(columns=columns, joins="", **parts), values)
+    newer: tuple[Any, ...] = (0, "0", None, None, None)
+    if any_newer:
+        values |= {"vectors": texts, "limit": limit}
+        parts["narrowed"] = _named(values, "narrowed", *narrow.embeddings())
+        joins = _NEWER.format(**parts)
+        row = _row(_KNOWN.format(columns=_NEWER_COLUMNS, joins=joins, **parts), values)
+        known, newer = list(row[:-5]), row[-5:]
+    numbers, top_ids, top_scores = (np.array(column or []) for column in newer[2:])
     return State(
-        identity=identity,
-        embedded=embedded,
-        fingerprint=int(fingerprint),
-        newer=newer,
-        newer_fingerprint=int(marks),
-        removed_ids=_integers(row[5]),
-        removed_moments=_integers(row[6]),
-        removed_marks=row[7] or [],
-        withdrawn=_integers(row[8]),
-        spot=Spot(_integers(row[9]), _integers(row[10]), np.array(row[11] or [], np.float64)),
+        identity=known[0],
+        embedded=known[1],
+        fingerprint=int(known[2]),
+        newer=newer[0],
+        newer_fingerprint=int(newer[1]),
+        removed_ids=_integers(known[3]),
+        removed_moments=_integers(known[4]),
+        removed_marks=known[5] or [],
+        withdrawn=_integers(known[6]),
+        spot=Spot(_integers(known[7]), _integers(known[8]), np.array(known[9] or [], np.float64)),
         best_newer=[
             (top_ids[numbers == number].astype(np.int64), top_scores[numbers == number])
             for number in range(1, len(queries) + 1)
         ],
     )
+
+
+def _row(statement: str, values: dict[str, Any]) -> tuple[Any, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    if row is None:
+        raise EmbeddingModel.DoesNotExist
+    return row
 
 
 def removed_rows(mapped: Mapped, state: State) -> tuple[Rows, int]:
