@@ -84,14 +84,19 @@ class _Plan:
 
     @classmethod
     def load(cls, folder: Path) -> Self | None:
-        """The plan that a killed process left, if it still fits the manifest."""
+        """The plan that a killed process left, if it still fits the manifest and its files."""
         try:
             plan = cls(**json.loads((folder / BUILDING).read_text()))
         except (OSError, ValueError, TypeError):
             return None
-        current = _manifest_key(folder)
-        fits = plan.format == FORMAT and plan.base in (None, current)
-        return plan if fits else None
+        known = Manifest.load(folder)
+        if plan.format != FORMAT or (known is not None and plan.run < known.next_run):
+            # Its run is in force already: it was killed before it could tidy up.
+            return None
+        if plan.base is None:
+            return plan
+        fits = plan.base == _manifest_key(folder) and known is not None
+        return plan if fits and not known.touched(folder) else None
 
 
 def pack(model: EmbeddingModel, *, until: float | None = None, rebuild: bool = False) -> Packing:

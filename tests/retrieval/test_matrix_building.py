@@ -181,6 +181,30 @@ def test_a_half_packed_run_beside_another_matrix_is_dropped(model, small_chunks)
     assert len(same_as_scan(model, QUERY)) == 600
 
 
+def test_a_process_killed_before_it_tidies_up_leaves_the_run_in_force_alone(model, small_chunks):
+    embed(model, range(600), VECTORS[:600])
+    pack(model, until=0)
+    left = (folder_of(model) / BUILDING).read_text()
+    pack(model)
+    (folder_of(model) / BUILDING).write_text(left)
+    in_force = {path.name: path.stat() for path in folder_of(model).glob("000001.*")}
+    assert pack(model, until=0).rows == 0
+    assert {path.name: path.stat() for path in folder_of(model).glob("000001.*")} == in_force
+    assert (ranking_method(model), BUILDING in files(model)) == ("matrix", False)
+    assert len(same_as_scan(model, QUERY)) == 600
+
+
+def test_a_half_packed_run_beside_files_that_were_touched_is_begun_anew(model, small_chunks):
+    embed(model, range(100), VECTORS[:100])
+    pack(model)
+    embed(model, range(100, 600), VECTORS[100:600])
+    pack(model, until=0)
+    os.utime(folder_of(model) / "000001.vectors")
+    assert pack(model).rows == 500
+    assert len(Manifest.load(folder_of(model)).runs) == 2
+    assert len(same_as_scan(model, QUERY)) == 600
+
+
 def test_one_process_packs_at_a_time(model):
     embed(model, range(10), VECTORS[:10])
     with sole_writer(folder_of(model)) as held:
