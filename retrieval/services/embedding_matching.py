@@ -100,8 +100,9 @@ def key_choose(*, layout: Layout, dataset: str | None = None, column: str | None
     """Find by which column, and how, the rows name images of the corpus (or of one data set).
 
     The way by which most of a sample's rows name exactly one image; where none does, all rows are
-    looked at. A column that is given is the only one tried. LayoutRefused: nothing fits, or two
-    columns name different images and none of them was given.
+    looked at. A column that is given is the only one tried. LayoutRefused: nothing fits, two
+    columns name different images and none of them was given, or ids fit images of the corpus and,
+    as ids of their own, several data sets.
     """
     keys = _candidates(layout, dataset, column)
     sample = max(1, SAMPLE // len(layout.parts))
@@ -116,6 +117,7 @@ def key_choose(*, layout: Layout, dataset: str | None = None, column: str | None
                 continue
             if column is None and not keys[best].has_dataset:
                 _refuse_disagreement(layout, keys, counts, best)
+            _refuse_doubt(layout, keys, best)
             return replace(keys[best], levels=_levels(best))
     raise LayoutRefused(layout.directory, _nothing_fits(layout, keys, dataset))
 
@@ -343,6 +345,27 @@ def _refuse_disagreement(layout: Layout, keys: list[Key], counts: list[int], bes
                 f"{layout.name(row[0])} is image {row[1]} by the column {keys[best]}, and image "
                 f"{row[2]} by {keys[other]}; say with --key which column is right",
             )
+
+
+def _refuse_doubt(layout: Layout, keys: list[Key], best: int) -> None:
+    """Numbers that several data sets count their own images by say nothing as image ids."""
+    key = keys[best]
+    other = Key(key.column, Way.SOURCE_ID)
+    if key.way is not Way.IMAGE_ID or other not in keys:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT a.position, a.image_id FROM {_table(best)} a"
+            f" JOIN {_table(keys.index(other))} b USING (position)"
+            " WHERE a.found = 1 AND b.found > 1 LIMIT 1"
+        )
+        row = cursor.fetchone()
+    if row is not None:
+        raise LayoutRefused(
+            layout.directory,
+            f"{layout.name(row[0])} is image {row[1]} by the column {key}, and several data sets "
+            "have images of that id; say with --dataset whose images these are",
+        )
 
 
 def _nothing_fits(layout: Layout, keys: list[Key], dataset: str | None) -> str:

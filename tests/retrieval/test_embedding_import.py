@@ -98,6 +98,23 @@ def test_columns_that_disagree_are_left_to_people(tmp_path: Path) -> None:
     assert np.array_equal(stored(ids), vectors[[2, 0, 1]])
 
 
+@pytest.mark.parametrize("key", [None, "image_id"])
+def test_ids_of_several_data_sets_are_not_taken_for_image_ids(
+    tmp_path: Path, key: str | None
+) -> None:
+    """As iNaturalist's data sets count their images, each from 0: the first one's ids are free."""
+    for number in range(6):
+        dataset = "first" if number < 3 else "second"
+        image_row(number, dataset=dataset, source_id=str(number % 3), file_name=f"p{number}.jpg")
+    vectors = units(3)
+    write_part(tmp_path, 0, vectors, {"image_id": [0, 1, 2]})
+    with pytest.raises(LayoutRefused, match=r"row 0 is image 0 .*--dataset whose images these are"):
+        bring(tmp_path, key=key)
+    assert not EmbeddingModel.objects.exists()
+    bring(tmp_path, key=key, dataset="second")
+    assert np.array_equal(stored([3, 4, 5]), vectors)
+
+
 def test_a_data_set_tells_images_of_one_name_apart(tmp_path: Path) -> None:
     for number, dataset in enumerate(("one", "two", "one"), start=1):
         image_row(
