@@ -14,7 +14,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -57,9 +57,8 @@ class ThumbnailCache:
         kept = _opened(path)
         if kept is not None:
             return kept
-        shard.mkdir(parents=True, exist_ok=True)
         # One of 16 locks a shard: files of their own for each key would have to be dropped, too.
-        with _locked(shard / f".making-{key[2]}"):
+        with self._turn(shard / f".making-{key[2]}"):
             kept = _opened(path)
             if kept is not None:
                 return kept
@@ -70,6 +69,17 @@ class ThumbnailCache:
                 except OSError as error:
                     log.warning("A picture cannot be kept in %s: %s", self._folder, error)
         return io.BytesIO(made.data)
+
+    @contextmanager
+    def _turn(self, lock: Path) -> Iterator[None]:
+        """Wait for the lock; without it where the disk has no room for its file."""
+        with ExitStack() as held:
+            try:
+                lock.parent.mkdir(parents=True, exist_ok=True)
+                held.enter_context(_locked(lock))
+            except OSError as error:
+                log.warning("Nothing can be kept in %s: %s", self._folder, error)
+            yield
 
     def _keep(self, path: Path, data: bytes) -> None:
         shard = path.parent

@@ -133,6 +133,17 @@ def test_a_full_disk_only_means_that_nothing_is_kept(cache, tmp_path, monkeypatc
     assert opened(cache, key_of(1), b"later") == b"later"
 
 
+def test_a_disk_without_room_for_a_lock_only_means_that_nothing_is_kept(cache, monkeypatch, caplog):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pathlib.Path.mkdir", full)
+        assert opened(cache, key_of(1), b"one") == b"one"
+    assert "Nothing can be kept" in caplog.text
+    assert opened(cache, key_of(1), b"later") == b"later"
+
+
 def test_of_sixty_who_ask_at_once_one_makes(cache):
     made = []
     start = threading.Barrier(60)
