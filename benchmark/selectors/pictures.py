@@ -13,14 +13,15 @@ def released_picture(image_id: int, file_name: str, sha256: str) -> bytes | None
 
     In the store they are found by `sha256`. An image that stays where it is is known by its id and
     path, and its bytes are hashed: a file that isn't the one that was released is none. Where the
-    release has no `sha256` (nobody had read the file), it is the file that is there now.
-    RootUnavailable: the place doesn't answer, so that nobody knows.
+    release has no `sha256` (nobody had read the file), it is the file that is there now, also if it
+    was brought into the store since. RootUnavailable: the place doesn't answer, so that nobody
+    knows.
     """
     if sha256:
         path = source_path(sha256)
         if path is not None:
             return path.read_bytes()
-    image = Image.objects.filter(pk=image_id, file_name=file_name, root__isnull=False).first()
+    image = Image.objects.filter(pk=image_id, file_name=file_name).first()
     if image is None:
         return None
     try:

@@ -78,6 +78,14 @@ def test_a_released_picture_of_the_store_is_found_by_its_content(folder):
     assert released_picture(99, "was/elsewhere.jpg", stored.sha256) == jpeg("pink")
 
 
+def test_a_released_picture_that_nobody_had_read_is_found_in_the_store_later(folder):
+    stored = picture_store(jpeg("red"))
+    Image.objects.filter(pk=1).update(sha256=stored.sha256, root=None)
+    (folder / "1.jpg").unlink()
+    assert released_picture(1, "1.jpg", "") == jpeg("red")
+    assert released_picture(1, "1.jpg", "0" * 64) is None
+
+
 def test_a_folder_that_is_away_does_not_make_a_release_without_pictures(folder):
     folder.rename(folder.with_name("unmounted"))
     with pytest.raises(RootUnavailable):
