@@ -72,10 +72,13 @@ def embeddings_copy(
 
 
 def _any_known(model: EmbeddingModel, image_ids: NDArray[np.int64]) -> bool:
+    # Each image is looked up by the key. As a join with a limit the planner takes it for one that
+    # meets a row soon, and reads the whole table for each image where there is none.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM unnest(%s::bigint[]) AS wanted (image_id) "
-            "JOIN retrieval_embedding e ON e.model_id = %s AND e.image_id = wanted.image_id)",
+            "CROSS JOIN LATERAL (SELECT FROM retrieval_embedding e WHERE e.model_id = %s "
+            "AND e.image_id = wanted.image_id OFFSET 0) known)",
             [image_ids.tolist(), model.pk],
         )
         return bool(cursor.fetchone()[0])

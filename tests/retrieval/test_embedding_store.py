@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
+from bench.plans import watched
 from retrieval.locks import transaction_lock
 from retrieval.models import Embedding
 from retrieval.selectors.ranking import half_rounded
@@ -126,3 +127,25 @@ def test_two_that_store_the_same_images_at_once_store_each_once(toy_model):
         thread.join()
     assert sum(stored) == Embedding.objects.count() == 200
     connection.close()
+
+
+def test_what_is_known_is_looked_up_however_many_there_are(toy_model):
+    vectors = np.tile(np.array([[1, 0, 0]], np.float16), (1000, 1))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO retrieval_image (id, dataset, source_id, file_name, sha256, format, width,"
+            " height, size_bytes, license, license_url, rights_holder, created_at) "
+            "SELECT i, 'toy', i::text, i || '.jpg', lpad(to_hex(i), 64, '0'), 'JPEG', 4, 3, 100,"
+            " '', '', '', now() FROM generate_series(1, 3000) i"
+        )
+        store(toy_model, np.arange(1, 1001), vectors, fresh=True)
+        store(toy_model, np.arange(1001, 2001), vectors, fresh=True)
+        cursor.execute("ANALYZE retrieval_embedding")
+        cursor.execute(
+            "UPDATE pg_class SET reltuples = reltuples * 2000 WHERE relname LIKE %s",
+            [f"retrieval_embedding_{toy_model.pk}%"],
+        )
+    with watched(plans=True) as seen:
+        assert store(toy_model, np.arange(2001, 3001), vectors, fresh=True) == 1000
+    assert any(statement.plan for statement in seen.statements)
+    assert seen.whole == []
