@@ -106,12 +106,10 @@ def pack_step(job: Job, deadline: float) -> bool:
     model = EmbeddingModel.objects.filter(pk=job.params["model"]).first()
     if model is None:
         raise JobFailed("The model was deleted.")
+    # Anew once: what comes while that goes on is read in rounds of its own.
+    rebuild = job.params["rebuild"] and not job.cursor.get("before")
     try:
-        packing = pack(
-            model,
-            until=deadline,
-            rebuild=job.params.get("rebuild", False),
-        )
+        packing = pack(model, until=deadline, rebuild=rebuild)
     except MatrixRefused as error:
         raise JobFailed(str(error)) from error
     if packing.busy:

@@ -124,6 +124,19 @@ def test_wrong_content_is_packed_anew_by_the_job(model):
     assert Manifest.load(folder_of(model)).next_run == 3
 
 
+def test_what_comes_while_a_matrix_is_packed_anew_is_read_alone(model, monkeypatch):
+    def packing(*arguments, **options):
+        packed = pack(*arguments, **options)
+        embed(model, range(1200, 1500), VECTORS[1200:])
+        return packed
+
+    monkeypatch.setattr(matrices, "SMALLEST", 100)
+    monkeypatch.setattr(matrices, "pack", packing)
+    embed(model, range(1200), VECTORS[:1200])
+    assert work(pack_request(model=model, rebuild=True)).done == 1500
+    assert [run.rows for run in Manifest.load(folder_of(model)).runs] == [1200, 300]
+
+
 def test_a_worker_with_another_state_folder_leaves_the_job_alone(
     model, settings, tmp_path, monkeypatch
 ):
