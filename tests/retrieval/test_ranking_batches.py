@@ -6,6 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from retrieval.models import EmbeddingModel
+from retrieval.selectors import ranking_batches
 from retrieval.selectors.ranking_batches import VECTORS_AT_ONCE, in_batches, vectors_at_once
 from tests.retrieval.making import embed_rows, image_row
 
@@ -25,3 +26,22 @@ def test_many_at_once_only_where_one_pass_serves_them(toy_model: EmbeddingModel)
     call_command("pack_embeddings", model=toy_model.name)
     assert vectors_at_once(toy_model) == VECTORS_AT_ONCE
     assert vectors_at_once(toy_model, most=7) == 7
+
+
+def test_one_by_one_while_a_matrix_lacks_most(
+    toy_model: EmbeddingModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an import beside few embeddings: the database would scan it for all vectors in one
+    statement, which nothing can end and of which nothing is kept.
+    """
+    monkeypatch.setattr(ranking_batches, "_FEW", 2)
+    for number in range(1, 6):
+        image_row(number)
+    embed_rows(toy_model, {1: [1, 0, 0]})
+    call_command("pack_embeddings", model=toy_model.name)
+    embed_rows(toy_model, {2: [0, 1, 0], 3: [0, 0, 1]})
+    assert vectors_at_once(toy_model) == VECTORS_AT_ONCE
+    embed_rows(toy_model, {4: [0, 1, 0]})
+    assert vectors_at_once(toy_model) == 1
+    call_command("pack_embeddings", model=toy_model.name)
+    assert vectors_at_once(toy_model) == VECTORS_AT_ONCE
