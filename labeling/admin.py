@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from labeling.models import CandidateList, Judgment, JudgmentEvent, Query, QueryTransition
-from retrieval.admin_lists import LargeTableAdmin, as_number
+from retrieval.admin_lists import LargeTableAdmin
+from retrieval.ids import id_of
 
 MOST_QUERY_ID = 2**31 - 1
 
@@ -53,7 +54,7 @@ class LargeReadOnlyAdmin(ReadOnlyAdmin, LargeTableAdmin):
     search_help_text = "A query's number."
 
     def searched(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
-        number = as_number(text)
+        number = id_of(text)
         if number is None or number > MOST_QUERY_ID:
             return rows.none()
         return rows.filter(query=Query.objects.filter(query_id=number).values("pk")[:1])

@@ -8,6 +8,7 @@ from django import forms
 
 from labeling.categories import ICONIC_GROUPS
 from labeling.models import Query
+from retrieval.ids import ids_of
 from retrieval.models import Species
 from retrieval.selectors.species import species_resolve
 
@@ -98,7 +99,7 @@ class QueryForm(forms.ModelForm):
     def picked_species(self) -> list[Species]:
         """The species that the form holds now, for drawing its chips."""
         values = self["species"].value() or []
-        pks = [int(value) for value in values if str(value).isdigit()]
+        pks = ids_of(map(str, values))
         return list(Species.objects.filter(pk__in=pks).prefetch_related("names"))
 
 

@@ -38,6 +38,7 @@ from labeling.services.queries import (
 from labeling.transitions import TransitionRefused, transitions_for
 from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
 from retrieval.encoders import ModelSpecError
+from retrieval.ids import ids_of
 from retrieval.selectors.species import species_by_ids
 
 LARGEST_UPLOAD = 5 * 1024 * 1024
@@ -187,11 +188,10 @@ def query_import(request: HttpRequest) -> HttpResponse:
 def query_from_search(request: HttpRequest) -> HttpResponse:
     """Turn a search into a draft query, then show its form for the rest."""
     require_role(request.user, Role.ADMIN)
-    picked = [int(value) for value in request.POST.getlist("species") if value.isdigit()]
     try:
         query = create_from_search(
             text=request.POST.get("text", ""),
-            species=species_by_ids(picked),
+            species=species_by_ids(ids_of(request.POST.getlist("species"))),
             created_by=request.user,
         )
     except ValidationError as error:

@@ -8,7 +8,8 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from retrieval.admin_lists import DatasetFilter, LargeTableAdmin, as_number
+from retrieval.admin_lists import DatasetFilter, LargeTableAdmin
+from retrieval.ids import id_of
 from retrieval.models import (
     EmbeddingModel,
     Image,
@@ -65,7 +66,7 @@ class ImageAdmin(ReadOnly, LargeTableAdmin):
         return ("dataset", "source_id") if request.GET.get("dataset") else ("pk",)
 
     def searched(self, rows: QuerySet[Image], text: str) -> QuerySet[Image]:
-        number = as_number(text)
+        number = id_of(text)
         named = Q(dataset__in=datasets(), source_id=text)
         if number is None:
             named |= Q(species__in=[one.pk for one in species_search(text)])
@@ -116,7 +117,7 @@ class JobItemErrorAdmin(ReadOnly, LargeTableAdmin):
     search_help_text = "A job's number."
 
     def searched(self, rows: QuerySet[JobItemError], text: str) -> QuerySet[JobItemError]:
-        number = as_number(text)
+        number = id_of(text)
         return rows.none() if number is None else rows.filter(job=number)
 
 

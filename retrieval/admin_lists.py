@@ -14,6 +14,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from retrieval.ids import id_of
 from retrieval.selectors.corpus import datasets
 
 MOST_LISTED: Final = 10_000
@@ -51,7 +52,7 @@ class LargeTableAdmin(admin.ModelAdmin):
 
     def searched(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
         """Narrow the list to what a text means, by an index; blanks at its ends are gone."""
-        number = as_number(text)
+        number = id_of(text)
         return rows.none() if number is None else rows.filter(pk=number)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
@@ -79,9 +80,3 @@ class DatasetFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(dataset=self.value()) if self.value() else queryset
-
-
-def as_number(text: str) -> int | None:
-    """The primary key that a text is, or None."""
-    fits = text.isascii() and text.isdigit() and len(text) < 19
-    return int(text) if fits else None

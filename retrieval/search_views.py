@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from retrieval.access import Role, names_hidden_from, require_role
 from retrieval.encoders import ModelSpecError
+from retrieval.ids import ids_of
 from retrieval.search_turns import SearchBusy, SearchTooSlow
 from retrieval.selectors.search import SearchUnavailable, search_expected, search_images
 from retrieval.selectors.species import species_by_ids
@@ -38,8 +39,7 @@ def search(request: HttpRequest) -> HttpResponse:
     """
     require_role(request.user, Role.ANNOTATOR)
     text = request.GET.get("text", "").strip()[:500]
-    picked = [int(value) for value in request.GET.getlist("species") if value.isdecimal()]
-    species = species_by_ids([pk for pk in picked if pk < 2**63])
+    species = species_by_ids(ids_of(request.GET.getlist("species")))
     context: dict[str, Any] = {
         "text": text,
         "species": species,

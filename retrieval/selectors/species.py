@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from django.db import connection
 from django.db.models import QuerySet
 
+from retrieval.ids import id_of
 from retrieval.models import Image, ImageWithdrawal, Species
 from retrieval.selectors.counts import image_counts
 from retrieval.selectors.species_groups import SpeciesGroup, groups_by_form, groups_of
 from retrieval.selectors.species_search import searchable, species_search
 
-_ID_DIGITS = len(str(2**63))
 # “Strix aluco Linnaeus”, and “Strix aluco (Linnaeus” of a list that was split at its commas.
 _WITH_AUTHOR = re.compile(r"([A-Z][a-z-]+(?: [a-z-]+){1,2}) [A-Z(].*")
 
@@ -170,9 +170,4 @@ def _without_author(name: str) -> list[str]:
 
 
 def _is_id(name: str | int) -> bool:
-    if isinstance(name, str):
-        # The length first: Python refuses to read numbers of thousands of digits.
-        if len(name) > _ID_DIGITS or not (name.isascii() and name.isdigit()):
-            return False
-        name = int(name)
-    return 0 <= name < 2**63
+    return 0 <= name < 2**63 if isinstance(name, int) else id_of(name) is not None
