@@ -60,7 +60,7 @@ STATEMENTS = {
 #: Addresses that write, give a file or a picture, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
 NOT_READ = {
-    "query-from-search", "query-transition", "query-refresh", "query-open-many", "release-retry",
+    "query-from-search", "query-transition", "query-refresh", "release-retry",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "leaderboard-export", "api-release-file", "api-release-archive", "api-schema", "api-search",
     "api-query-similar",
