@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ whole picture (tests/retrieval/test_embedding_pipeline.py)."""
 BATCHES_AHEAD: Final = 3
 LARGEST: Final = {"cuda": 1024, "cpu": 64}
 FIRST: Final = {"cuda": 16, "cpu": 1}
+# What torch, the driver and NVIDIA's libraries say where it is no OutOfMemoryError.
+_SHORT: Final = ("can't allocate memory", "out of memory", "_STATUS_ALLOC_FAILED")
 
 _tuned: dict[tuple[str, str], Tuning] = {}
 
@@ -93,8 +96,18 @@ def out_of_memory(error: BaseException) -> bool:
     import torch
 
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+        isinstance(error, RuntimeError) and any(words in str(error) for words in _SHORT)
     )
+
+
+def _let_go(error: BaseException) -> None:
+    """Free what the frames of a call that failed still hold, on a GPU most of its memory: what is
+    tried next needs it (PyTorch, frequently asked questions on running out of memory).
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        traceback.clear_frames(cause.__traceback__)
+        cause = cause.__cause__ or cause.__context__
 
 
 @dataclass(slots=True)
@@ -249,6 +262,7 @@ class Pipeline:
         try:
             batch.launched = self._encoder.launch(batch.pixels)
         except Exception as error:
+            _let_go(error)
             batch.launched = error
 
     def _finish(self, batch: _Batch) -> None:
@@ -262,6 +276,7 @@ class Pipeline:
                 vectors = list(batch.launched.vectors())
                 self._tuning.size.measured(len(items), batch.launched.seconds())
             except Exception as error:
+                _let_go(error)
                 batch.launched = None
                 vectors = self._after_failure(items, batch.pixels, error)
         _keep_halves(items, vectors)
@@ -284,6 +299,7 @@ class Pipeline:
                 try:
                     vectors += list(self._encoder.launch(pixels[part]).vectors())
                 except Exception as again:
+                    _let_go(again)
                     vectors += self._after_failure(items[part], pixels[part], again)
             return vectors
         vectors = [self._alone(item, one) for item, one in zip(items, pixels.split(1), strict=True)]

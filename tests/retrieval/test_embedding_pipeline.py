@@ -3,6 +3,7 @@
 import copy
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -16,7 +17,14 @@ from retrieval.image_tower import ImageTower, Launched
 from retrieval.imaging import open_picture
 from retrieval.pictures import PictureRef
 from retrieval.services import embedding_pipeline
-from retrieval.services.embedding_pipeline import DRAFT, Item, Pipeline, Tuning, tuning_of
+from retrieval.services.embedding_pipeline import (
+    DRAFT,
+    Item,
+    Pipeline,
+    Tuning,
+    out_of_memory,
+    tuning_of,
+)
 from retrieval.storage import picture_store
 from tests.retrieval.making import encoded, jpeg
 
@@ -131,6 +139,39 @@ def test_memory_that_runs_out_while_the_device_works_is_met_too(encoder, items, 
     came, tuning = through(encoder, [items(8)], size=8)
     assert [item.problem for item in came] == [""] * 8
     assert tuning.size.now == 4
+
+
+def test_what_a_failed_batch_held_is_free_before_its_halves_are_tried(encoder, items, monkeypatch):
+    launch, made, held = ImageTower.launch, [], []
+
+    def small_device(self, pixels):
+        held.append(sum(one() is not None for one in made))
+        activations = torch.empty(len(pixels))
+        made.append(weakref.ref(activations))
+        if len(pixels) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return launch(self, pixels)
+
+    monkeypatch.setattr(ImageTower, "launch", small_device)
+    came, tuning = through(encoder, [items(12)])
+    assert [item.problem for item in came] == [""] * 12
+    assert tuning.size.now == 1
+    assert len(held) == 15
+    assert not any(held)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA error: out of memory",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.",
+    ],
+)
+def test_a_lack_of_memory_is_known_by_its_words_too(words):
+    assert out_of_memory(RuntimeError(words))
+    assert not out_of_memory(ValueError(words))
+    assert not out_of_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))
 
 
 def test_an_image_too_large_for_the_device_alone_is_its_own_error(encoder, items, monkeypatch):
