@@ -12,12 +12,13 @@ import re
 import stat
 import threading
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from django.conf import settings
 
 from retrieval.imaging import MAX_BYTES
+from retrieval.relative_paths import is_below
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _LONGEST: Final = 1000
@@ -74,15 +75,6 @@ def root_files(location: str) -> RootFiles:
         if key not in _known:
             _known[key] = _made(location)
         return _known[key]
-
-
-def is_below(name: str) -> bool:
-    """Tell whether a relative path, links aside, names something below the folder that it starts
-    at.
-    """
-    path = PurePosixPath(name)
-    climbs = path.is_absolute() or ".." in path.parts or not path.parts
-    return not climbs and "\0" not in name
 
 
 class _Folder:

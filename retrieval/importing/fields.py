@@ -6,11 +6,12 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from retrieval.importing.records import RecordRefused
 from retrieval.importing.species_names import clean_name
+from retrieval.relative_paths import is_below
 
 # A day inside what Python can hold, so that a moment can be shown in any time zone.
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
@@ -122,10 +123,7 @@ def check_inside(name: str) -> None:
 
     What links there do is not looked at.
     """
-    if not name.startswith(("/", ".")) and ".." not in name and "\0" not in name and name:
-        return
-    parts = PurePosixPath(name)
-    if "\0" in name or parts.is_absolute() or ".." in parts.parts or not parts.parts:
+    if not is_below(name):
         raise RecordRefused("file_name", "must be a path below the folder of the data set")
 
 

@@ -27,6 +27,7 @@ PURE = [
     "retrieval/matrix/files.py",
     "retrieval/matrix/selection.py",
     "retrieval/matrix/writing.py",
+    "retrieval/relative_paths.py",
     "retrieval/unit_rows.py",
     "benchmark/board/tables.py",
     "benchmark/difference.py",
