@@ -232,14 +232,20 @@ def _more(count: int, images: int, stored: list[Any]) -> int:
 
 
 def _is_right(encoder: Any, name: str) -> bool:
+    from django.conf import settings
+
+    from retrieval.imaging import open_picture
     from retrieval.models import Embedding, Image
-    from retrieval.storage import picture_open
+    from retrieval.pictures import PictureRef, source_bytes
 
     rows = Embedding.objects.filter(model__name=name).select_related("image")
     if rows.count() != Image.objects.count():
         return False
     seen = list(rows.order_by("-image_id")[:3])
-    own = encoder.encode_images([picture_open(row.image.sha256).pixels for row in seen])
+    files = [source_bytes(PictureRef.of(row.image)) for row in seen]
+    own = encoder.encode_images(
+        [open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS).pixels for data in files]
+    )
     stored = np.array([row.vector for row in seen])
     return bool(((own * stored).sum(axis=1) > LEAST_COSINE).all())
 

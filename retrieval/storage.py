@@ -17,7 +17,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from retrieval.imaging import Picture, display_bytes, open_picture, thumbnail_bytes
+from retrieval.imaging import display_bytes, open_picture, thumbnail_bytes
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -75,14 +75,6 @@ def display_path(sha256: str) -> Path:
 def thumbnail_path(sha256: str) -> Path:
     """Return the path of the content's thumbnail, a JPEG."""
     return _path(sha256, "thumb.jpg")
-
-
-def picture_open(sha256: str) -> Picture:
-    """Decode a stored source. Raises FileNotFoundError where it is gone, ImageRefused where it is
-    broken.
-    """
-    data = _path(sha256, "source").read_bytes()
-    return open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS)
 
 
 def _path(sha256: str, kind: str) -> Path:
