@@ -136,22 +136,24 @@ def _create(model: EmbeddingModel, plan: IndexPlan, job: Job, workers: int) -> N
     watch = threading.Thread(target=_watch, args=(job, connection.connection, ended), daemon=True)
     watch.start()
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET maintenance_work_mem = '{int(plan.memory)}MB'")
-            cursor.execute(f"SET max_parallel_maintenance_workers = {int(workers)}")
-            expression = index_expression(plan.kind, model.dimension)
-            cursor.execute(
-                f"CREATE INDEX CONCURRENTLY {index_name(model)} ON {partition_name(model)}"
-                f" USING hnsw ({expression} {_OPERATORS[plan.kind]})"
-                f" WITH (m = {int(plan.m)}, ef_construction = {int(plan.ef_construction)})"
-            )
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET maintenance_work_mem = '{int(plan.memory)}MB'")
+                cursor.execute(f"SET max_parallel_maintenance_workers = {int(workers)}")
+                expression = index_expression(plan.kind, model.dimension)
+                cursor.execute(
+                    f"CREATE INDEX CONCURRENTLY {index_name(model)} ON {partition_name(model)}"
+                    f" USING hnsw ({expression} {_OPERATORS[plan.kind]})"
+                    f" WITH (m = {int(plan.m)}, ef_construction = {int(plan.ef_construction)})"
+                )
+        finally:
+            # Before anything is dropped: a cancelled job would end that too.
+            ended.set()
+            watch.join()
     except Error as error:
         _note(job, str(error).strip())
         # Unfinished, it would slow every insert down and answer nothing.
         index_drop(model=model)
-    finally:
-        ended.set()
-        watch.join()
 
 
 def _watch(job: Job, building: Any, ended: threading.Event) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from retrieval.locks import lock_key
 from retrieval.models import EmbeddingModel, Job
 from retrieval.selectors.vector_indexes import partition_name, vector_index
 from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.index_build import WATCH_SECONDS
 from retrieval.services.indexing import (
     IndexRefused,
     graph_memory,
@@ -148,6 +150,10 @@ def test_a_cancelled_job_ends_its_build(model: EmbeddingModel) -> None:
         wait_for(lambda: kind_of(model) == ("halfvec", 16, 64, False), what="the build")
         assert job_cancel(job=job)
         wait_for(lambda: not running("CREATE INDEX CONCURRENTLY"), what="the end of the build")
+        # What drops the rest waits for the writer too, and isn't cancelled with the build.
+        wait_for(lambda: running("DROP INDEX CONCURRENTLY"), what="the rest to be dropped")
+        time.sleep(2.5 * WATCH_SECONDS)
+        assert running("DROP INDEX CONCURRENTLY")
     wait_for(lambda: vector_index(model) is None, what="what is left to be dropped")
     assert not job.item_errors.exists()
     job.refresh_from_db()
