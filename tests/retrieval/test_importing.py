@@ -374,3 +374,17 @@ def test_the_real_photos(shared_dir):
     folders = import_images(path=shared_dir / "photos/train")
     assert figures(folders) == (127, 0, 0, 0)
     assert Species.objects.count() == 102
+
+
+def test_a_full_disk_ends_the_command_with_words(data, monkeypatch):
+    path = coco(data)
+
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.replace", full)
+        with pytest.raises(CommandError, match=r"No space left on device.*run this again"):
+            call_command("import_images", str(path), "--quiet")
+    call_command("import_images", str(path), "--quiet")
+    assert Image.objects.count() == 3

@@ -71,6 +71,10 @@ class Command(BaseCommand):
             )
         except (ImportRefused, RootRefused) as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(
+                f"{error}. What was imported until then stays; run this again to go on."
+            ) from error
         finally:
             line.end()
         self.stdout.write(
