@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from typing import Final
+
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from pgvector.django import HalfVectorField
 
 from retrieval.models.image import Image
+
+LARGEST_DIMENSION: Final = 4000
+"""A halfvec kept inline must fit a page: exact scans must not go through TOAST."""
 
 
 class EmbeddingModel(models.Model):
@@ -23,9 +28,9 @@ class EmbeddingModel(models.Model):
 
     class Meta:
         constraints = [
-            # A halfvec kept inline must fit a page: exact scans must not go through TOAST.
             models.CheckConstraint(
-                condition=models.Q(dimension__range=(1, 4000)), name="embedding_model_dimension"
+                condition=models.Q(dimension__range=(1, LARGEST_DIMENSION)),
+                name="embedding_model_dimension",
             ),
         ]
 

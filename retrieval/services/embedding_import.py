@@ -15,6 +15,7 @@ from retrieval.embedding_files import Layout, LayoutRefused, chunk_rows, layout_
 from retrieval.encoders import ModelSpecError, describe
 from retrieval.locks import transaction_lock
 from retrieval.models import EmbeddingModel
+from retrieval.models.embedding import LARGEST_DIMENSION
 from retrieval.selectors.embeddings import embeddings_of
 from retrieval.services.embedding_matching import (
     LeftOut,
@@ -116,7 +117,7 @@ def import_embeddings(
     matrix.
 
     LayoutRefused: nothing was written, because the files are damaged, name no images, or have
-    vectors of another dimension than the model or `dimension`.
+    vectors of another dimension than the model or `dimension`, or of one that isn't stored.
     """
     stage = on_stage or (lambda text: None)
     stage("looking at the files")
@@ -164,6 +165,11 @@ def import_embeddings(
 
 def _dimension_check(model_name: str, layout: Layout, dimension: int | None) -> str:
     """Why the model can't be loaded here, or empty; LayoutRefused if its vectors aren't these."""
+    if layout.dimension > LARGEST_DIMENSION:
+        raise LayoutRefused(
+            layout.directory,
+            f"its vectors are of {layout.dimension} numbers; at most {LARGEST_DIMENSION} are kept",
+        )
     unloadable, described = "", None
     try:
         described = describe(model_name).dimension

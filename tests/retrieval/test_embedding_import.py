@@ -115,6 +115,14 @@ def test_ids_of_several_data_sets_are_not_taken_for_image_ids(
     assert np.array_equal(stored([3, 4, 5]), vectors)
 
 
+def test_vectors_too_long_to_be_stored_are_refused_whole(tmp_path: Path) -> None:
+    images(1)
+    write_part(tmp_path, 0, units(1, dimension=4001), {"image_id": [1]})
+    with pytest.raises(LayoutRefused, match="of 4001 numbers; at most 4000 are kept"):
+        bring(tmp_path)
+    assert not EmbeddingModel.objects.exists()
+
+
 def test_a_data_set_tells_images_of_one_name_apart(tmp_path: Path) -> None:
     for number, dataset in enumerate(("one", "two", "one"), start=1):
         image_row(
