@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from retrieval.management.ready import require_migrated
 from retrieval.services.counts import image_counts_check
 
 SHOWN = 20
@@ -19,6 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--repair", action="store_true", help="put wrong numbers right")
 
     def handle(self, *args: Any, repair: bool, **options: Any) -> None:
+        require_migrated()
         wrong = image_counts_check(repair=repair)
         for one in wrong[:SHOWN]:
             name = one.species or "The whole corpus"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from retrieval.management.ready import require_migrated
 from retrieval.models import Image
 from retrieval.services.image_checks import CheckReport, PlaceUnavailable, images_check
-from retrieval.terminal import ProgressLine, bar, duration
+from retrieval.terminal import Pace, ProgressLine
 
 
 class Command(BaseCommand):
@@ -39,19 +38,13 @@ class Command(BaseCommand):
         dataset = options["dataset"]
         if dataset is not None and not Image.objects.filter(dataset=dataset).exists():
             raise CommandError(f"There is no data set “{dataset}”.")
-        line = ProgressLine(sys.stderr, quiet=options["quiet"])
-        began = time.monotonic()
+        line, pace = ProgressLine(sys.stderr, quiet=options["quiet"]), Pace()
         last = options["after"]
 
         def progress(report: CheckReport, total: int) -> None:
             nonlocal last
             last = report.last
-            rate = report.looked_at / max(time.monotonic() - began, 0.001)
-            left = duration(max(total - report.looked_at, 0) / rate)
-            line.show(
-                f"{bar(report.looked_at, total)} {report.looked_at} of {total} images, "
-                f"{rate:.0f} a second, {left} left, up to image {report.last}"
-            )
+            line.show(f"{pace.line(report.looked_at, total, 'images')}, up to image {report.last}")
 
         def on_problem(image_id: int, file_name: str, reason: str) -> None:
             line.end()
