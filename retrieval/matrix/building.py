@@ -95,8 +95,9 @@ class _Plan:
             return None
         if plan.base is None:
             return plan
-        fits = plan.base == _manifest_key(folder) and known is not None
-        return plan if fits and not known.touched(folder) else None
+        if known is None or plan.base != _manifest_key(folder) or known.touched(folder):
+            return None
+        return plan
 
 
 def pack(model: EmbeddingModel, *, until: float | None = None, rebuild: bool = False) -> Packing:
