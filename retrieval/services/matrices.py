@@ -25,8 +25,10 @@ from retrieval.services.jobs import job_advance, job_create
 logger = logging.getLogger(__name__)
 
 KIND: Final = "pack_embeddings"
-SMALLEST: Final = 1000
-"""The database ranks fewer rows as fast as a matrix; also how far one may lag behind."""
+SMALLEST: Final = 10_000
+"""The database's scan ranks fewer embeddings as fast: looking whether a matrix fits takes time too.
+"""
+_LAG: Final = 1000
 _LAG_PER_CENT: Final = 2
 _REST = timedelta(hours=1)
 _PAUSE: Final = 1.0
@@ -39,7 +41,7 @@ _asking = threading.Lock()
 
 def lags(lag: int, rows: int) -> bool:
     """Whether a matrix of so many rows lags so far behind that it should be packed."""
-    return lag >= max(SMALLEST, rows * _LAG_PER_CENT // 100)
+    return lag >= max(_LAG, rows * _LAG_PER_CENT // 100)
 
 
 def matrix_wanted(*, model: EmbeddingModel, rebuild: bool = False) -> None:

@@ -30,9 +30,12 @@ QUERY = half_rounded(random_vectors(1, 16, seed=5)[0])
 
 @pytest.fixture
 def model(db, settings, tmp_path, monkeypatch):
-    """A model without embeddings, and images; each ranking that misses the matrix asks for it."""
+    """A model without embeddings, and images; each ranking that misses the matrix asks for it, from
+    a thousand embeddings on.
+    """
     settings.VAR_DIR = tmp_path
     monkeypatch.setattr(matrices, "_BETWEEN_REQUESTS", 0.0)
+    monkeypatch.setattr(matrices, "SMALLEST", 1000)
     images(range(1500))
     return embedding_model_get_or_create(name="m", dimension=16)
 
@@ -130,7 +133,7 @@ def test_what_comes_while_a_matrix_is_packed_anew_is_read_alone(model, monkeypat
         embed(model, range(1200, 1500), VECTORS[1200:])
         return packed
 
-    monkeypatch.setattr(matrices, "SMALLEST", 100)
+    monkeypatch.setattr(matrices, "_LAG", 100)
     monkeypatch.setattr(matrices, "pack", packing)
     embed(model, range(1200), VECTORS[:1200])
     assert work(pack_request(model=model, rebuild=True)).done == 1500
