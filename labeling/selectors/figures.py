@@ -58,7 +58,7 @@ def figures_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, 
     """The figures of queries by key, with their current lists selected along: an annotator's own,
     or without one the consensus of all.
 
-    One SQL query; two more, and a third where votes differ, where somebody acted since.
+    One SQL query; three more, and a fourth where votes differ, where somebody acted since.
     """
     states = states_of(queries, annotator=annotator)
     keys = {query.pk: _key(query, annotator, states[query.pk]) for query in queries}
@@ -68,7 +68,11 @@ def figures_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, 
         progress = progress_of(missing, annotator=annotator)
         activity = activity_of(missing, annotator=annotator)
         new = {keys[query.pk]: Figures(progress[query.pk], activity[query.pk]) for query in missing}
-        _figures.keep(new)
+        # What was read after a withdrawal that is taken back since would be kept as if it had not
+        # been: only what nothing came between stands for its key.
+        since = states_of(missing, annotator=annotator)
+        same = (query for query in missing if since[query.pk] == states[query.pk])
+        _figures.keep({keys[query.pk]: new[keys[query.pk]] for query in same})
         known |= new
     return {pk: known[key] for pk, key in keys.items()}
 

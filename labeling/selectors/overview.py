@@ -107,7 +107,7 @@ def queries_filtered(
 def queries_overview(
     *, user: Any, filters: Mapping[str, str] | None = None, sort: str = "query_id"
 ) -> list[QueryOverview]:
-    """The queries that the user sees, filtered and sorted, with progress; five SQL queries at most,
+    """The queries that the user sees, filtered and sorted, with progress; six SQL queries at most,
     however many there are.
 
     `sort` is one of SORT_KEYS, with "-" before it for descending; an unknown one sorts by query id.

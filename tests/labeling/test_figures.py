@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from labeling.models import Judgment, Query
+from labeling.models import Candidate, Judgment, Query
 from labeling.selectors.figures import figures_of, tallies
 from labeling.selectors.progress import activity_of, progress_of
 from labeling.selectors.remembered import Remembered
@@ -126,3 +126,24 @@ def test_memory_keeps_what_was_asked_for_last() -> None:
     memory.keep({"a": 4, "d": 5})
     assert memory.known("abcd") == {"a": 4, "d": 5}
     assert len(memory) == 2
+
+
+def test_what_a_withdrawal_meanwhile_changed_is_not_kept_for_the_time_before(
+    toy_model: Any, open_query: MakeQuery, annotator: Any, admin: Any
+) -> None:
+    make_images(4)
+    query = open_query("a red toad")
+    judge(query, annotator, [0, 1], "relevant")
+    [candidate] = Candidate.objects.filter(list__query=query, rank=1).select_related("image")
+    withdrawn: list[bool] = []
+
+    def meanwhile(run: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "vote AS" in sql and not withdrawn:
+            withdrawn.append(True)
+            image_withdraw(image=candidate.image, by=admin)
+        return run(sql, params, many, context)
+
+    with connection.execute_wrapper(meanwhile):
+        assert figures_of(fresh())[query.pk].progress.judged == 1
+    image_restore(image=candidate.image, by=admin)
+    assert figures_of(fresh())[query.pk].progress.judged == 2

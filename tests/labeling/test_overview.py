@@ -143,15 +143,15 @@ def test_hundreds_of_queries_need_as_many_statements_as_one(
     django_assert_num_queries: Any,
 ) -> None:
     judge(three[0], annotator, [0], "relevant")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(queries_overview(user=reviewer, filters={"search": "red"})) == 1
     for number in range(200):
         new_query(f"query {number}")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(queries_overview(user=reviewer, sort="-streak")) == 203
     with django_assert_num_queries(2):
         assert len(queries_overview(user=reviewer, sort="-streak")) == 203
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(queries_overview(user=annotator)) == 2
 
 
