@@ -130,7 +130,7 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
     count = 0
     tell(f"{name}: looking for the batch size …")
     while not tuning.size.settled:
-        count = _more(count, max(1, min(images, 2 * tuning.size.now)), stored)
+        count = _more(count, trial_images(images, tuning.size.now), stored)
         _embed(name)
     batch = tuning.size.now
     bare, whole = [_bare(encoder, batch)], []
@@ -142,6 +142,13 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
         whole.append(images / (time.perf_counter() - began))
         bare.append(_bare(encoder, batch))
     return Turns(name, batch, encoder.precision, images, bare, whole, _is_right(encoder, name))
+
+
+def trial_images(images: int, batch: int) -> int:
+    """How many images the next look for a batch size takes: two batches where a turn has as many,
+    and a whole one at least, since part of one tells nothing.
+    """
+    return max(batch, min(images, 2 * batch))
 
 
 def _embed(name: str) -> None:

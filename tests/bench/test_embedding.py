@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench.embedding import trial_images
+from retrieval.batch_size import BatchSize
 from tests.processes import ROOT
 
 
@@ -34,3 +36,15 @@ def test_it_embeds_with_a_real_job_and_shows_both_speeds(tmp_path: Path) -> None
     assert "WRONG" not in printed
     # Database and files are gone.
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_batch_size_is_found_with_turns_smaller_than_a_batch() -> None:
+    size = BatchSize(first=1, largest=64)
+    for _ in range(50):
+        images = trial_images(4, size.now)
+        while images >= size.now and not size.settled:
+            batch = size.now
+            size.measured(batch, 0.3)
+            images -= batch
+    assert (size.now, size.settled) == (64, True)
+    assert trial_images(300, 16) == 32
