@@ -23,12 +23,18 @@ LONGEST_WAIT: Final = 5000
 """Milliseconds for another search of the same person to end; who waits keeps a thread busy."""
 
 # Both halves of a lock's number are in pg_locks as unsigned 32-bit integers. The page is in the
-# upper half and the upper 16 bits of the lower one, the number of its search in the rest.
-_HELD = """
-SELECT l.pid, l.objid::bigint & 65535 FROM pg_locks l
-WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-  AND l.classid::bigint = %s AND l.objid::bigint >> 16 = %s AND l.pid <> pg_backend_pid()
+# upper half and the upper 16 bits of the lower one, the number of its search in the rest. Looking
+# and ending are one statement: a connection that has ended its search soon serves another request.
+_END_EARLIER = """
+SELECT coalesce(bool_or(held.number > %(number)s), false),
+       count(CASE WHEN held.number < %(number)s THEN pg_cancel_backend(held.pid) END)
+FROM (
+    SELECT l.pid, l.objid::bigint & 65535 AS number FROM pg_locks l
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+      AND l.classid::bigint = %(upper)s AND l.objid::bigint >> 16 = %(lower)s
+      AND l.pid <> pg_backend_pid()
+) held
 """
 
 
@@ -94,10 +100,9 @@ def _take_page(asker: Asker) -> None:
     key = lock_key("search_page", page * NUMBERS + number)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [key])
-        cursor.execute(_HELD, [key >> 32, key >> 16 & 0xFFFF])
-        held = cursor.fetchall()
-        if any(other > number for _, other in held):
-            raise Superseded
-        for pid, other in held:
-            if other < number:
-                cursor.execute("SELECT pg_cancel_backend(%s)", [pid])
+        cursor.execute(
+            _END_EARLIER, {"number": number, "upper": key >> 32, "lower": key >> 16 & 0xFFFF}
+        )
+        later: bool = cursor.fetchone()[0]
+    if later:
+        raise Superseded
