@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from retrieval.models import EmbeddingModel
-from retrieval.selectors.counts import image_count
+from retrieval.selectors.counts import image_count, number_of, withdrawn_then
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +26,7 @@ class CorpusFilter:
 
     def withdrawn(self) -> tuple[str, list[Any]]:
         """A query for the ids of the images that are withdrawn then, with its values."""
-        if self.moment is None:
-            then, values = "w.restored_at IS NULL", list[Any]()
-        else:
-            then = "w.withdrawn_at <= %s AND (w.restored_at IS NULL OR w.restored_at > %s)"
-            values = [self.moment, self.moment]
+        then, values = withdrawn_then(self.moment)
         return f"SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE {then}", values
 
     def later(self) -> tuple[str, list[Any]] | None:
@@ -93,11 +87,11 @@ def embedded_and_not(model: EmbeddingModel, narrow: CorpusFilter) -> tuple[int, 
         within = f"FROM retrieval_image i {{}} WHERE i.species_id = ANY(%s) AND {still}"
         values = [list(narrow.species_ids), *still_values]
         if later:
-            total -= _number(
-                f"SELECT count(*) {within.format('')} AND {later}", values, later_values
+            total -= number_of(
+                f"SELECT count(*) {within.format('')} AND {later}", [*values, *later_values]
             )
             within, values = f"{within} AND NOT {later}", [*values, *later_values]
-        embedded = _number(f"SELECT count(*) {within.format(embedded_of)}", found, values)
+        embedded = number_of(f"SELECT count(*) {within.format(embedded_of)}", [*found, *values])
         return embedded, total - embedded
     query = (
         "SELECT coalesce((SELECT embedded FROM retrieval_embeddingcount WHERE model_id = %s), 0)"
@@ -112,14 +106,8 @@ def embedded_and_not(model: EmbeddingModel, narrow: CorpusFilter) -> tuple[int, 
         values += [model.pk, narrow.created_before]
     if later:
         among = f"FROM retrieval_image i {{}} WHERE {later} AND {still}"
-        total -= _number(f"SELECT count(*) {among.format('')}", later_values, still_values)
+        total -= number_of(f"SELECT count(*) {among.format('')}", [*later_values, *still_values])
         query += f" - (SELECT count(*) {among.format(embedded_of)})"
         values += [*found, *later_values, *still_values]
-    embedded = _number(query, values)
+    embedded = number_of(query, values)
     return embedded, total - embedded
-
-
-def _number(query: str, *values: Sequence[Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(query, [value for some in values for value in some])
-        return int(cursor.fetchone()[0])

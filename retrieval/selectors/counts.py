@@ -46,19 +46,19 @@ def image_count(*, species_ids: Sequence[int] | None = None, at: datetime | None
     """How many images there are now, of the whole corpus or within species, without those that are
     withdrawn: now, or at a moment. One SQL query.
     """
-    then, moments = _withdrawn(at)
+    then, moments = withdrawn_then(at)
     if species_ids:
         ids = list(species_ids)
         query = (
             f"SELECT (SELECT coalesce(sum(images), 0) FROM {_SPECIES} WHERE species_id = ANY(%s))"
             f" - (SELECT count(*) {_SPECIES_OF_WITHDRAWN} WHERE i.species_id = ANY(%s) AND {then})"
         )
-        return _number(query, [ids, ids, *moments])
+        return number_of(query, [ids, ids, *moments])
     query = (
         f"SELECT (SELECT coalesce(sum(images), 0) FROM {_CORPUS})"
         f" - (SELECT count(*) FROM {_WITHDRAWAL} w WHERE {then})"
     )
-    return _number(query, moments)
+    return number_of(query, moments)
 
 
 def image_counts(species_ids: Iterable[int]) -> dict[int, int]:
@@ -88,10 +88,10 @@ def embedded_counts(models: Iterable[EmbeddingModel]) -> dict[int, int]:
     """How many images of the corpus each of these models has embedded, by the model's key, without
     withdrawn ones. One SQL query a model.
     """
-    return {model.pk: _number(_EMBEDDED_BY, [model.pk, model.pk]) for model in models}
+    return {model.pk: number_of(_EMBEDDED_BY, [model.pk, model.pk]) for model in models}
 
 
-def _withdrawn(at: datetime | None) -> tuple[str, list[Any]]:
+def withdrawn_then(at: datetime | None) -> tuple[str, list[Any]]:
     """A condition on withdrawals `w` with its values: standing at a moment, or now. Those of one
     image don't overlap, so each is an image of its own.
     """
@@ -100,7 +100,8 @@ def _withdrawn(at: datetime | None) -> tuple[str, list[Any]]:
     return "w.withdrawn_at <= %s AND (w.restored_at IS NULL OR w.restored_at > %s)", [at, at]
 
 
-def _number(query: str, values: Sequence[Any]) -> int:
+def number_of(query: str, values: Sequence[Any]) -> int:
+    """The one number that a query gives."""
     with connection.cursor() as cursor:
         cursor.execute(query, values)
         return int(cursor.fetchone()[0])

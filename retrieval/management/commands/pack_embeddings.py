@@ -11,6 +11,7 @@ from retrieval.matrix.building import MatrixRefused, pack
 from retrieval.matrix.checking import faults
 from retrieval.matrix.opened import folder_of
 from retrieval.models import EmbeddingModel
+from retrieval.selectors.embedding_models import embedded_models
 from retrieval.terminal import SECONDS_BETWEEN_LINES, Pace, ProgressLine
 
 
@@ -33,7 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()
-        models = EmbeddingModel.objects.filter(count__embedded__gt=0).order_by("name")
+        models = embedded_models()
         if options["model"] is not None:
             models = EmbeddingModel.objects.filter(name=options["model"])
             if not models:
