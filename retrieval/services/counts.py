@@ -40,7 +40,7 @@ class WrongCount:
 def image_counts_check(*, repair: bool = False) -> list[WrongCount]:
     """Count the images, whole and by species, and return what was kept wrongly, the corpus first.
 
-    Reads every image. With `repair` the numbers are put right; who writes images waits meanwhile.
+    Reads every image; who writes images waits meanwhile. With `repair` the numbers are put right.
     """
     with connection.cursor() as cursor:
         # Who wrote images before is seen whole, and who comes later finds the numbers repaired.
