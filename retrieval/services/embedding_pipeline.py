@@ -104,9 +104,12 @@ def _let_go(error: BaseException) -> None:
     """Free what the frames of a call that failed still hold, on a GPU most of its memory: what is
     tried next needs it (PyTorch, frequently asked questions on running out of memory).
     """
+    known: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None:
+    # An error can be its own cause.
+    while cause is not None and cause not in known:
         traceback.clear_frames(cause.__traceback__)
+        known.append(cause)
         cause = cause.__cause__ or cause.__context__
 
 

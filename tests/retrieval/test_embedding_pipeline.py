@@ -149,7 +149,8 @@ def test_what_a_failed_batch_held_is_free_before_its_halves_are_tried(encoder, i
         activations = torch.empty(len(pixels))
         made.append(weakref.ref(activations))
         if len(pixels) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
+            error = torch.OutOfMemoryError("CUDA out of memory.")
+            raise error from error
         return launch(self, pixels)
 
     monkeypatch.setattr(ImageTower, "launch", small_device)
