@@ -62,8 +62,3 @@ def workers_alive() -> int:
     counts them.
     """
     return _worker_counts[0]() if _worker_counts else 1
-
-
-def kinds() -> list[str]:
-    """Return the registered kinds, sorted."""
-    return sorted(_handlers)
