@@ -2,7 +2,9 @@
 
 import ctypes
 import errno
+import fcntl
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Collection, Iterator
@@ -24,7 +26,8 @@ def atomic_directory(
     """Give an empty directory beside `target` to be filled; on leaving, it becomes `target`.
 
     All files are on disk (fsync) before the name changes, so that a crash at any moment leaves the
-    old state or the new one. An exception inside removes what was written. An existing `target` is
+    old state or the new one. An exception inside removes what was written, and what a killed
+    process left is removed when the same `target` is written again. An existing `target` is
     refused, unless it is an empty directory or `replace` is set, and then too if it holds anything
     but the files named in `replaceable` (paths below it, with "/"); None: whatever it holds.
 
@@ -33,9 +36,7 @@ def atomic_directory(
     target = target.absolute()
     _check(target, replace=replace, replaceable=replaceable)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # mkdir, not mkdtemp: the directory shall have the permissions that the umask gives.
-    partial = target.parent / f".{target.name}.partial-{uuid.uuid4().hex}"
-    partial.mkdir()
+    partial, lock = _partial_make(target)
     try:
         yield partial
         for path in partial.rglob("*"):
@@ -51,6 +52,49 @@ def atomic_directory(
     finally:
         # After an exchange this is what `target` held before.
         shutil.rmtree(partial, ignore_errors=True)
+        os.close(lock)
+
+
+def _partial_make(target: Path) -> tuple[Path, int]:
+    """Make the directory beside `target`, and remove those that killed processes left.
+
+    Who writes one has it open and locked: the lock ends with its process.
+    """
+    # mkdir, not mkdtemp: the directory shall have the permissions that the umask gives.
+    partial = target.parent / f".{target.name}.partial-{uuid.uuid4().hex}"
+    beside = os.open(target.parent, os.O_RDONLY)
+    try:
+        # So that nobody takes one for left between its making and its locking.
+        if _lock(beside, wait=True):
+            _remove_left(target)
+        partial.mkdir()
+        lock = os.open(partial, os.O_RDONLY)
+        _lock(lock, wait=False)
+    finally:
+        os.close(beside)
+    return partial, lock
+
+
+def _remove_left(target: Path) -> None:
+    name = re.compile(re.escape(f".{target.name}.partial-") + "[0-9a-f]{32}")
+    for path in list(target.parent.iterdir()):
+        if not name.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+            continue
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            if _lock(handle, wait=False):
+                shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock an open directory; False where somebody else has it, or the file system has no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def _check(target: Path, *, replace: bool, replaceable: Collection[str] | None) -> None:

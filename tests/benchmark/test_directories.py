@@ -1,12 +1,15 @@
 """Directories appear whole or not at all, and nothing of somebody else is ever replaced."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from retrieval.directories import TargetRefused, atomic_directory
+from tests.processes import ROOT
 
 
 def nothing() -> None:
@@ -97,3 +100,25 @@ def test_what_is_no_directory_is_refused(tmp_path, kind):
         target.symlink_to(tmp_path if kind == "link" else tmp_path / "nowhere")
     with pytest.raises(TargetRefused, match="is not a directory"):
         write(target, replace=True, replaceable=["a.csv"])
+
+
+def test_what_a_killed_process_left_goes_and_what_another_one_writes_stays(tmp_path):
+    target = tmp_path / "release"
+    program = (
+        "import sys, time; from pathlib import Path;"
+        "from retrieval.directories import atomic_directory as a\n"
+        "with a(Path(sys.argv[1])) as partial: print(partial, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(target)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as writer:
+        try:
+            partial = Path(writer.stdout.readline().strip())
+            other = tmp_path / partial.name.replace("release", "another")
+            other.mkdir()
+            write(target, "while it is written")
+            assert names(tmp_path) == sorted([other.name, partial.name, "release"])
+        finally:
+            writer.kill()
+    write(target, replace=True, replaceable=["a.csv"])
+    assert names(tmp_path) == [other.name, "release"]
