@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -74,8 +73,6 @@ def release_fill(
 
 
 def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> Written:
-    for leftover in release.directory.parent.glob(f".{release.pk}.partial-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
     # Replacing: a maker that was killed before its commit may have left a whole directory.
     with atomic_directory(release.directory, replace=True, replaceable=None) as partial:
         snapshot = partial / SNAPSHOT_FOLDER

@@ -238,7 +238,7 @@ def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labelled, admin, var
 
 def test_what_a_killed_worker_left_is_replaced(labelled, admin, var_dir):
     release = services.release_create(name="v1", created_by=admin)
-    for name in (str(release.pk), f".{release.pk}.partial-123"):
+    for name in (str(release.pk), f".{release.pk}.partial-{7:032x}"):
         (release.directory.parent / name).mkdir(parents=True)
         (release.directory.parent / name / "judgments.csv").write_text("half")
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
