@@ -143,9 +143,9 @@ class _Bucket:
             endpoint_url=settings.S3_ENDPOINT_URL or None,
             client_config=Config(
                 connect_timeout=5,
-                read_timeout=20,
+                read_timeout=10,
                 max_pool_connections=32,
-                retries={"mode": "standard", "total_max_attempts": 3},
+                retries={"mode": "standard", "total_max_attempts": 2},
             ),
         )
         session = boto3.Session(profile_name=storage.session_profile)
