@@ -40,15 +40,15 @@ def atomic_directory(
     try:
         yield partial
         for path in partial.rglob("*"):
-            _sync(path)
-        _sync(partial)
+            sync_path(path)
+        sync_path(partial)
         # Again, because writing took its time.
         _check(target, replace=replace, replaceable=replaceable)
         if target.exists() and any(target.iterdir()):
             _exchange(partial, target)
         else:
             partial.rename(target)
-        _sync(target.parent)
+        sync_path(target.parent)
     finally:
         # After an exchange this is what `target` held before.
         shutil.rmtree(partial, ignore_errors=True)
@@ -123,7 +123,8 @@ def _foreign(target: Path, replaceable: Collection[str]) -> list[str]:
     )
 
 
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Have a file's bytes, or the names in a folder, on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.runs.files import Ranking
+from retrieval.directories import sync_path
 
 #: The earliest date that a zip archive can tell, so that no clock gets into the bytes.
 _NO_DATE: Final = (1980, 1, 1, 0, 0, 0)
@@ -59,7 +60,7 @@ def save_run(path: Path, run: Mapping[int, Ranking]) -> str:
             file.seek(0)
             checksum = _sha256(file)
         partial.replace(path)
-        _sync_folder(path.parent)
+        sync_path(path.parent)
     finally:
         partial.unlink(missing_ok=True)
     return checksum
@@ -128,11 +129,3 @@ def _sha256(file: BinaryIO) -> str:
     while chunk := file.read(_CHUNK):
         digest.update(chunk)
     return digest.hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

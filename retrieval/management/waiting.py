@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,15 @@ from retrieval.terminal import ProgressLine, bar, duration
 POLL_SECONDS = 0.3
 # Without a sign of work: loading a large model takes a while once a worker has the job.
 PATIENCE_SECONDS: dict[str, float] = {Job.State.QUEUED: 10.0, Job.State.RUNNING: 90.0}
+
+
+def add_wait_argument(parser: ArgumentParser) -> None:
+    """Let a command be asked to wait, with `--wait`."""
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="show progress until the job ends; Ctrl-C stops the waiting, not the job",
+    )
 
 
 def wait_for_job(

@@ -29,6 +29,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from retrieval.directories import sync_path
 from retrieval.matrix.arithmetic import padded
 from retrieval.matrix.selection import Part
 
@@ -252,16 +253,7 @@ def write_json(path: Path, value: Any) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_path(path.parent)
 
 
 def tidy(folder: Path, *, keep: Sequence[str]) -> None:

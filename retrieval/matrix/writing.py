@@ -10,8 +10,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from retrieval.directories import sync_path
 from retrieval.matrix.arithmetic import padded
-from retrieval.matrix.files import Run, Stored, checksum_of, sync_folder
+from retrieval.matrix.files import Run, Stored, checksum_of
 from retrieval.matrix.reading import Chunk
 
 _KINDS: Final = ("vectors", "ids", "moments")
@@ -97,7 +98,7 @@ class RunWriter:
     def finish(self) -> Run:
         """The run that was written, on the disk."""
         self._sync()
-        sync_folder(self._folder)
+        sync_path(self._folder)
         files = {
             kind: Stored.at(self._folder, self._path(kind).name, checksum=self._checksums[kind])
             for kind in _KINDS

@@ -16,7 +16,7 @@ from benchmark.reranking.estimate import rerank_estimate
 from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked
 from benchmark.reranking.setup import EndpointSetup
 from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import wait_for_job
+from retrieval.management.waiting import add_wait_argument, wait_for_job
 from retrieval.models import EmbeddingModel, Job
 
 ERRORS_SHOWN: Final = 20
@@ -68,11 +68,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--estimate", action="store_true", help="tell what it takes, and begin nothing"
         )
-        parser.add_argument(
-            "--wait",
-            action="store_true",
-            help="show progress until the job ends; Ctrl-C stops the waiting, not the job",
-        )
+        add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from retrieval.encoders import ModelSpecError
 from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import wait_for_job
+from retrieval.management.waiting import add_wait_argument, wait_for_job
 from retrieval.models import Job
 from retrieval.services.embedding import embedding_job_create
 
@@ -22,11 +22,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--model", default="", help="by default the setting EMBEDDING_MODEL")
-        parser.add_argument(
-            "--wait",
-            action="store_true",
-            help="show progress until the job ends; Ctrl-C stops the waiting, not the job",
-        )
+        add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import filesizeformat
 
 from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import wait_for_job
+from retrieval.management.waiting import add_wait_argument, wait_for_job
 from retrieval.models import Job
 from retrieval.services.indexing import (
     EF_CONSTRUCTION,
@@ -49,11 +49,7 @@ class Command(BaseCommand):
             "than it takes, building is many times slower",
         )
         parser.add_argument("--drop", action="store_true", help="drop the index that is there")
-        parser.add_argument(
-            "--wait",
-            action="store_true",
-            help="show progress until the job ends; Ctrl-C stops the waiting, not the job",
-        )
+        add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()
