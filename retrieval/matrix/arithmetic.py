@@ -1,20 +1,20 @@
-"""The inner product of half-precision vectors, bit for bit as pgvector computes it, and fast ones
-that are near it.
+"""The inner product of half-precision vectors, bit for bit as pgvector computes it.
 
 pgvector 0.8 (`HalfvecInnerProductF16c` in src/halfutils.c) takes eight columns at a time: eight
 sums in single precision, one a lane, then the lanes pairwise, (0+4, 1+5, 2+6, 3+7), then
-(0+2, 1+3), then both; columns behind the last eight are added one by one. The product of two halves
-is exact in single precision, so that a fused multiply and add rounds as two steps do.
+(0+2, 1+3), then both; columns behind the last eight are added one by one. `kernel` does
+the same, at the speed at which memory is read.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,10 @@ Halves = NDArray[np.float16]
 Singles = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
-# Rows of which the products lie in a core's own cache.
-_BLOCK: Final = 64
-# So many numbers torch converts in the thread that asks.
-_ALONE: Final = 32_767
-# Fewer rows than this are no work for a second thread.
-_SHARE: Final = 1024
+# Rows that a thread takes at a time.
+_SHARE: Final = 2048
 _LONGEST: Final = 1.01  # the length of a stored vector, by the table's constraint
-_HALF, _SINGLE = 2.0**-11, 2.0**-24  # half a unit in the last place, relative
+_HALF_UNIT: Final = 2.0**-24  # of a number in single precision, in its last place
 
 
 def padded(dimension: int) -> int:
@@ -69,143 +65,137 @@ class Query:
         return "[" + ",".join(map("{:.5g}".format, values)) + "]"
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
-    """How far an approximate score can be from the exact one: `fixed` + `relative` * |score|."""
-
-    fixed: float
-    relative: float
-
-    def of(self, scores: Any) -> Any:
-        """The bound for approximate scores (n,)."""
-        return self.fixed + self.relative * np.abs(scores)
-
-    def floor(self, approximate: float) -> float:
-        """The least approximate score of which the exact one can reach the exact score that belongs
-        to `approximate`.
-        """
-        least = approximate - self.of(approximate) - self.fixed
-        return float(least / (1 + self.relative if least >= 0 else 1 - self.relative))
-
-
-def half_error(query: Query) -> Error:
-    """The bound for `half_products`: sums in single precision in any order, then rounded to half.
+def margin(query: Query) -> float:
+    """How far apart the scores of one vector can be where the sums are taken in another order.
 
     A sum of n terms in any order is off by at most n roundings of the sum of their magnitudes
     (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2), which is at most the
-    product of the lengths. The exact score is such a sum too. 2^-24 more for the smallest halves.
+    product of the lengths; both sums are off.
     """
-    return Error(2 * _summing(query) + 2.0**-24, _HALF * 1.001)
+    terms = len(query.halves) + LANES
+    return 2 * terms * _HALF_UNIT * _LONGEST * query.length * 1.01
 
 
-def single_error(query: Query) -> Error:
-    """The bound for products in single precision, summed in any order."""
-    return Error(2 * _summing(query), 0.0)
+def scores_of_rows(vectors: Halves, query: Query, rows: Rows | None = None) -> Singles:
+    """Scores (n,) of vectors (n, width), or of these rows (n,) of more, as pgvector computes them;
+    never a negative zero.
+    """
+    return begin_scores(vectors, query, rows)()
 
 
-def _summing(query: Query) -> float:
-    return (len(query.halves) + LANES) * _SINGLE * _LONGEST * query.length * 1.01
+def begin_scores(
+    vectors: Halves, query: Query, rows: Rows | None = None, *, ahead: bool = False
+) -> Callable[[], Singles]:
+    """What gives the scores of `scores_of_rows`; `ahead` has other threads compute them before they
+    are asked for.
+    """
+    places = None if rows is None else np.array(rows, np.int64)
+    _check(vectors, query, places)
+    count = len(vectors) if places is None else len(places)
+    scores = np.empty(count, dtype=np.float32)
+    singles = query.halves.astype(np.float32)
+    first, width = vectors.ctypes.data, vectors.shape[1]
+    asked, out, dimension = singles.ctypes.data, scores.ctypes.data, query.dimension
+    kernel = _kernel()
+
+    def work(start: int, stop: int) -> None:
+        if places is None:
+            row, number = first + 2 * start * width, stop - start
+            kernel.one(row, width, number, asked, dimension, out + 4 * start)
+        else:
+            kernel.some(first, width, places[start:stop], asked, dimension, out + 4 * start)
+
+    shared = _Shared(work, count, held=(vectors, singles, scores), ahead=ahead)
+
+    def finished() -> Singles:
+        shared.finish()
+        return scores
+
+    return finished
 
 
-def half_products(vectors: Halves, query: Query) -> Singles:
-    """Scores (n,) of vectors (n, width) within `half_error`, as fast as memory can be read."""
-    import torch
-
-    scores = torch.mv(torch.from_numpy(vectors), torch.from_numpy(query.halves))
-    return scores.float().numpy()
-
-
-class SingleProducts:
-    """Scores of blocks of at most `most` vectors for queries (q, width), within `single_error`.
+class ScoresOfMany:
+    """Scores of blocks of at most `most` vectors for several queries of one dimension.
 
     Each block's scores lie where the last one's were: memory that is given back and taken again
     for each block would fall to pieces.
     """
 
-    def __init__(self, queries: Halves, most: int) -> None:
-        import torch
-
-        self._queries = torch.from_numpy(queries).float()
-        self._wide = torch.empty(most * queries.shape[1])
-        self._scores = torch.empty(most * len(queries))
+    def __init__(self, queries: Sequence[Query], most: int) -> None:
+        self._tile = _kernel().TILE
+        self._queries = queries
+        filled = -(-len(queries) // self._tile) * self._tile
+        self._singles = np.zeros((filled, len(queries[0].halves)), dtype=np.float32)
+        for single, query in zip(self._singles, queries, strict=False):
+            single[:] = query.halves
+        self._scores = np.empty((filled, most), dtype=np.float32)
 
     def __call__(self, vectors: Halves) -> Singles:
-        """Scores (q, n) of vectors (n, width), until the next call."""
-        import torch
+        """Scores (q, n) of vectors (n, width), until the next call; bit for bit as each query's
+        own.
+        """
+        _check(vectors, self._queries[0], None)
+        filled, most = self._scores.shape
+        if len(vectors) > most:
+            raise ValueError("More vectors than there is room for.")
+        first, width = vectors.ctypes.data, vectors.shape[1]
+        asked, out = self._singles.ctypes.data, self._scores.ctypes.data
+        dimension, kernel = self._queries[0].dimension, _kernel()
 
-        wide = self._wide[: vectors.size].view(vectors.shape)
-        wide.copy_(torch.from_numpy(vectors))
-        shape = (len(self._queries), len(vectors))
-        scores = self._scores[: shape[0] * shape[1]].view(shape)
-        torch.mm(self._queries, wide.T, out=scores)
-        return scores.numpy()
+        def work(start: int, stop: int) -> None:
+            row, number, target = first + 2 * start * width, stop - start, out + 4 * start
+            kernel.many(row, width, number, asked, filled, dimension, target, most)
+
+        _Shared(work, len(vectors), held=(vectors, self)).finish()
+        return self._scores[: len(self._queries), : len(vectors)]
 
 
-def exact_products(vectors: Halves, query: Query, rows: Rows | None = None) -> Singles:
-    """Scores (n,) of vectors (m, width), or of these rows (n,) of them, as pgvector computes them;
-    never a negative zero.
+def _check(vectors: Halves, query: Query, rows: Rows | None) -> None:
+    """Raise ValueError for what would be read outside of its memory."""
+    if vectors.dtype != np.float16 or not vectors.flags.c_contiguous:
+        raise ValueError("Vectors in half precision that lie together are needed.")
+    if vectors.shape[1] != len(query.halves):
+        raise ValueError("The vectors are of another width than the query.")
+    if rows is not None and len(rows) and (rows.min() < 0 or rows.max() >= len(vectors)):
+        raise ValueError("There is no such row.")
+
+
+class _Shared:
+    """`work` on a number of rows, by as many threads as there are cores: each takes the next share
+    when it has done one, so that none waits for one that another process held up. What the work
+    knows by its address alone is `held` until then.
     """
-    count = len(vectors) if rows is None else len(rows)
-    scores = np.empty(count, dtype=np.float32)
-    groups = vectors.view(np.complex128)  # eight halves each: numpy gathers and turns them as one
-    tile = _tile(query)
 
-    def work(first: int, last: int) -> None:
-        singles = np.empty_like(tile)
-        for start in range(first, last, _BLOCK):
-            stop = min(start + _BLOCK, last)
-            block = groups[start:stop] if rows is None else groups[rows[start:stop]]
-            scores[start:stop] = _lanes(block, query, tile, singles)
+    def __init__(
+        self,
+        work: Callable[[int, int], None],
+        count: int,
+        *,
+        held: tuple[object, ...],
+        ahead: bool = False,
+    ) -> None:
+        self._work, self._count, self._held = work, count, held
+        self._starts = iter(range(0, count, _SHARE))
+        helpers = min(-(-count // _SHARE), _threads()) - (not ahead)
+        pool = _pool(os.getpid()) if helpers > 0 else None
+        self._helping = [pool.submit(self._help) for _ in range(helpers)] if pool else []
 
-    if count < 2 * _SHARE or _threads() == 1:
-        work(0, count)
-    else:
-        share = -(-count // _threads())
-        done = [
-            _pool(os.getpid()).submit(work, first, min(first + share, count))
-            for first in range(0, count, share)
-        ]
-        for future in done:
-            future.result()
-    scores += 0.0
-    return scores
+    def _help(self) -> None:
+        for start in self._starts:
+            self._work(start, min(start + _SHARE, self._count))
 
-
-def _tile(query: Query) -> Singles:
-    """The query (groups, _BLOCK * 8), once for each row of a block."""
-    groups = query.halves.astype(np.float32).reshape(-1, 1, LANES)
-    return np.ascontiguousarray(
-        np.broadcast_to(groups, (len(groups), _BLOCK, LANES)).reshape(len(groups), -1)
-    )
+    def finish(self) -> None:
+        """Return when all is done."""
+        self._help()
+        for helper in self._helping:
+            helper.result()
 
 
-def _lanes(block: NDArray[np.complex128], query: Query, tile: Singles, singles: Singles) -> Singles:
-    """Exact scores (n,) of rows as groups (n, groups); `singles` is room to work in."""
-    count, whole = len(block), query.dimension // LANES
-    turned = np.ascontiguousarray(block.T).view(np.float16)
-    if count < _BLOCK:
-        tile, singles = tile[:, : count * LANES], np.empty(turned.shape, np.float32)
-    _widen(turned, singles)
-    # Row after row of (groups, n * 8) is added to the sums: each lane in the order of its columns.
-    lanes = np.einsum("gm,gm->m", singles[:whole], tile[:whole]).reshape(count, LANES)
-    four = lanes[:, :4] + lanes[:, 4:]
-    two = four[:, :2] + four[:, 2:]
-    scores: Singles = two[:, 0] + two[:, 1]
-    for column in range(query.dimension % LANES):
-        scores += singles[whole, column::LANES] * tile[whole, column::LANES]
-    return scores
+def _kernel() -> ModuleType:
+    """Compiled when a process first ranks."""
+    from retrieval.matrix import kernel
 
-
-def _widen(halves: Halves, singles: Singles) -> None:
-    """Copy halves (m, n) to single precision; piece by piece, so that torch starts no threads
-    within one of ours. numpy takes forty times as long.
-    """
-    import torch
-
-    source, target = torch.from_numpy(halves), torch.from_numpy(singles)
-    rows = max(1, _ALONE // halves.shape[1])
-    for start in range(0, len(halves), rows):
-        target[start : start + rows].copy_(source[start : start + rows])
+    return kernel
 
 
 def _threads() -> int:
@@ -215,4 +205,4 @@ def _threads() -> int:
 @lru_cache(maxsize=1)
 def _pool(process: int) -> ThreadPoolExecutor:
     """The threads of this process; a forked one has none of its parent's."""
-    return ThreadPoolExecutor(_threads(), thread_name_prefix=f"exact-{process}")
+    return ThreadPoolExecutor(_threads(), thread_name_prefix=f"scores-{process}")

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Final
 
 import numpy as np
 from django.conf import settings
 from django.db import connection
 
 from retrieval.binary_copy import microseconds, moment_of
-from retrieval.matrix.arithmetic import Query, Rows, Singles, single_error
+from retrieval.matrix.arithmetic import Query, Rows, Singles, margin
 from retrieval.matrix.files import Mapped
 from retrieval.matrix.opened import MatrixUnusable, Opened, open_matrix
 from retrieval.matrix.selection import (
-    Chosen,
     Eligible,
-    all_rows,
+    begin,
     difference,
-    exact_scores,
     ids_of,
     moments_of,
     ranked,
     rows_of,
+    scores_at,
     select,
     select_many,
     union,
@@ -45,8 +44,6 @@ from retrieval.selectors.corpus_filter import CorpusFilter
 # each later one.
 _SPOT_FIRST: Final = 64
 _SPOT: Final = 8
-# From this share of a matrix on, all rows are scored exactly.
-_MOST: Final = 4
 
 Place = tuple[int, float]
 
@@ -105,11 +102,13 @@ def rank(
     until = None if narrow.created_before is None else microseconds(narrow.created_before)
     if until is not None and until >= mapped.manifest.watermark:
         until = None
+    # While the database is asked. What comes of it counts only if the matrix fits.
+    begun = begin(mapped.parts, queries[0]) if within is None and len(queries) == 1 else None
     moment = _moment(model, opened, queries, limit=None if behind else limit, narrow=narrow)
     out = union(moment.state.withdrawn, later)
     without = union(moment.removed, rows_of(mapped.parts, out))
     eligible = Eligible(without, until, behind)
-    scored = _scored(moment, queries, limit, eligible, within)
+    scored = _scored(moment, queries, limit, eligible, within, begun)
     lists = []
     for (rows, scores), newer in zip(scored, moment.state.best_newer, strict=True):
         image_ids = np.concatenate([ids_of(mapped.parts, rows), newer[0]])
@@ -130,7 +129,7 @@ def scores_of(
     parts = moment.mapped.parts
     rows = difference(rows_of(parts, union(image_ids)), moment.removed)
     found = ids_of(parts, rows)
-    scores = _exact(moment, queries[0], rows)
+    scores = _databases(moment, queries[0], rows, scores_at(parts, queries[0], rows))
     known = dict(zip(found.tolist(), scores.tolist(), strict=True))
     return known, difference(union(image_ids), found[np.argsort(found)])
 
@@ -212,8 +211,8 @@ def _compare(opened: Opened, query: Query, rows: Rows, spot: Spot) -> None:
     )
     keys = zip(ids_of(parts, rows).tolist(), moments_of(parts, rows).tolist(), strict=True)
     theirs = np.array([stored.get(key, np.nan) for key in keys])
-    ours = exact_scores(parts, query, rows)
-    if not (np.abs(ours - theirs) <= single_error(query).of(ours)).all():
+    ours = scores_at(parts, query, rows)
+    if not (np.abs(ours - theirs) <= margin(query)).all():
         raise MatrixUnusable("its vectors are not the database's", rebuild=True)
     if opened.as_database is not False:
         opened.as_database = bool((ours == theirs).all())
@@ -225,64 +224,36 @@ def _scored(
     limit: int | None,
     eligible: Eligible,
     within: Rows | None,
+    begun: Callable[[], Singles] | None,
 ) -> Iterator[tuple[Rows, Singles]]:
-    """For each query the rows that may be in its ranking, ascending, and their exact scores."""
+    """For each query the rows that may be in its ranking, ascending, and the database's scores."""
     parts = moment.mapped.parts
     if within is not None:
         rows = difference(rows_of(parts, within), eligible.without)
         if eligible.until is not None:
             rows = rows[moments_of(parts, rows) <= eligible.until]
-    elif not _is_part(limit, moment.mapped):
-        rows = all_rows(parts, eligible)
-    elif len(queries) == 1:
-        chosen = select(parts, queries[0], limit=limit, eligible=eligible)
-        yield _sure(moment, queries[0], limit, eligible, chosen)
+        for query in queries:
+            yield rows, _databases(moment, query, rows, scores_at(parts, query, rows))
         return
+    margins = [0.0 if moment.opened.as_database else margin(query) for query in queries]
+    if limit is None or len(queries) == 1:
+        chosen: Iterator[tuple[Rows, Singles]] = (
+            select(parts, query, limit=limit, eligible=eligible, margin=most, begun=begun)
+            for query, most in zip(queries, margins, strict=True)
+        )
     else:
-        chosen_many = select_many(parts, queries, limit=limit, eligible=eligible)
-        for query, chosen in zip(queries, chosen_many, strict=True):
-            yield _sure(moment, query, limit, eligible, chosen)
-        return
-    for query in queries:
-        yield rows, _exact(moment, query, rows)
+        chosen = select_many(parts, queries, limit=limit, eligible=eligible, margins=margins)
+    for query, (rows, scores) in zip(queries, chosen, strict=True):
+        yield rows, _databases(moment, query, rows, scores)
 
 
-def _is_part(limit: int | None, mapped: Mapped) -> TypeGuard[int]:
-    """Whether a ranking needs so few rows that choosing them first is worthwhile."""
-    return limit is not None and limit * _MOST < mapped.manifest.live
-
-
-def _sure(
-    moment: _Moment,
-    query: Query,
-    limit: int,
-    eligible: Eligible,
-    chosen: Chosen,
-) -> tuple[Rows, Singles]:
-    """The exact scores of chosen rows; chosen anew in single precision if an approximate score is
-    further off than it can be, so that the choice can't be trusted.
+def _databases(moment: _Moment, query: Query, rows: Rows, scores: Singles) -> Singles:
+    """The database's scores (n,) of rows, ascending: these, or where it isn't known to add as we
+    do, its own.
     """
-    rows, approximate, error = chosen
-    scores = _exact(moment, query, rows)
-    if (np.abs(scores - approximate) <= error.of(approximate)).all():
-        return rows, scores
-    rows, approximate, error = select(
-        moment.mapped.parts, query, limit=limit, eligible=eligible, single=True
-    )
-    scores = _exact(moment, query, rows)
-    if (np.abs(scores - approximate) <= error.of(approximate)).all():
-        return rows, scores
-    raise MatrixUnusable("this machine's products are further off than they can be")
-
-
-def _exact(moment: _Moment, query: Query, rows: Rows) -> Singles:
-    """Exact scores (n,) of rows, ascending: computed here, or by a database that does so in another
-    way.
-    """
-    parts = moment.mapped.parts
-    if moment.opened.as_database is not False:
-        return exact_scores(parts, query, rows)
-    image_ids = ids_of(parts, rows)
+    if moment.opened.as_database:
+        return scores
+    image_ids = ids_of(moment.mapped.parts, rows)
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT e.image_id, -(e.vector <#> %s::halfvec) FROM {partition(moment.model)} e "

@@ -1,12 +1,13 @@
-"""The rows of a matrix that a ranking needs: few, found by approximate scores with a bound.
+"""The rows of a matrix that a ranking needs, by their scores.
 
-A row is left out only if its exact score cannot reach that of the last place. Memory doesn't grow
-with the matrix: scores are looked at part by part.
+Where the database's scores may differ from these by a margin, a row is left out only if its score
+there cannot reach that of the last place. Memory doesn't grow with the matrix: scores are looked at
+part by part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,20 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.matrix.arithmetic import (
-    Error,
     Halves,
     Query,
     Rows,
-    SingleProducts,
+    ScoresOfMany,
     Singles,
-    exact_products,
-    half_error,
-    half_products,
-    single_error,
+    begin_scores,
+    scores_of_rows,
 )
 
 # Rows whose scores are looked at together.
-_PART: Final = 131_072
+_PART: Final = 524_288
 _PART_OF_MANY: Final = 8192
 # Queries that go through the matrix together: their scores of a part take 8 MB.
 QUERIES_AT_ONCE: Final = 256
@@ -70,29 +68,29 @@ class Eligible:
 
 
 class _Best:
-    """The best rows of one query so far, with all whose exact score may be as good."""
+    """The best rows of one query so far, with all whose score in the database may be as good."""
 
-    def __init__(self, limit: int, error: Error, behind: tuple[float, int] | None) -> None:
-        self._limit, self._error = limit, error
+    def __init__(self, limit: int, margin: float, behind: tuple[float, int] | None) -> None:
+        self._limit, self._margin = limit, margin
         self._ceiling = np.inf if behind is None else behind[0]
         # Rows that are out have a score of minus infinity.
-        self.floor = float(np.finfo(np.float32).min)
+        self._floor = float(np.finfo(np.float32).min)
         self._rows: list[Rows] = []
         self._scores: list[Singles] = []
         self._count = 0
         self._room = 2 * limit
 
     def add(self, first: int, scores: Singles) -> None:
-        """Take in the approximate scores (n,) of the rows from `first` on; -inf for none."""
+        """Take in the scores (n,) of the rows from `first` on; -inf for none."""
         if not self._count and self._ceiling == np.inf and len(scores) > self._room:
             # Most of the first part would be taken in to be cut away at once.
             self._raise_floor(scores)
-        found = np.flatnonzero(scores >= self.floor)
+        found = np.flatnonzero(scores >= self._floor)
         if not len(found):
             return
         chosen = scores[found]
         if self._ceiling != np.inf:
-            within = chosen - self._error.of(chosen) <= self._ceiling
+            within = chosen <= self._ceiling + self._margin
             found, chosen = found[within], chosen[within]
         self._rows.append(found + first)
         self._scores.append(chosen)
@@ -101,92 +99,97 @@ class _Best:
             self._cut()
 
     def _raise_floor(self, sure: Singles) -> None:
-        """So many rows have such approximate scores (n,) and may surely be in the ranking."""
+        """So many rows have such scores (n,) and will surely be in the ranking if they are good
+        enough.
+        """
         if len(sure) >= self._limit:
             last = len(sure) - self._limit
             reached = float(np.partition(sure, last)[last])
-            if reached > self.floor:
-                self.floor = max(self.floor, self._error.floor(reached))
+            self._floor = max(self._floor, reached - 2 * self._margin)
 
     def _cut(self) -> None:
         rows, scores = np.concatenate(self._rows), np.concatenate(self._scores)
         sure = scores
         if self._ceiling != np.inf:
             # Others may be before the place that the ranking goes on behind.
-            sure = scores[scores + self._error.of(scores) < self._ceiling]
+            sure = scores[scores < self._ceiling - self._margin]
         self._raise_floor(sure)
-        kept = scores >= self.floor
+        kept = scores >= self._floor
         rows, scores = rows[kept], scores[kept]
         self._rows, self._scores, self._count = [rows], [scores], len(rows)
         # Where many are as good as the last place, more room keeps it from being cut for each part.
         self._room = max(2 * self._limit, 3 * self._count // 2)
 
-    def result(self) -> tuple[Rows, Singles]:
-        """The rows (n,), ascending, and their approximate scores (n,)."""
+    def result(self) -> Chosen:
+        """The rows (n,), ascending, and their scores (n,)."""
         if self._rows:
             self._cut()
             return self._rows[0], self._scores[0]
         return np.empty(0, np.int64), np.empty(0, np.float32)
 
 
-Chosen = tuple[Rows, Singles, Error]
-"""Rows that may be in a ranking, ascending, with approximate scores (n,) and their bound."""
+Chosen = tuple[Rows, Singles]
+"""Rows that may be in a ranking, ascending, and their scores (n,)."""
+
+
+def begin(parts: Sequence[Part], query: Query) -> Callable[[], Singles] | None:
+    """Have other threads compute what `select` looks at first; None where there is nothing."""
+    for part, start, stop in _pieces(parts, _PART):
+        return begin_scores(part.vectors[start:stop], query, ahead=True)
+    return None
 
 
 def select(
-    parts: Sequence[Part], query: Query, *, limit: int, eligible: Eligible, single: bool = False
+    parts: Sequence[Part],
+    query: Query,
+    *,
+    limit: int | None,
+    eligible: Eligible,
+    margin: float = 0.0,
+    begun: Callable[[], Singles] | None = None,
 ) -> Chosen:
-    """The rows that may be among the `limit` best; `single` uses single precision, which is slower
-    and nearer.
+    """The rows that may be among the `limit` best, None for all, where the database's scores are
+    at most `margin` away from these. `begun` is what `begin` gave for the same parts and query.
     """
-    error = single_error(query) if single else half_error(query)
-    best = _Best(limit, error, eligible.behind)
-
-    size = _PART_OF_MANY if single else _PART
-    singles = SingleProducts(query.halves[None], size) if single else None
-    for part, start, stop in _pieces(parts, size):
-        vectors = part.vectors[start:stop]
-        scores = half_products(vectors, query) if singles is None else singles(vectors)[0]
+    rows = sum(len(part.image_ids) for part in parts)
+    best = _Best(rows if limit is None else limit, margin, eligible.behind)
+    for part, start, stop in _pieces(parts, _PART):
+        scores = begun() if begun else scores_of_rows(part.vectors[start:stop], query)
+        begun = None
         scores[eligible.excluded(part, start, stop)] = -np.inf
         best.add(part.first + start, scores)
-    return (*best.result(), error)
+    return best.result()
 
 
 def select_many(
-    parts: Sequence[Part], queries: Sequence[Query], *, limit: int, eligible: Eligible
+    parts: Sequence[Part],
+    queries: Sequence[Query],
+    *,
+    limit: int,
+    eligible: Eligible,
+    margins: Sequence[float],
 ) -> Iterator[Chosen]:
-    """What `select` gives for each query in turn, by one pass for QUERIES_AT_ONCE of them.
-
-    `eligible.behind` must be None.
+    """What `select` gives for each query and its margin in turn, by one pass for QUERIES_AT_ONCE of
+    them.
     """
     for number in range(0, len(queries), QUERIES_AT_ONCE):
-        some = queries[number : number + QUERIES_AT_ONCE]
-        bests = [_Best(limit, single_error(query), None) for query in some]
-        products = SingleProducts(np.stack([query.halves for query in some]), _PART_OF_MANY)
+        asked = slice(number, number + QUERIES_AT_ONCE)
+        bests = [_Best(limit, margin, eligible.behind) for margin in margins[asked]]
+        scores_of = ScoresOfMany(queries[asked], _PART_OF_MANY)
         for part, start, stop in _pieces(parts, _PART_OF_MANY):
-            scores = products(part.vectors[start:stop])
+            scores = scores_of(part.vectors[start:stop])
             scores[:, eligible.excluded(part, start, stop)] = -np.inf
             for best, row in zip(bests, scores, strict=True):
                 best.add(part.first + start, row)
-        for query, best in zip(some, bests, strict=True):
-            yield (*best.result(), single_error(query))
+        for best in bests:
+            yield best.result()
 
 
-def all_rows(parts: Sequence[Part], eligible: Eligible) -> Rows:
-    """Every row that may be in a ranking by `without` and `until`, ascending."""
-    found = []
-    for part, start, stop in _pieces(parts, _PART):
-        kept = np.ones(stop - start, dtype=np.bool_)
-        kept[eligible.excluded(part, start, stop)] = False
-        found.append(np.flatnonzero(kept) + part.first + start)
-    return np.concatenate(found) if found else np.empty(0, np.int64)
-
-
-def exact_scores(parts: Sequence[Part], query: Query, rows: Rows) -> Singles:
-    """The exact scores (n,) of rows, ascending, as pgvector computes them."""
+def scores_at(parts: Sequence[Part], query: Query, rows: Rows) -> Singles:
+    """The scores (n,) of rows, ascending."""
     scores = np.empty(len(rows), np.float32)
     for part, own, place in _by_part(parts, rows):
-        scores[place] = exact_products(part.vectors, query, own)
+        scores[place] = scores_of_rows(part.vectors, query, own)
     return scores
 
 

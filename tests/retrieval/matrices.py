@@ -13,6 +13,7 @@ from retrieval.models import EmbeddingModel, Image, Species
 from retrieval.selectors.ranking import half_rounded, rank_images
 from retrieval.services.embedding_models import embedding_model_lock
 from retrieval.services.embedding_store import embeddings_copy
+from tests.retrieval.making import random_vectors
 
 
 def images(numbers: Iterable[int], species: Species | None = None) -> None:
@@ -49,6 +50,19 @@ def same_as_scan(model: EmbeddingModel, query: Any, **options: Any) -> list[tupl
     found = rank_images(model=model, text_vector=query, **options)
     assert found == wanted
     return found
+
+
+def vectors_like(kind: str, count: int, dimension: int, seed: int = 1) -> np.ndarray:
+    """Vectors with ties, near ties, zeros and repeats, as well as any."""
+    rows = random_vectors(count, dimension, seed)
+    if kind == "ties":
+        rows = rows[np.arange(count) % 7]
+    elif kind == "sparse":
+        rows[np.abs(rows) < 1.0] = 0
+        rows[:, 0] += 1e-3
+    elif kind == "close":
+        rows = rows[:1] + 1e-3 * rows
+    return rows
 
 
 def without_triggers(*statements: str) -> None:

@@ -24,7 +24,7 @@ from retrieval.services.embedding_models import (
 )
 from tests.conftest import person
 from tests.retrieval.making import image_row, random_vectors
-from tests.retrieval.matrices import embed, images, same_as_scan
+from tests.retrieval.matrices import embed, images, same_as_scan, vectors_like
 
 pytestmark = pytest.mark.django_db
 
@@ -34,19 +34,6 @@ def small_parts(monkeypatch):
     """Matrices are gone through in many small parts."""
     monkeypatch.setattr(selection, "_PART", 64)
     monkeypatch.setattr(selection, "_PART_OF_MANY", 32)
-
-
-def vectors_like(kind, count, dimension, seed=1):
-    """Vectors with ties, near ties, zeros and repeats, as well as any."""
-    rows = random_vectors(count, dimension, seed)
-    if kind == "ties":
-        rows = rows[np.arange(count) % 7]
-    elif kind == "sparse":
-        rows[np.abs(rows) < 1.0] = 0
-        rows[:, 0] += 1e-3
-    elif kind == "close":
-        rows = rows[:1] + 1e-3 * rows
-    return rows
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 16, 20, 1024])

@@ -10,15 +10,26 @@ import pytest
 from django.db import connection
 
 from retrieval.matrix import ranking, selection
-from retrieval.matrix.arithmetic import SingleProducts, half_products
 from retrieval.matrix.building import pack
 from retrieval.matrix.files import MANIFEST, Manifest, checksum_of
 from retrieval.matrix.opened import MatrixUnusable, folder_of, open_matrix
 from retrieval.models import Embedding, EmbeddingModel
-from retrieval.selectors.ranking import half_rounded, rank_images, ranking_method
+from retrieval.selectors.ranking import (
+    half_rounded,
+    image_scores,
+    rank_images,
+    rank_images_many,
+    ranking_method,
+)
 from retrieval.services.embedding_models import embedding_model_get_or_create
 from tests.retrieval.making import random_vectors
-from tests.retrieval.matrices import embed, images, same_as_scan, without_triggers
+from tests.retrieval.matrices import (
+    embed,
+    images,
+    same_as_scan,
+    vectors_like,
+    without_triggers,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -201,28 +212,63 @@ def test_a_model_that_was_deleted_has_no_matrix(model):
         ranking.lag_of(model)
 
 
-def test_where_the_database_adds_in_another_order_its_scores_count(model, monkeypatch):
-    """As on a machine whose pgvector is built in another way."""
+@pytest.fixture
+def other_order(monkeypatch):
+    """As on a machine whose pgvector adds in another order than ours: here it is we who do."""
 
-    def otherwise(parts, query, rows):
-        vectors = selection.vectors_of(parts, rows)
-        return SingleProducts(query.halves[None], len(rows))(vectors)[0] + np.float32(6e-8)
+    def scores_of_rows(vectors, query, rows=None):
+        chosen = vectors if rows is None else vectors[rows]
+        turned = chosen[:, ::-1].astype(np.float32) * query.halves[::-1].astype(np.float32)
+        return np.cumsum(turned, axis=1, dtype=np.float32)[:, -1]
 
-    monkeypatch.setattr(ranking, "exact_scores", otherwise)
-    for limit in (3, None):
-        found = same_as_scan(model, QUERY, limit=limit)
-        assert found
-    assert open_matrix(model).as_database is False
+    class ScoresOfMany:
+        def __init__(self, queries, most):
+            self.queries = queries
+
+        def __call__(self, vectors):
+            return np.stack([scores_of_rows(vectors, query) for query in self.queries])
+
+    monkeypatch.setattr(selection, "scores_of_rows", scores_of_rows)
+    monkeypatch.setattr(selection, "ScoresOfMany", ScoresOfMany)
+    monkeypatch.setattr(
+        selection,
+        "begin_scores",
+        lambda vectors, query, ahead: lambda: scores_of_rows(vectors, query),
+    )
+    monkeypatch.setattr(selection, "_PART", 16)
+
+
+@pytest.mark.parametrize("kind", ["any", "close"])
+def test_where_the_database_adds_in_another_order_its_scores_count(
+    settings, tmp_path, other_order, kind
+):
+    settings.VAR_DIR = tmp_path
+    model = embedding_model_get_or_create(name="m", dimension=256)
+    images(range(200))
+    embed(model, range(200), vectors_like(kind, 200, 256))
+    pack(model)
+    queries = [half_rounded(row) for row in vectors_like(kind, 4, 256, seed=9)]
+    for query in queries:
+        whole = same_as_scan(model, query)
+        assert open_matrix(model).as_database is False
+        for limit in (1, 3, 20):
+            assert rank_images(model=model, text_vector=query, limit=limit) == whole[:limit]
+            after = (whole[limit][1], whole[limit][0])
+            rest = rank_images(model=model, text_vector=query, limit=limit, after=after)
+            assert rest == whole[limit + 1 : 2 * limit + 1]
+    many = rank_images_many(model=model, text_vectors=queries, limit=5)
+    assert many == [rank_images(model=model, text_vector=query, limit=5) for query in queries]
+    some = image_scores(model=model, text_vector=queries[0], image_ids=range(9))
+    assert some == {i: score for i, score in same_as_scan(model, queries[0]) if i < 9}
     assert ranking_method(model) == "matrix"
 
 
-@pytest.mark.parametrize("limit", [1, 5])
-def test_products_that_are_further_off_than_they_can_be_are_not_trusted(model, monkeypatch, limit):
-    """As of a library that adds in half precision."""
+def test_where_no_row_was_compared_the_databases_scores_count(model, monkeypatch):
+    monkeypatch.setattr(ranking, "_spot_rows", lambda opened: np.empty(0, np.int64))
     monkeypatch.setattr(
-        selection,
-        "half_products",
-        lambda vectors, query: -half_products(vectors, query),
+        selection, "begin_scores", lambda vectors, query, ahead: lambda: np.zeros(60, np.float32)
     )
-    whole = rank_images(model=model, text_vector=QUERY, limit=None, scan=True)
-    assert rank_images(model=model, text_vector=QUERY, limit=limit) == whole[:limit]
+    assert rank_images(model=model, text_vector=QUERY, limit=4) == rank_images(
+        model=model, text_vector=QUERY, limit=4, scan=True
+    )
+    assert open_matrix(model).as_database is None
