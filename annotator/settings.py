@@ -1,6 +1,7 @@
 """Settings, read from the environment; the README's table documents every variable."""
 
 import logging
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,10 @@ EMBEDDING_MODEL = (
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
 EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)
 EMBEDDING_COMPILE = env.flag("EMBEDDING_COMPILE")
+# How long torch's threads wait actively for the next step of a model. By default it is some
+# milliseconds, which pictures that are to be decoded meanwhile would need; OpenMP reads it when
+# torch is imported.
+os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
 # Of images that stay where they are; a 256th is the largest file that is kept.
 THUMBNAIL_CACHE_BYTES = env.number(

@@ -1,8 +1,11 @@
 """How fast the corpus is embedded beside the model alone: `python -m bench.embedding`.
 
 The whole task (files of a store, rows of a database, slices of a job) takes turns with a bare loop
-of the model's `encode_image` over tensors that lie in the device's memory, in batches of the same
-size and the same number format; a ratio is of one turn with the loops before and after it. The
+of `encode_image`, of the model as open_clip makes it, over tensors that lie in the device's memory,
+in batches of the same size and the same number format; and with such a loop of the program that the
+task runs, which has batch norms folded into convolutions and its tensors in channels-last layout,
+and is compiled where EMBEDDING_COMPILE says so. A ratio is of one turn with the loops before and
+after it. The
 batch size is found by trial beforehand, as every worker does when it begins. The demo model gets
 drawn scenes, the others photograph-like noise of iNat24's size; weights are random where a model's
 name says so. Uses a GPU where torch sees one.
@@ -19,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -32,7 +36,8 @@ from bench.own_state import tell, use_state
 PACKAGES: Final = ("torch", "torchvision", "open_clip_torch", "Pillow", "Django")
 HEAD: Final = (
     *("Model", "Batch", "Format", "Images a turn"),
-    *("Bare loop, images/s", "Whole task, images/s", "Whole / bare", "Remark"),
+    *("Bare loop, images/s", "Task's program alone, images/s", "Whole task, images/s"),
+    *("Whole / bare", "Whole / program", "Remark"),
 )
 AIM: Final = {"cpu": 0.95, "cuda": 0.90}
 #: Images in a turn where `--images` doesn't say: a turn takes about 20 s.
@@ -56,14 +61,16 @@ class Turns:
     images: int
     bare: list[float]
     """Images a second, one loop more than `whole` has turns."""
+    program: list[float]
+    """The same of the task's program alone."""
     whole: list[float]
     right: bool
     """Every image has one vector, and those looked at are the encoder's own."""
 
-    @property
-    def ratio(self) -> float:
-        beside = [(a + b) / 2 for a, b in zip(self.bare, self.bare[1:], strict=False)]
-        return median(whole / bare for whole, bare in zip(self.whole, beside, strict=True))
+    def ratio(self, loops: list[float]) -> float:
+        """The whole task's images a second, those of loops being one."""
+        beside = [(a + b) / 2 for a, b in pairwise(loops)]
+        return median(whole / alone for whole, alone in zip(self.whole, beside, strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -111,19 +118,27 @@ def _row(turns: Turns, aim: float) -> list[str]:
         turns.precision,
         f"{turns.images:,}",
         f"{median(turns.bare):,.2f}",
+        f"{median(turns.program):,.2f}",
         f"{median(turns.whole):,.2f}",
-        f"{turns.ratio:.2f}",
+        f"{turns.ratio(turns.bare):.2f}",
+        f"{turns.ratio(turns.program):.2f}",
         remark if turns.right else f"{remark}; VECTORS ARE WRONG",
     ]
 
 
 def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
-    from retrieval.encoders import load_encoder
+    import torch
+
+    from retrieval.device_thread import compute
+    from retrieval.encoders import load_encoder, load_open_clip
+    from retrieval.image_tower import ImageTower
     from retrieval.models import Image
     from retrieval.services.embedding_pipeline import tuning_of
 
     tell(f"{name}: loading the model and making pictures …")
     encoder = load_encoder(name)
+    plain, preprocess, _ = load_open_clip(name, encoder.device)
+    bare_tower = ImageTower(plain, preprocess, encoder.device)
     Image.objects.all().delete()
     stored = _pictures(folder, drawn=name == "demo", count=min(FILES, images))
     tuning = tuning_of(encoder, name)
@@ -133,15 +148,26 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
         count = _more(count, trial_images(images, tuning.size.now), stored)
         _embed(name)
     batch = tuning.size.now
-    bare, whole = [_bare(encoder, batch)], []
+    pixels = torch.randint(
+        0, 256, (batch, encoder.images.height, encoder.images.width, 3), dtype=torch.uint8
+    )
+    seen = encoder.images.floats(pixels.to(encoder.device))
+    bare, program, whole = [], [], []
+
+    def alone() -> None:
+        bare.append(compute(encoder.device, lambda: _rate(bare_tower, seen.contiguous())))
+        program.append(compute(encoder.device, lambda: _rate(encoder.images, seen)))
+
+    alone()
     for number in range(turns):
         tell(f"{name}: turn {number + 1} of {turns}, batches of {batch} …")
         count = _more(count, images, stored)
         began = time.perf_counter()
         _embed(name)
         whole.append(images / (time.perf_counter() - began))
-        bare.append(_bare(encoder, batch))
-    return Turns(name, batch, encoder.precision, images, bare, whole, _is_right(encoder, name))
+        alone()
+    right = _is_right(encoder, name)
+    return Turns(name, batch, encoder.precision, images, bare, program, whole, right)
 
 
 def trial_images(images: int, batch: int) -> int:
@@ -164,27 +190,21 @@ def _embed(name: str) -> None:
         raise RuntimeError(f"The job ended as {outcome.value}: {job.error}")
 
 
-def _bare(encoder: Any, batch: int) -> float:
-    """Images a second of the model alone, over batches in the device's memory."""
+def _rate(tower: Any, floats: Any) -> float:
+    """Images a second of a model alone, over a batch in the device's memory again and again."""
     import torch
-
-    on_gpu = encoder.device != "cpu"
-    pixels = torch.randint(
-        0, 256, (batch, encoder.images.height, encoder.images.width, 3), dtype=torch.uint8
-    )
-    floats = encoder.images.floats(pixels.to(encoder.device))
 
     def seconds(batches: int) -> float:
         began = time.perf_counter()
         for _ in range(batches):
-            encoder.images.encode(floats)
-        if on_gpu:
+            tower.encode(floats)
+        if floats.is_cuda:
             torch.cuda.synchronize()
         return time.perf_counter() - began
 
     seconds(1)
     batches = max(3, math.ceil(BARE_SECONDS / seconds(1)))
-    return batch * batches / seconds(batches)
+    return len(floats) * batches / seconds(batches)
 
 
 def _pictures(folder: Path, *, drawn: bool, count: int) -> list[Any]:

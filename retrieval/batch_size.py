@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 GAIN: Final = 1.03
-"""A doubled batch must bring this many times the images a second, or the trial ends."""
+"""A larger batch must bring this many times the images a second of the best to be worth it."""
+MISSES: Final = 2
+"""So many doublings in a row that aren't end the trial; one alone may have had a slow moment."""
 TRIES: Final = 2
 TRY_SECONDS: Final = 0.25
 """So many batches of a size are timed, for so long at least; the fastest counts, since the first of
@@ -24,6 +26,7 @@ class BatchSize:
         self.settled = first >= largest
         self._largest = largest
         self._best = (0.0, first)
+        self._misses = 0
         self._times: list[float] = []
 
     @classmethod
@@ -42,18 +45,16 @@ class BatchSize:
             return
         rate = self.now / max(min(self._times), 1e-9)
         self._times = []
-        best_rate, best_size = self._best
-        if rate <= best_rate * GAIN:
-            self.now, self.settled = best_size, True
-            return
-        self._best = (rate, self.now)
-        self.settled = self.now * 2 > self._largest
-        if not self.settled:
-            self.now *= 2
+        if rate > self._best[0] * GAIN:
+            self._best, self._misses = (rate, self.now), 0
+        else:
+            self._misses += 1
+        self.settled = self._misses == MISSES or self.now * 2 > self._largest
+        self.now = self._best[1] if self.settled else self.now * 2
 
     def short_of_memory(self, count: int) -> None:
         """Learn that `count` images at once are too many."""
         self._largest = min(self._largest, max(1, count // 2))
-        self.now = min(self.now, self._largest)
+        self.now = min(self._best[1], self._largest)
         self.settled = True
         self._times = []

@@ -10,10 +10,13 @@ import hashlib
 import json
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrieval.batch_norms import fold_batch_norms
+from retrieval.device_thread import compute
 from retrieval.image_tower import ImageTower, Launched
 from retrieval.model_specs import (
     CONFIG_NAME,
@@ -44,17 +47,20 @@ __all__ = [
     "default_device",
     "describe",
     "load_encoder",
+    "load_open_clip",
 ]
 
 _BATCH = 64
+_FAILURES = (RuntimeError, OSError, ImportError, KeyError, TypeError, ValueError)
 
 
 class Encoder:
     """A loaded model; calls from several threads take turns.
 
-    ``dimension`` is the length of its vectors and ``precision`` the number format in which it
-    computes those of images ("fp32"; on a GPU "bf16", or "fp16" where that is missing). Weights and
-    texts stay in single precision.
+    ``dimension`` is the length of its vectors, ``parameters`` how many numbers it has learned,
+    image and text side together, and ``precision`` the number format in which it computes the
+    vectors of images ("fp32"; on a GPU "bf16", or "fp16" where that is missing). Weights and texts
+    stay in single precision.
     """
 
     def __init__(
@@ -66,10 +72,12 @@ class Encoder:
         *,
         dimension: int,
         device: str,
+        parameters: int,
     ) -> None:
         self.name = name
         self.dimension = dimension
         self.device = device
+        self.parameters = parameters
         self.images = ImageTower(model, preprocess, device)
         self._model = model
         self._tokenizer = tokenizer
@@ -78,11 +86,6 @@ class Encoder:
     @property
     def precision(self) -> str:
         return self.images.precision
-
-    @property
-    def parameters(self) -> int:
-        """How many numbers the model has learned, image and text side together."""
-        return sum(parameter.numel() for parameter in self._model.parameters())
 
     def encode_images(self, images: Sequence[Image.Image]) -> np.ndarray:
         """Return float32 (n, dimension) vectors of unit length, one per picture."""
@@ -98,7 +101,7 @@ class Encoder:
     def launch(self, pixels: Any) -> Launched:
         """Have prepared pictures (`images.buffer`) encoded; on a GPU this doesn't wait for it."""
         with self._lock:
-            return self.images.launch(pixels)
+            return compute(self.device, lambda: self.images.launch(pixels))
 
     def encode_texts(self, texts: Sequence[str]) -> np.ndarray:
         """Return float32 (n, dimension) vectors of unit length, one per text.
@@ -106,15 +109,20 @@ class Encoder:
         Texts are encoded one at a time, so a text's vector does not depend on its neighbours.
         Words beyond the model's context length are cut off.
         """
-        import torch
-
         rows = []
         for text in texts:
-            with self._lock, torch.inference_mode():
-                vectors = self._model.encode_text(self._tokenizer([text]).to(self.device)).float()
-                vectors = torch.nn.functional.normalize(vectors, dim=-1)
-                rows.append(vectors.cpu().numpy().astype(np.float32, copy=False))
+            with self._lock:
+                rows.append(compute(self.device, partial(self._encoded_text, text)))
         return self._joined(rows)
+
+    def _encoded_text(self, text: str) -> np.ndarray:
+        import torch
+
+        with torch.inference_mode():
+            vectors = self._model.encode_text(self._tokenizer([text]).to(self.device)).float()
+            vectors = torch.nn.functional.normalize(vectors, dim=-1)
+            found: np.ndarray = vectors.cpu().numpy().astype(np.float32, copy=False)
+        return found
 
     def _joined(self, rows: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
@@ -136,7 +144,7 @@ def load_encoder(spec: str, *, device: str | None = None) -> Encoder:
         chosen = device or default_device()
         key = (spec, chosen)
         if key not in _encoders:
-            _encoders[key] = _load(source, chosen)
+            _encoders[key] = compute(chosen, lambda: _load(source, chosen))
         return _encoders[key]
 
 
@@ -147,27 +155,53 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def load_open_clip(spec: str, device: str) -> tuple[Any, Any, Any]:
+    """Return the model that ``spec`` names as open_clip makes it, in evaluation mode, with its
+    preparation of images and its tokenizer. Raises as `load_encoder`.
+    """
+    source = resolve(spec)
+    return compute(device, lambda: _load_open_clip(source, device))
+
+
 def _load(source: Source, device: str) -> Encoder:
     import torch
 
+    model, preprocess, tokenizer = _load_open_clip(source, device)
     try:
-        if source.config is not None:
-            model, preprocess, tokenizer = _load_local(source, device)
-        else:
-            model, preprocess, tokenizer = _load_named(source, device)
-        model.eval()
-        for parameter in model.parameters():
-            parameter.requires_grad_(False)
+        parameters = sum(parameter.numel() for parameter in model.parameters())
         with torch.inference_mode():
             dimension = int(model.encode_text(tokenizer(["a"]).to(device)).shape[-1])
+        fold_batch_norms(model.visual)
         return Encoder(
-            source.name, model, preprocess, tokenizer, dimension=dimension, device=device
+            source.name,
+            model,
+            preprocess,
+            tokenizer,
+            dimension=dimension,
+            device=device,
+            parameters=parameters,
         )
+    except _FAILURES as error:
+        raise _not_loaded(source, error) from error
+
+
+def _load_open_clip(source: Source, device: str) -> tuple[Any, Any, Any]:
+    try:
+        load = _load_local if source.config is not None else _load_named
+        model, preprocess, tokenizer = load(source, device)
     except ModelSpecError:
         raise
-    except (RuntimeError, OSError, ImportError, KeyError, TypeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelSpecError(source.spec, f"it could not be loaded ({reason})") from error
+    except _FAILURES as error:
+        raise _not_loaded(source, error) from error
+    model.eval()
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    return model, preprocess, tokenizer
+
+
+def _not_loaded(source: Source, error: Exception) -> ModelSpecError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return ModelSpecError(source.spec, f"it could not be loaded ({reason})")
 
 
 def _load_named(source: Source, device: str) -> tuple[Any, Any, Any]:

@@ -19,6 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.cores import cores
+
 LANES: Final = 8
 Halves = NDArray[np.float16]
 Singles = NDArray[np.float32]
@@ -199,7 +201,7 @@ def _kernel() -> ModuleType:
 
 
 def _threads() -> int:
-    return min(8, len(os.sched_getaffinity(0)))
+    return min(8, cores())
 
 
 @lru_cache(maxsize=1)

@@ -1,20 +1,20 @@
 """From files to vectors with the device kept busy: reading, encoding and storing go on at once.
 
 A pool of threads reads, decodes and prepares pictures, one thread encodes what is ready, and the
-caller, who alone speaks to the database, chooses what comes next and stores what came out.
+caller, who alone speaks to the database, chooses what comes next and stores what came out. Where
+the model computes on the processor itself, files are read ahead, but pictures are decoded between
+its batches, on all cores: the model's threads wait for each other, so that a core taken from one of
+them idles all.
 """
 
 from __future__ import annotations
 
-import os
 import queue
-import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
@@ -23,7 +23,9 @@ import numpy as np
 from django.conf import settings
 
 from retrieval.batch_size import BatchSize
+from retrieval.cores import cores
 from retrieval.encoders import Encoder, Launched
+from retrieval.gates import Budget, Turns
 from retrieval.imaging import ImageRefused, open_picture
 from retrieval.pictures import PictureGone, PictureRef, RootUnavailable, source_bytes
 from retrieval.unit_rows import Fault, unit_rows
@@ -82,13 +84,12 @@ def tuning_of(encoder: Encoder, name: str) -> Tuning:
 
 
 def readers_wanted(device: str) -> int:
-    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core; half as
-    many where the model needs the cores itself.
+    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core; twice as
+    many where they read while the cores compute.
     """
     if settings.EMBEDDING_READERS:
         return int(settings.EMBEDDING_READERS)
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return max(1, cores // 2) if device == "cpu" else cores
+    return 2 * cores() if device == "cpu" else cores()
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -115,6 +116,7 @@ def _let_go(error: BaseException) -> None:
 
 @dataclass(slots=True)
 class _Batch:
+    number: int
     items: list[Item]
     pixels: Any
     """Prepared pictures (n, height, width, 3), a torch tensor of bytes."""
@@ -135,13 +137,16 @@ class Pipeline:
         self._tuning = tuning
         self._readers = readers
         self._stop = threading.Event()
-        self._decoded = _Budget(DECODED_PIXELS)
+        self._on_cpu = encoder.device == "cpu"
+        self._turns = Turns(cores() if self._on_cpu else readers)
+        if not self._on_cpu:
+            self._turns.open()
+        self._decoded = Budget(DECODED_PIXELS)
         self._fed: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[_Batch | BaseException] = queue.SimpleQueue()
-        self._pool = ThreadPoolExecutor(
-            readers, thread_name_prefix="read", initializer=_yield_to_encoder
-        )
+        self._pool = ThreadPoolExecutor(readers, thread_name_prefix="read")
         self._thread = threading.Thread(target=self._encode_all, name="encode", daemon=True)
+        self._fed_batches = 0
         self._batches = 0
         self._images = 0
         self._came = time.monotonic()
@@ -157,6 +162,7 @@ class Pipeline:
         trace: TracebackType | None,
     ) -> None:
         self._stop.set()
+        self._turns.open()
         self._fed.put(None)
         self._pool.shutdown()
         self._thread.join()
@@ -187,10 +193,11 @@ class Pipeline:
         """Have a batch read and encoded."""
         if not self._batches:
             self._came = time.monotonic()
-        batch = _Batch(items, self._encoder.images.buffer(len(items)))
-        rows = batch.pixels.numpy()
+        self._fed_batches += 1
+        batch = _Batch(self._fed_batches, items, self._encoder.images.buffer(len(items)))
         batch.reading = [
-            self._pool.submit(self._read, item, row) for item, row in zip(items, rows, strict=True)
+            self._pool.submit(self._read, batch.number, item, row)
+            for item, row in zip(items, batch.pixels.numpy(), strict=True)
         ]
         self._batches += 1
         self._images += len(items)
@@ -210,14 +217,16 @@ class Pipeline:
         self._came = now
         return batch.items
 
-    def _read(self, item: Item, row: np.ndarray) -> None:
+    def _read(self, number: int, item: Item, row: np.ndarray) -> None:
         """Bring one prepared picture (height, width, 3) to its place in the batch."""
         if self._stop.is_set():
             return
         images = self._encoder.images
         try:
             data = source_bytes(item.ref)
-            with self._decoded.held(item.pixels):
+            with self._turns.held(number), self._decoded.held(item.pixels):
+                if self._stop.is_set():
+                    return
                 picture = open_picture(
                     data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=DRAFT * images.side
                 )
@@ -243,6 +252,8 @@ class Pipeline:
                 if ahead is not None and not all(future.done() for future in batch.reading):
                     self._finish(ahead)
                     ahead = None
+                if self._on_cpu:
+                    self._turns.begin(batch.number)
                 wait(batch.reading)
                 if self._stop.is_set():
                     break
@@ -250,7 +261,7 @@ class Pipeline:
                 if ahead is not None:
                     self._finish(ahead)
                 ahead = batch
-                if self._encoder.device == "cpu":
+                if self._on_cpu:
                     self._finish(batch)
                     ahead = None
         except BaseException as error:
@@ -341,33 +352,3 @@ def _keep_halves(items: list[Item], vectors: Sequence[np.ndarray | None]) -> Non
             item.vector = half
         else:
             item.problem = "The model gave no finite vector for this image."
-
-
-def _yield_to_encoder() -> None:
-    """Let a reader's thread run where the model leaves room: on a CPU its threads wait for each
-    other, so that taking one core from them idles all.
-    """
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-
-
-class _Budget:
-    """Lets threads in as long as what they hold together stays within a limit."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._held = 0
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def held(self, amount: int) -> Iterator[None]:
-        """Wait for room; what is larger than the limit is let in alone."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._held or self._held + amount <= self._limit)
-            self._held += amount
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._held -= amount
-                self._changed.notify_all()

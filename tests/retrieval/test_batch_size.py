@@ -17,14 +17,36 @@ def test_it_doubles_while_a_batch_gains_more_than_three_per_cent():
     # A call costs 100 ms, an image 10 ms beside; from 64 to 128 that gains less than 10 %.
     size = BatchSize(first=1, largest=1024)
     tried = settle(size, lambda n: 0.1 + 0.01 * n)
-    assert tried == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert tried == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
     assert size.now == 256
 
 
 def test_a_device_that_gains_nothing_keeps_small_batches():
     size = BatchSize(first=1, largest=64)
-    assert settle(size, lambda n: 7.0 * n) == [1, 2]
+    assert settle(size, lambda n: 7.0 * n) == [1, 2, 4]
     assert size.now == 1
+
+
+def test_one_slow_moment_does_not_end_the_trial():
+    size = BatchSize(first=1, largest=1024)
+    tried = settle(size, lambda n: {4: 8.0, 8: 1.5}.get(n, 1.0 + 0.5 * n))
+    assert tried == [1, 2, 4, 8, 16, 32]
+    assert size.now == 8
+
+
+def test_a_last_size_without_gain_is_not_kept():
+    size = BatchSize(first=1, largest=4)
+    assert settle(size, lambda n: {1: 1.0, 2: 1.0, 4: 4.0}[n]) == [1, 2, 4]
+    assert size.now == 2
+
+
+def test_too_little_memory_behind_the_best_size_leaves_the_best():
+    size = BatchSize(first=1, largest=1024)
+    for count in (1, 1, 2, 2, 4, 4):
+        size.measured(count, {1: 2.0, 2: 2.0, 4: 4.0}[count])
+    assert size.now == 8
+    size.short_of_memory(8)
+    assert (size.now, size.settled) == (2, True)
 
 
 def test_the_largest_is_never_exceeded():

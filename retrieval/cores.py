@@ -1,0 +1,12 @@
+"""How many processor cores this process may use."""
+
+from __future__ import annotations
+
+import os
+
+
+def cores() -> int:
+    """Return the number of cores, at least one: those it was given where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
