@@ -3,12 +3,11 @@
 The whole task (files of a store, rows of a database, slices of a job) takes turns with a bare loop
 of `encode_image`, of the model as open_clip makes it, over tensors that lie in the device's memory,
 in batches of the same size and the same number format; and with such a loop of the program that the
-task runs, which has batch norms folded into convolutions and its tensors in channels-last layout,
-and is compiled where EMBEDDING_COMPILE says so. A ratio is of one turn with the loops before and
-after it. The
-batch size is found by trial beforehand, as every worker does when it begins. The demo model gets
-drawn scenes, the others photograph-like noise of iNat24's size; weights are random where a model's
-name says so. Uses a GPU where torch sees one.
+task has made of the model (`ImageTower.quicken`, and by torch.compile where EMBEDDING_COMPILE says
+so). A ratio is of one turn with the loops before and after it. The batch size is found by trial
+beforehand, as every worker does when it begins. The demo model gets drawn scenes, the others
+photograph-like noise of iNat24's size; weights are random where a model's name says so. Uses a
+GPU where torch sees one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrieval.batch_norms import fold_batch_norms
 from retrieval.device_thread import compute
 from retrieval.image_tower import ImageTower, Launched
 from retrieval.model_specs import (
@@ -72,12 +71,11 @@ class Encoder:
         *,
         dimension: int,
         device: str,
-        parameters: int,
     ) -> None:
         self.name = name
         self.dimension = dimension
         self.device = device
-        self.parameters = parameters
+        self.parameters = sum(parameter.numel() for parameter in model.parameters())
         self.images = ImageTower(model, preprocess, device)
         self._model = model
         self._tokenizer = tokenizer
@@ -97,6 +95,11 @@ class Encoder:
                 row[:] = self.images.prepare(image)
             rows.append(self.launch(pixels).vectors())
         return self._joined(rows)
+
+    def quicken(self, *, compiled: bool) -> None:
+        """Have the image side encode faster here; see `ImageTower.quicken`."""
+        with self._lock:
+            compute(self.device, lambda: self.images.quicken(compiled=compiled))
 
     def launch(self, pixels: Any) -> Launched:
         """Have prepared pictures (`images.buffer`) encoded; on a GPU this doesn't wait for it."""
@@ -168,18 +171,10 @@ def _load(source: Source, device: str) -> Encoder:
 
     model, preprocess, tokenizer = _load_open_clip(source, device)
     try:
-        parameters = sum(parameter.numel() for parameter in model.parameters())
         with torch.inference_mode():
             dimension = int(model.encode_text(tokenizer(["a"]).to(device)).shape[-1])
-        fold_batch_norms(model.visual)
         return Encoder(
-            source.name,
-            model,
-            preprocess,
-            tokenizer,
-            dimension=dimension,
-            device=device,
-            parameters=parameters,
+            source.name, model, preprocess, tokenizer, dimension=dimension, device=device
         )
     except _FAILURES as error:
         raise _not_loaded(source, error) from error

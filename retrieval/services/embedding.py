@@ -135,8 +135,7 @@ def _model(job: Job) -> tuple[EmbeddingModel, Encoder]:
         encoder = load_encoder(model.name)
     except ModelSpecError as error:
         raise JobFailed(str(error)) from error
-    if settings.EMBEDDING_COMPILE:
-        encoder.images.compile()
+    encoder.quicken(compiled=settings.EMBEDDING_COMPILE)
     return model, encoder
 
 

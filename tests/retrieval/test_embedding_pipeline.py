@@ -291,7 +291,8 @@ def test_a_compiled_model_sees_few_sizes_and_gives_the_same(tiny_model, encoder,
     expected = encoder.launch(pixels).vectors()
     monkeypatch.setattr(torch, "compile", program)
     compiled = copy.copy(encoder.images)
-    compiled.compile()
+    compiled.quicken(compiled=True)
+    compiled.quicken(compiled=True)
     for count in (1, 3, 5, 11):
         found = compiled.launch(pixels[:count]).vectors()
         np.testing.assert_allclose(found, expected[:count], atol=1e-5)

@@ -93,6 +93,30 @@ def done(shares, job, model, items):
     shares.settle(items)
 
 
+def test_images_and_embeddings_are_met_by_their_keys_however_stale_the_statistics_are(
+    job, toy_model
+):
+    embed_rows(toy_model, {number: [1, 0, 0] for number in range(1, 9)})
+    plans = []
+
+    def explain(execute, sql, values, many, context):
+        if sql.lstrip().startswith("SELECT i.id"):
+            execute(f"EXPLAIN {sql}", values, many, context)
+            plans.append("\n".join(row[0] for row in context["cursor"].fetchall()))
+        return execute(sql, values, many, context)
+
+    with connection.execute_wrapper(explain), Shares(job=job, model=toy_model) as shares:
+        assert [item.image_id for item in shares.take(5, share_size=100)] == [9, 10]
+    assert plans
+    for plan in plans:
+        assert plan.count("Merge Anti Join") == 2
+        assert "Index Scan using retrieval_image_pkey" in plan
+        assert "Nested Loop" not in plan
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('enable_nestloop')")
+        assert cursor.fetchone() == ("on",)
+
+
 def test_two_workers_never_have_the_same_image(job, toy_model):
     with elsewhere() as other, Shares(job=job, model=toy_model) as ours:
         theirs = Shares(job=Job.objects.get(), model=toy_model)
