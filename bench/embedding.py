@@ -47,6 +47,7 @@ IMAGES: Final = {
 FILES: Final = 200
 PHOTO: Final = (375, 500)
 BARE_SECONDS: Final = 3.0
+TRIAL_BATCHES: Final = 64
 LEAST_COSINE: Final = 0.999
 
 
@@ -170,10 +171,11 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
 
 
 def trial_images(images: int, batch: int) -> int:
-    """How many images the next look for a batch size takes: two batches where a turn has as many,
-    and a whole one at least, since part of one tells nothing.
+    """How many images the next look for a batch size takes: so many that a slice's beginning, which
+    is slow, tells little; no more than a turn has, but a whole batch, since part of one tells
+    nothing.
     """
-    return max(batch, min(images, 2 * batch))
+    return max(batch, min(images, TRIAL_BATCHES * batch))
 
 
 def _embed(name: str) -> None:

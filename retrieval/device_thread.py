@@ -13,9 +13,9 @@ import os
 import platform
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from typing import Final, TypeVar
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, Final, TypeVar
 
 # Parameters of mallopt(3) and their values: blocks below a gigabyte come from what the process has,
 # which it doesn't give back, and grows by at least 64 MB.
@@ -24,6 +24,8 @@ _KEEP: Final = {_MMAP_THRESHOLD: 2**30, _TRIM_THRESHOLD: 2**31 - 1, _TOP_PAD: 64
 
 Result = TypeVar("Result")
 _here = threading.local()
+_queues: dict[int, SimpleQueue[Any]] = {}
+_lock = threading.Lock()
 
 
 def compute(device: str, work: Callable[[], Result]) -> Result:
@@ -32,13 +34,35 @@ def compute(device: str, work: Callable[[], Result]) -> Result:
     """
     if device != "cpu" or getattr(_here, "computes", False):
         return work()
-    return _pool(os.getpid()).submit(work).result()
+    asked: Future[Result] = Future()
+    _queue().put((work, asked))
+    return asked.result()
 
 
-@lru_cache(maxsize=1)
-def _pool(process: int) -> ThreadPoolExecutor:
-    """The thread of this process; a forked one doesn't have its parent's."""
-    return ThreadPoolExecutor(1, thread_name_prefix="compute", initializer=_begin)
+def _queue() -> SimpleQueue[Any]:
+    """What this process's thread is asked; a forked one doesn't have its parent's."""
+    process = os.getpid()
+    with _lock:
+        if process not in _queues:
+            _queues.clear()
+            _queues[process] = SimpleQueue()
+            # A process ends without waiting for a model that is being loaded.
+            threading.Thread(
+                target=_serve, args=(_queues[process],), name="compute", daemon=True
+            ).start()
+        return _queues[process]
+
+
+def _serve(queue: SimpleQueue[Any]) -> None:
+    _begin()
+    while True:
+        work, asked = queue.get()
+        try:
+            asked.set_result(work())
+        except BaseException as error:
+            asked.set_exception(error)
+        # What it worked on is free while there is nothing to do.
+        del work, asked
 
 
 def _begin() -> None:
