@@ -9,6 +9,7 @@ the same, at the speed at which memory is read.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -191,6 +192,11 @@ class _Shared:
         self._help()
         for helper in self._helping:
             helper.result()
+
+
+def warm_up() -> None:
+    """Have the loops compiled in a thread, so that a process need not wait when it first ranks."""
+    threading.Thread(target=_kernel, daemon=True).start()
 
 
 def _kernel() -> ModuleType:

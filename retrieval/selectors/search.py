@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from retrieval.matrix import arithmetic
 from retrieval.models import EmbeddingModel, Image
 from retrieval.search_turns import search_turn
 from retrieval.selectors import ranking
@@ -119,10 +120,12 @@ def search_images(
 
 
 def search_expected() -> None:
-    """Have the model loaded if the corpus can be searched: somebody is about to."""
+    """Have ready what a search needs, if the corpus can be searched: somebody is about to."""
     known = embedded_models().filter(name=settings.EMBEDDING_MODEL).first()
     if known is not None:
         warm_up(known.name)
+        if settings.MATRIX:
+            arithmetic.warm_up()
 
 
 def _ranked(

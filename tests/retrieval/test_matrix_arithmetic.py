@@ -1,6 +1,8 @@
 """Scores are added in pgvector's order, however many rows and queries there are."""
 
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from retrieval.matrix.arithmetic import (
     padded,
     scores_of_rows,
 )
+from tests.processes import ROOT
 from tests.retrieval.making import random_vectors
 
 
@@ -109,3 +112,24 @@ def test_nothing_is_read_beside_the_vectors(vectors, rows):
 def test_more_vectors_than_there_is_room_for_are_refused():
     with pytest.raises(ValueError, match="room"):
         ScoresOfMany(queries_of(1, 8), 3)(matrix(4, 8))
+
+
+def test_a_process_compiles_when_it_ranks_or_is_about_to():
+    program = (
+        "import sys, time\n"
+        "from retrieval.matrix import arithmetic\n"
+        "name = 'retrieval.matrix.kernel'\n"
+        "print(name in sys.modules)\n"
+        "arithmetic.warm_up()\n"
+        "while not hasattr(sys.modules.get(name), 'many'): time.sleep(0.01)\n"
+        "print('torch' in sys.modules)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert run.stdout.split() == ["False", "False"]
