@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 import psutil
+from django.db import connection
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +31,24 @@ def wait_for(
             return answer
         time.sleep(pause)
     raise AssertionError(f"Waited {seconds:g} s in vain for {what}.")
+
+
+def killed(process: "subprocess.Popen[Any]") -> None:
+    """Kill a process, and wait until what it asked of the database has ended there too: a commit
+    that was sent is carried out without it.
+    """
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+
+    def alone() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+            return bool(cursor.fetchone()[0] == 0)
+
+    wait_for(alone, what="the killed process's connections to end")
 
 
 def free_port() -> int:

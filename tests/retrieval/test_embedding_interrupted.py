@@ -18,7 +18,7 @@ from retrieval.selectors.embeddings import embeddings_after
 from retrieval.services import embedding_import
 from retrieval.services.embedding_import import EmbeddingImportReport, import_embeddings
 from retrieval.unit_rows import unit_rows
-from tests.processes import ROOT, database_url, wait_for
+from tests.processes import ROOT, database_url, killed, wait_for
 from tests.retrieval.layouts import write_part
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,8 +61,7 @@ def test_an_import_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> 
         [*command, str(tmp_path / "files")], cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
     )
     wait_for(Embedding.objects.exists, what="the first chunk", pause=0.005)
-    first.kill()
-    first.wait()
+    killed(first)
     before = Embedding.objects.count()
     assert 0 < before < len(vectors)
     moments = dict(Embedding.objects.values_list("image_id", "created_at"))

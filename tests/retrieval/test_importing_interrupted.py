@@ -13,7 +13,7 @@ from bench.loading_file import category_of, write_coco
 from retrieval.models import CorpusCount, Image, ImageRoot, SpeciesCount
 from retrieval.services import importing
 from retrieval.services.importing import import_images
-from tests.processes import ROOT, database_url, wait_for
+from tests.processes import ROOT, database_url, killed, wait_for
 from tests.retrieval.making import coco, coco_image, jpeg
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,8 +48,7 @@ def start(*command):
 def kill_when_begun(process, at_least=1):
     """SIGKILL once images are there; returns how many are, and that it wasn't done."""
     wait_for(lambda: Image.objects.count() >= at_least, seconds=120, what="images", pause=0.002)
-    process.kill()
-    assert process.wait() == -9
+    killed(process)
     return Image.objects.count()
 
 
