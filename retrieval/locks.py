@@ -25,6 +25,7 @@ _SUBJECTS = {
     "embedding_shares": 11,
     "embedding_share": 12,
     "device": 13,
+    "embedding_models": 14,
 }
 
 

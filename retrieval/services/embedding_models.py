@@ -27,6 +27,9 @@ def embedding_model_get_or_create(
     if dimension is None:
         dimension = describe(name).dimension
     with transaction.atomic():
+        # A partition locks the models' table against others that write there: two who had begun to
+        # would wait for each other.
+        transaction_lock(lock_key("embedding_models"))
         model, created = EmbeddingModel.objects.get_or_create(
             name=name, defaults={"dimension": dimension}
         )

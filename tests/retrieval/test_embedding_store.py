@@ -1,6 +1,7 @@
 """Many embeddings at once: what is stored, what is skipped, what is refused."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -149,3 +150,20 @@ def test_what_is_known_is_looked_up_however_many_there_are(toy_model):
         assert store(toy_model, np.arange(2001, 3001), vectors, fresh=True) == 1000
     assert any(statement.plan for statement in seen.statements)
     assert seen.whole == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_models_made_at_once_do_not_wait_for_each_other():
+    def make(name):
+        try:
+            start.wait()
+            return embedding_model_get_or_create(name=name, dimension=3).pk
+        finally:
+            connections.close_all()
+
+    names = ["one", "one", "two", "two"]
+    for turn in range(3):
+        start = threading.Barrier(len(names))
+        with ThreadPoolExecutor(len(names)) as pool:
+            made = list(pool.map(make, [f"{name} {turn}" for name in names]))
+        assert made[0] == made[1] != made[2] == made[3]
