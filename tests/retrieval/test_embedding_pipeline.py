@@ -12,7 +12,7 @@ import torch
 from retrieval.batch_size import BatchSize
 from retrieval.demo.corpus import corpus_scene
 from retrieval.demo.draw.compose import render
-from retrieval.encoders import load_encoder
+from retrieval.encoders import load_encoder, load_open_clip
 from retrieval.image_tower import ImageTower, Launched
 from retrieval.imaging import open_picture
 from retrieval.pictures import PictureRef
@@ -281,16 +281,17 @@ def test_the_size_that_somebody_chose_is_used_and_else_one_is_remembered(encoder
     assert tuning_of(encoder, "found") is found
 
 
-def test_a_compiled_model_sees_few_sizes_and_gives_the_same(tiny_model, encoder, monkeypatch):
+def test_a_compiled_model_sees_few_sizes_and_gives_the_same(tiny_model, monkeypatch):
     sizes = []
 
     def program(function):
         return lambda floats: sizes.append(len(floats)) or function(floats)
 
     pixels = torch.randint(0, 256, (11, 32, 32, 3), dtype=torch.uint8)
-    expected = encoder.launch(pixels).vectors()
+    model, preprocess, _ = load_open_clip(tiny_model, "cpu")
+    compiled = ImageTower(model, preprocess, "cpu")
+    expected = compiled.launch(pixels).vectors()
     monkeypatch.setattr(torch, "compile", program)
-    compiled = copy.copy(encoder.images)
     compiled.quicken(compiled=True)
     compiled.quicken(compiled=True)
     for count in (1, 3, 5, 11):
