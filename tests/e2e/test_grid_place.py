@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -129,8 +131,9 @@ def test_what_is_labelled_already_is_shown_and_left_alone(
     assert found == {2: "relevant", 3: NOT, 4: "unsure", 5: "relevant", 6: "relevant"}
     expect(tile(page, 3)).to_have_attribute("aria-label", "Rank 3, labelled not relevant")
     tile(page, 5).click()
+    # Another test on the same site may have flagged the image.
     expect(tile(page, 5)).to_have_attribute(
-        "aria-label", "Rank 5, labelled relevant, marked not relevant"
+        "aria-label", re.compile("^Rank 5, labelled relevant, marked not relevant")
     )
     page.keyboard.press("Enter")
     wait_seen(page, 13)
