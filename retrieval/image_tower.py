@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrieval.batch_norms import fold_batch_norms
+from retrieval.preparing import preparing
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -41,8 +42,8 @@ class Launched:
 class ImageTower:
     """Prepares pictures as open_clip does and encodes batches of them.
 
-    Preparing is open_clip's own resizing and cropping, whose result stays in bytes; the steps after
-    it (to 0..1, minus mean, by standard deviation) are done on the device, in channels-last layout.
+    Preparing is open_clip's resizing and cropping, whose result stays in bytes; the steps after it
+    (to 0..1, minus mean, by standard deviation) are done on the device, in channels-last layout.
     """
 
     def __init__(self, model: Any, preprocess: Any, device: str) -> None:
@@ -51,7 +52,7 @@ class ImageTower:
         *steps, to_tensor, normalize = preprocess.transforms
         if type(to_tensor).__name__ != "MaybeToTensor" or type(normalize).__name__ != "Normalize":
             raise ValueError("the preparation of its images is not open_clip's")
-        self._steps = steps
+        self._prepare = preparing(steps)
         self._encode = model.encode_image
         self._cuda = device.startswith("cuda")
         self._device = torch.device(device)
@@ -84,9 +85,7 @@ class ImageTower:
         """Return a picture as the model looks at it: (height, width, 3) bytes, RGB."""
         if image.mode != "RGB":
             image = image.convert("RGB")
-        for step in self._steps:
-            image = step(image)
-        return np.asarray(image)
+        return self._prepare(image)
 
     def buffer(self, count: int) -> Any:
         """Return room for prepared pictures, (count, height, width, 3) bytes as a torch tensor; for

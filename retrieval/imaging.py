@@ -187,6 +187,8 @@ def _broken(error: Exception) -> ImageRefused:
 
 def _orientation(image: Image.Image) -> int:
     """The EXIF orientation that is still to be applied; damaged EXIF data counts as upright."""
+    if image.format in ("JPEG", "MPO") and not {"exif", "xmp"} & image.info.keys():
+        return 1
     try:
         value = image.getexif().get(_EXIF_ORIENTATION, 1)
     except Exception:
@@ -208,7 +210,7 @@ def _rgb(image: Image.Image) -> Image.Image:
         see_through = image.convert("RGBA")
         white = Image.new("RGBA", see_through.size, "white")
         return Image.alpha_composite(white, see_through).convert("RGB")
-    return image.convert("RGB") if image.mode != "RGB" else image.copy()
+    return image.convert("RGB") if image.mode != "RGB" else image
 
 
 def _to_bytes(values: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ from retrieval.storage import (
     StoredPicture,
     content_hash,
     display_path,
-    source_path,
+    source_read,
     thumbnail_path,
 )
 from retrieval.thumbnails import Made, ThumbnailCache
@@ -46,6 +46,7 @@ __all__ = [
     "PictureGone",
     "PictureRef",
     "RootUnavailable",
+    "any_far",
     "display_file",
     "picture_facts",
     "roots_known",
@@ -80,6 +81,11 @@ def roots_known() -> None:
     _locations.update(ImageRoot.objects.values_list("pk", "location"))
 
 
+def any_far() -> bool:
+    """Tell whether images lie in a place whose files take their time to come; see `roots_known`."""
+    return any(not root_files(location).near for location in _locations.values())
+
+
 def source_bytes(ref: PictureRef) -> bytes:
     """Return the source file's bytes, unchanged.
 
@@ -88,10 +94,10 @@ def source_bytes(ref: PictureRef) -> bytes:
     place doesn't answer (RootUnavailable).
     """
     if ref.root_id is None:
-        path = source_path(ref.sha256)
-        if path is None:
+        data = source_read(ref.sha256)
+        if data is None:
             raise PictureGone(_GONE)
-        return path.read_bytes()
+        return data
     data = _files_at(ref.root_id).read(ref.file_name)
     if ref.sha256 and content_hash(data) != ref.sha256:
         raise PictureChanged("The image's file was changed since it was looked at.")

@@ -60,10 +60,12 @@ def is_stored(sha256: str) -> bool:
     return _path(sha256, "source").exists()
 
 
-def source_path(sha256: str) -> Path | None:
-    """Return the path of the source file as it came, or None where it isn't stored."""
-    path = _path(sha256, "source")
-    return path if path.exists() else None
+def source_read(sha256: str) -> bytes | None:
+    """Return the bytes of the source file as it came, or None where it isn't stored."""
+    try:
+        return _path(sha256, "source").read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def display_path(sha256: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from retrieval.models import Image
 from retrieval.pictures import PictureGone, PictureRef, RootUnavailable, source_bytes
-from retrieval.storage import source_path
+from retrieval.storage import source_read
 
 
 def released_picture(image_id: int, file_name: str, sha256: str) -> bytes | None:
@@ -18,9 +18,9 @@ def released_picture(image_id: int, file_name: str, sha256: str) -> bytes | None
     knows.
     """
     if sha256:
-        path = source_path(sha256)
-        if path is not None:
-            return path.read_bytes()
+        data = source_read(sha256)
+        if data is not None:
+            return data
     image = Image.objects.filter(pk=image_id, file_name=file_name).first()
     if image is None:
         return None

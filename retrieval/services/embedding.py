@@ -17,7 +17,7 @@ from retrieval.encoders import Encoder, ModelSpecError, describe, load_encoder
 from retrieval.jobs import JobCancelled, JobFailed, workers_alive
 from retrieval.locks import lock_key, transaction_lock
 from retrieval.models import EmbeddingModel, Image, Job
-from retrieval.pictures import PictureRef, roots_known
+from retrieval.pictures import PictureRef, any_far, roots_known
 from retrieval.services.embedding_device import device_held
 from retrieval.services.embedding_models import (
     embedding_model_get_or_create,
@@ -186,7 +186,7 @@ class _Slice:
         with (
             Shares(job=self._job, model=self._model) as shares,
             Pipeline(
-                self._encoder, self._tuning, readers=readers_wanted(self._encoder.device)
+                self._encoder, self._tuning, readers=readers_wanted(far=any_far())
             ) as pipeline,
         ):
             came: list[Item] = []

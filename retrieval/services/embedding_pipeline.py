@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -38,6 +38,11 @@ DRAFT: Final = 2
 """A JPEG is decoded at least this many times larger than the model looks at it: then no vector of
 the demo scenes and of INQUIRE-like photographs is further than a cosine of 0.999 from that of the
 whole picture (tests/retrieval/test_embedding_pipeline.py)."""
+TOGETHER: Final = 8
+"""A reader takes so many pictures at a time, at most, of so many pixels together: what it asks and
+tells other threads, and Python's lock with it, would cost as much as to decode a small picture."""
+TOGETHER_PIXELS: Final = 4_000_000
+FAR_READERS: Final = 32
 BATCHES_AHEAD: Final = 3
 LARGEST: Final = {"cuda": 1024, "cpu": 64}
 FIRST: Final = {"cuda": 16, "cpu": 1}
@@ -83,13 +88,13 @@ def tuning_of(encoder: Encoder, name: str) -> Tuning:
     return _tuned.setdefault((name, encoder.device), tuning)
 
 
-def readers_wanted(device: str) -> int:
-    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core; twice as
-    many where they read while the cores compute.
+def readers_wanted(*, far: bool) -> int:
+    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core, and more
+    where most of them wait for files that are far away.
     """
     if settings.EMBEDDING_READERS:
         return int(settings.EMBEDDING_READERS)
-    return 2 * cores() if device == "cpu" else cores()
+    return max(cores(), FAR_READERS) if far else cores()
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -138,7 +143,8 @@ class Pipeline:
         self._readers = readers
         self._stop = threading.Event()
         self._on_cpu = encoder.device == "cpu"
-        self._turns = Turns(cores() if self._on_cpu else readers)
+        self._width = cores() if self._on_cpu else readers
+        self._turns = Turns(self._width)
         if not self._on_cpu:
             self._turns.open()
         self._decoded = Budget(DECODED_PIXELS)
@@ -195,9 +201,12 @@ class Pipeline:
             self._came = time.monotonic()
         self._fed_batches += 1
         batch = _Batch(self._fed_batches, items, self._encoder.images.buffer(len(items)))
+        rows = batch.pixels.numpy()
+        # Several turns for each reader, so that all end at about the same time.
+        most = max(1, min(TOGETHER, len(items) // (4 * self._width)))
         batch.reading = [
-            self._pool.submit(self._read, batch.number, item, row)
-            for item, row in zip(items, batch.pixels.numpy(), strict=True)
+            self._pool.submit(self._read, batch.number, items[part], rows[part])
+            for part in _parts(items, most)
         ]
         self._batches += 1
         self._images += len(items)
@@ -217,26 +226,41 @@ class Pipeline:
         self._came = now
         return batch.items
 
-    def _read(self, number: int, item: Item, row: np.ndarray) -> None:
-        """Bring one prepared picture (height, width, 3) to its place in the batch."""
+    def _read(self, number: int, items: list[Item], rows: np.ndarray) -> None:
+        """Bring prepared pictures (n, height, width, 3) to their places in the batch."""
+        read = [self._source(item) for item in items]
+        # They are decoded one after the other.
+        largest = max(item.pixels for item in items)
+        with self._turns.held(number), self._decoded.held(largest):
+            for item, data, row in zip(items, read, rows, strict=True):
+                if data is not None and not self._stop.is_set():
+                    self._prepare(item, data, row)
+
+    def _source(self, item: Item) -> bytes | None:
+        """The file's bytes, or None where there is a problem."""
         if self._stop.is_set():
-            return
-        images = self._encoder.images
+            return None
         try:
-            data = source_bytes(item.ref)
-            with self._turns.held(number), self._decoded.held(item.pixels):
-                if self._stop.is_set():
-                    return
-                picture = open_picture(
-                    data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=DRAFT * images.side
-                )
-                row[:] = images.prepare(picture.pixels)
+            return source_bytes(item.ref)
         except RootUnavailable as error:
             item.problem, item.unavailable = str(error), True
-        except (ImageRefused, PictureGone) as error:
+        except PictureGone as error:
             item.problem = str(error)
         except Exception as error:
-            item.problem = f"The image cannot be prepared: {error or type(error).__name__}"
+            item.problem = _unprepared(error)
+        return None
+
+    def _prepare(self, item: Item, data: bytes, row: np.ndarray) -> None:
+        images = self._encoder.images
+        try:
+            picture = open_picture(
+                data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=DRAFT * images.side
+            )
+            row[:] = images.prepare(picture.pixels)
+        except ImageRefused as error:
+            item.problem = str(error)
+        except Exception as error:
+            item.problem = _unprepared(error)
 
     def _encode_all(self) -> None:
         """The thread of the device: launches a batch, and only then looks after the one before."""
@@ -337,6 +361,21 @@ class Pipeline:
         except Exception:
             return False
         return True
+
+
+def _parts(items: Sequence[Item], most: int) -> Iterator[slice]:
+    """Divide a batch into parts of at most `most` pictures, or TOGETHER_PIXELS, or one."""
+    begin, pixels = 0, 0
+    for at, item in enumerate(items):
+        if at > begin and (at == begin + most or pixels + item.pixels > TOGETHER_PIXELS):
+            yield slice(begin, at)
+            begin, pixels = at, 0
+        pixels += item.pixels
+    yield slice(begin, len(items))
+
+
+def _unprepared(error: Exception) -> str:
+    return f"The image cannot be prepared: {error or type(error).__name__}"
 
 
 def _keep_halves(items: list[Item], vectors: Sequence[np.ndarray | None]) -> None:

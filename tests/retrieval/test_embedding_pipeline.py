@@ -15,7 +15,7 @@ from retrieval.demo.draw.compose import render
 from retrieval.encoders import load_encoder, load_open_clip
 from retrieval.image_tower import ImageTower, Launched
 from retrieval.imaging import open_picture
-from retrieval.pictures import PictureRef
+from retrieval.pictures import PictureRef, source_bytes
 from retrieval.services import embedding_pipeline
 from retrieval.services.embedding_pipeline import (
     DRAFT,
@@ -23,6 +23,7 @@ from retrieval.services.embedding_pipeline import (
     Pipeline,
     Tuning,
     out_of_memory,
+    readers_wanted,
     tuning_of,
 )
 from retrieval.storage import picture_store
@@ -247,6 +248,38 @@ def test_few_large_pictures_are_decoded_at_once(encoder, items, monkeypatch):
     came, _ = through(encoder, [fed], readers=6)
     assert max(most) == 2
     assert [item.problem for item in came] == [""] * 12
+
+
+@pytest.mark.parametrize(("pixels", "together"), [(2400, 8), (1_500_000, 2), (10**8, 1)])
+def test_few_pictures_or_pixels_are_read_together(encoder, items, monkeypatch, pixels, together):
+    monkeypatch.setattr(embedding_pipeline, "cores", lambda: 1)
+    steps = []
+
+    def noted(kind, function):
+        def step(*args, **options):
+            steps.append(kind)
+            return function(*args, **options)
+
+        return step
+
+    monkeypatch.setattr(embedding_pipeline, "source_bytes", noted("read", source_bytes))
+    monkeypatch.setattr(embedding_pipeline, "open_picture", noted("decode", open_picture))
+    fed = items(32)
+    for item in fed:
+        item.pixels = pixels
+    came, _ = through(encoder, [fed], readers=1)
+    assert steps == (["read"] * together + ["decode"] * together) * (32 // together)
+    assert [item.problem for item in came] == [""] * 32
+
+
+def test_there_are_more_readers_where_files_are_far_unless_somebody_chose(monkeypatch, settings):
+    monkeypatch.setattr(embedding_pipeline, "cores", lambda: 4)
+    assert readers_wanted(far=False) == 4
+    assert readers_wanted(far=True) == embedding_pipeline.FAR_READERS
+    monkeypatch.setattr(embedding_pipeline, "cores", lambda: 64)
+    assert readers_wanted(far=True) == 64
+    settings.EMBEDDING_READERS = 3
+    assert readers_wanted(far=True) == readers_wanted(far=False) == 3
 
 
 def test_prefetching_is_bounded_in_bytes_and_batches(encoder, items, monkeypatch):

@@ -10,12 +10,13 @@ from django.db import connection
 from PIL import Image as PillowImage
 
 from retrieval import pictures, root_files
-from retrieval.models import Image
+from retrieval.models import Image, ImageRoot
 from retrieval.pictures import (
     PictureChanged,
     PictureGone,
     PictureRef,
     RootUnavailable,
+    any_far,
     display_file,
     picture_facts,
     roots_known,
@@ -220,6 +221,15 @@ def test_a_root_that_came_later_is_looked_up(root, tmp_path):
     roots_known()
     later = folder_root(tmp_path / "later", {"a.jpg": jpeg("blue")})
     assert source_bytes(PictureRef.of(rooted(2, later, "a.jpg"))) == jpeg("blue")
+
+
+def test_a_bucket_is_far_and_a_folder_is_not(root, monkeypatch):
+    monkeypatch.setattr(pictures, "_locations", {})
+    roots_known()
+    assert not any_far()
+    ImageRoot.objects.create(location="s3://bucket/photos")
+    roots_known()
+    assert any_far()
 
 
 def test_addresses_of_images_whose_content_is_unknown(root, tmp_path):
