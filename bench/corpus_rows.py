@@ -258,8 +258,9 @@ def _candidates(images: int, *, depth: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO labeling_candidate (list_id, rank, image_id, score) "
-            "SELECT l.id, r, (l.query_id * 104729 + r::bigint * %s) %% %s + 1,"
-            " 0.3 - r / 100000.0 FROM labeling_candidatelist l, generate_series(1, %s) r",
+            "SELECT l.id, r, (q.query_id * 104729 + r::bigint * %s) %% %s + 1,"
+            " 0.3 - r / 100000.0 FROM labeling_candidatelist l"
+            " JOIN labeling_query q ON q.id = l.query_id, generate_series(1, %s) r",
             [STEP, images, min(depth, images)],
         )
 
@@ -292,9 +293,9 @@ def _opinions_and_events() -> None:
             "SELECT j.query_id, j.image_id, other.id,"
             " CASE WHEN j.rank %% 100 = 0 THEN 'relevant' ELSE j.relevance END,"
             " 'list', j.candidate_list_id, j.rank, 2, now(), now() "
-            "FROM labeling_judgment j CROSS JOIN LATERAL (SELECT id FROM annotator_user"
-            " WHERE username = 'ann' || (j.query_id + 1) %% %s) other "
-            "WHERE j.rank %% 5 = 0 AND other.id <> j.annotator_id",
+            "FROM labeling_judgment j JOIN labeling_query q ON q.id = j.query_id"
+            " JOIN annotator_user other ON other.username = 'ann' || (q.query_id + 1) %% %s "
+            "WHERE j.rank %% 5 = 0",
             [ANNOTATORS],
         )
         cursor.execute(

@@ -7,7 +7,8 @@ task has made of the model (`ImageTower.quicken`, and by torch.compile where EMB
 so). A ratio is of one turn with the loops before and after it. The batch size is found by trial
 beforehand, as every worker does when it begins. The demo model gets drawn scenes, the others
 photograph-like noise of iNat24's size; weights are random where a model's name says so. Uses a
-GPU where torch sees one.
+GPU where torch sees one. Each model has a process of its own, whose memory is looked at when the
+task has run and the bare loop's model isn't loaded yet.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from __future__ import annotations
 import argparse
 import io
 import math
+import os
 import shlex
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -30,13 +34,14 @@ import numpy as np
 from PIL import Image as PillowImage
 
 from bench.figures import grid, machine
+from bench.memory import anonymous_bytes, megabytes
 from bench.own_state import tell, use_state
 
 PACKAGES: Final = ("torch", "torchvision", "open_clip_torch", "Pillow", "Django")
 HEAD: Final = (
     *("Model", "Batch", "Format", "Images a turn"),
     *("Bare loop, images/s", "Task's program alone, images/s", "Whole task, images/s"),
-    *("Whole / bare", "Whole / program", "Remark"),
+    *("Whole / bare", "Whole / program", "Memory", "Remark"),
 )
 AIM: Final = {"cpu": 0.95, "cuda": 0.90}
 #: Images in a turn where `--images` doesn't say: a turn takes about 20 s.
@@ -66,6 +71,12 @@ class Turns:
     whole: list[float]
     right: bool
     """Every image has one vector, and those looked at are the encoder's own."""
+    memory: int
+    """Anonymous memory in bytes of the process that embeds, after the batch size was found."""
+    growth: int
+    """By how much the process grew from the first turn to the last."""
+    device: str
+    aim: float
 
     def ratio(self, loops: list[float]) -> float:
         """The whole task's images a second, those of loops being one."""
@@ -82,11 +93,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, help="where the database lies while it is needed")
     options = parser.parse_args(arguments)
     given = shlex.join(sys.argv[1:] if arguments is None else arguments)
-    with tempfile.TemporaryDirectory(prefix="bench-embedding-", dir=options.folder) as folder:
-        return _measure(Path(folder), options, f"python -m bench.embedding {given}".strip())
+    measured = []
+    for name in options.models:
+        with (
+            tempfile.TemporaryDirectory(prefix="bench-embedding-", dir=options.folder) as folder,
+            ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone,
+        ):
+            job = alone.submit(_measured, Path(folder), name, options.images, options.turns)
+            measured.append(job.result())
+    command = f"python -m bench.embedding {given}".strip()
+    print(f"## Embedding\n\n{machine(PACKAGES)}\n\nDevice: {measured[0].device}. `{command}`\n")
+    print(grid(HEAD, [_row(turns) for turns in measured]))
+    return 0 if all(turns.right for turns in measured) else 1
 
 
-def _measure(folder: Path, options: argparse.Namespace, command: str) -> int:
+def _measured(folder: Path, name: str, images: int | None, turns: int) -> Turns:
+    # torch makes its compiler's folder, used or not.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "compiled")
     use_state(folder / "var")
     from django.core.management import call_command
     from django.db import connection
@@ -94,24 +117,17 @@ def _measure(folder: Path, options: argparse.Namespace, command: str) -> int:
     from annotator.embedded_postgres import embedded_postgres
     from retrieval.encoders import default_device
 
-    device = default_device()
-    measured = []
     try:
         call_command("migrate", verbosity=0)
-        for name in options.models:
-            images = options.images or IMAGES[device].get(name, 300)
-            measured.append(_model(name, images, options.turns, folder))
+        return _model(name, images or IMAGES[default_device()].get(name, 300), turns, folder)
     finally:
         connection.close()
         embedded_postgres(folder / "var").leave(wait=True)
-    print(f"## Embedding\n\n{machine(PACKAGES)}\n\nDevice: {_device_name(device)}. `{command}`\n")
-    print(grid(HEAD, [_row(turns, AIM[device]) for turns in measured]))
-    return 0 if all(turns.right for turns in measured) else 1
 
 
-def _row(turns: Turns, aim: float) -> list[str]:
+def _row(turns: Turns) -> list[str]:
     spread = "–".join(f"{rate:,.2f}" for rate in (min(turns.bare), max(turns.bare)))
-    remark = f"aim: {aim:.2f}; the loops' range {spread}"
+    remark = f"aim: {turns.aim:.2f}; the loops' range {spread}"
     return [
         turns.model,
         str(turns.batch),
@@ -122,6 +138,7 @@ def _row(turns: Turns, aim: float) -> list[str]:
         f"{median(turns.whole):,.2f}",
         f"{turns.ratio(turns.bare):.2f}",
         f"{turns.ratio(turns.program):.2f}",
+        f"{megabytes(turns.memory)}, {turns.growth / 1e6:+,.0f}",
         remark if turns.right else f"{remark}; VECTORS ARE WRONG",
     ]
 
@@ -137,8 +154,6 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
 
     tell(f"{name}: loading the model and making pictures …")
     encoder = load_encoder(name)
-    plain, preprocess, _ = load_open_clip(name, encoder.device)
-    bare_tower = ImageTower(plain, preprocess, encoder.device)
     Image.objects.all().delete()
     stored = _pictures(folder, drawn=name == "demo", count=min(FILES, images))
     tuning = tuning_of(encoder, name)
@@ -147,12 +162,15 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
     while not tuning.size.settled:
         count = _more(count, trial_images(images, tuning.size.now), stored)
         _embed(name)
+    memory = anonymous_bytes()
+    plain, preprocess, _ = load_open_clip(name, encoder.device)
+    bare_tower = ImageTower(plain, preprocess, encoder.device)
     batch = tuning.size.now
     pixels = torch.randint(
         0, 256, (batch, encoder.images.height, encoder.images.width, 3), dtype=torch.uint8
     )
     seen = encoder.images.floats(pixels.to(encoder.device))
-    bare, program, whole = [], [], []
+    bare, program, whole, held = [], [], [], []
 
     def alone() -> None:
         bare.append(compute(encoder.device, lambda: _rate(bare_tower, seen.contiguous())))
@@ -165,9 +183,22 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
         began = time.perf_counter()
         _embed(name)
         whole.append(images / (time.perf_counter() - began))
+        held.append(anonymous_bytes())
         alone()
-    right = _is_right(encoder, name)
-    return Turns(name, batch, encoder.precision, images, bare, program, whole, right)
+    return Turns(
+        model=name,
+        batch=batch,
+        precision=encoder.precision,
+        images=images,
+        bare=bare,
+        program=program,
+        whole=whole,
+        right=_is_right(encoder, name),
+        memory=memory,
+        growth=held[-1] - held[0],
+        device=_device_name(encoder.device),
+        aim=AIM[encoder.device.partition(":")[0]],
+    )
 
 
 def trial_images(images: int, batch: int) -> int:

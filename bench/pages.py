@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any, Final
 
 from bench.figures import grid, machine, ms
+from bench.memory import anonymous_bytes, megabytes, server_bytes
 from bench.own_state import tell, use_state
 
 PACKAGES: Final = ("Django", "djangorestframework", "psycopg2-binary")
@@ -74,8 +75,8 @@ class _Site:
         )
         self.ready: dict[str, Any] = self._answer()
 
-    def ask(self, what: str, page: int) -> Any:
-        """The answer to `seconds` or `statements` of a page."""
+    def ask(self, what: str, page: int = 0) -> Any:
+        """The answer to `seconds` or `statements` of a page, or to `memory` after all so far."""
         assert self._process.stdin is not None
         print(json.dumps([what, page]), file=self._process.stdin, flush=True)
         return self._answer()
@@ -125,9 +126,20 @@ def _measure(sites: list[_Site], options: argparse.Namespace) -> int:
     )
     head = ["Page", "SQL", f"{options.small:,} images", f"{options.images:,} images", "×"]
     print(grid([*head, "Read whole"], rows))
+    print(_memory_text([site.ask("memory") for site in sites], options))
     for fault in faults:
         tell(fault)
     return 1 if faults else 0
+
+
+def _memory_text(told: list[dict[str, Any]], options: argparse.Namespace) -> str:
+    """Say what the processes hold, over the small corpus and over the large one."""
+    own, server = ([megabytes(one[what]) for one in told] for what in ("own", "server"))
+    return (
+        f"\nAfter all pages the process that answers holds {own[0]} of anonymous memory over"
+        f" {options.small:,} images and {own[1]} over {options.images:,}; PostgreSQL's processes"
+        f" together hold {server[0]} and {server[1]}, and share {told[1]['buffers']} of buffers."
+    )
 
 
 def _site(var_dir: Path, images: int, options: argparse.Namespace) -> None:
@@ -193,6 +205,11 @@ def _pages_ready() -> tuple[Callable[[str, int], Any], dict[str, Any]]:
             raise RuntimeError(f"{page.name}: {answer.status_code}")
 
     def ask(what: str, number: int) -> Any:
+        if what == "memory":
+            with connection.cursor() as cursor:
+                cursor.execute("SHOW shared_buffers")
+                [buffers] = cursor.fetchone()
+            return {"own": anonymous_bytes(), "server": server_bytes(), "buffers": buffers}
         page = listed[number]
         if what == "seconds":
             began = time.perf_counter()

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.memory import anonymous_bytes
 from bench.own_state import use_state
 from bench.ranking_rows import MODEL, SPECIES_OF_A_GENUS, fill
 from retrieval.matrix.files import Manifest, Mapped
@@ -60,10 +61,7 @@ class Method:
 
     def memory(self) -> dict[str, int]:
         """The process's anonymous memory in bytes: what is its own, without mapped files."""
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("RssAnon:"):
-                return {"bytes": int(line.split()[1]) * 1024}
-        raise LookupError("This kernel doesn't tell RssAnon.")
+        return {"bytes": anonymous_bytes()}
 
     def close(self) -> None:
         """Leave nothing behind."""

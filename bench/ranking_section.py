@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bench.figures import grid, machine, ms, percentile
+from bench.memory import megabytes
 from bench.ranking_lists import Agreement
 
 PACKAGES: Final = ("numpy", "torch", "faiss-cpu", "pgvector")
@@ -138,7 +139,7 @@ def _costs(one: Measured, smallest: Measured) -> list[str]:
         f"{one.images / one.once['pack']:,.0f} rows",
         _ratio(one.once["pack"], one.once["bare copy"]),
         growth,
-        *(_megabytes(one.memory[name]) for name in ("before", "after single", "after many")),
+        *(megabytes(one.memory[name]) for name in ("before", "after single", "after many")),
     ]
 
 
@@ -150,7 +151,3 @@ def _time(seconds: float | None) -> str:
 
 def _ratio(own: float | None, other: float | None) -> str:
     return f"{own / other:.2f}" if own is not None and other else "–"
-
-
-def _megabytes(size: float) -> str:
-    return f"{size / 1e6:.0f} MB"

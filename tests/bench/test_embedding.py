@@ -31,6 +31,7 @@ def test_it_embeds_with_a_real_job_and_shows_both_speeds(tmp_path: Path) -> None
     row = re.search(r"\| demo +\| 8 +\| \w+ +\| 24 +" + r"\| ([\d.,]+) +" * 5, printed)
     assert row, printed
     assert all(float(figure.replace(",", "")) > 0 for figure in row.groups())
+    assert re.search(r"\| \d+ MB, [+-]\d+ +\|", printed), printed
     assert "WRONG" not in printed
     # Database and files are gone.
     assert list(tmp_path.iterdir()) == []

@@ -27,4 +27,6 @@ def test_it_asks_for_every_page_and_says_what_it_read(tmp_path: Path) -> None:
     assert "| 200 images | 3,000 images | ×" in re.sub(" +", " ", printed)
     for name in ("Dashboard", "Labelling", "API: species picker", "Admin: retrieval/image"):
         assert re.search(rf"\| {re.escape(name)} +\| \d+ ", printed), printed
+    held = re.search(r"holds (\d+) MB of .* over 200 images and (\d+) MB over 3,000;", printed)
+    assert held, printed
     assert list(tmp_path.iterdir()) == []
