@@ -149,12 +149,10 @@ def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
     from retrieval.device_thread import compute
     from retrieval.encoders import load_encoder, load_open_clip
     from retrieval.image_tower import ImageTower
-    from retrieval.models import Image
     from retrieval.services.embedding_pipeline import tuning_of
 
     tell(f"{name}: loading the model and making pictures …")
     encoder = load_encoder(name)
-    Image.objects.all().delete()
     stored = _pictures(folder, drawn=name == "demo", count=min(FILES, images))
     tuning = tuning_of(encoder, name)
     count = 0

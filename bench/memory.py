@@ -1,19 +1,16 @@
-"""What processes hold of memory for themselves, as Linux tells it."""
+"""What processes hold of memory for themselves, on Linux."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
-
-PROCESSES: Final = Path("/proc")
+import psutil
 
 
-def anonymous_bytes(process: int | str = "self") -> int:
-    """A process's anonymous memory: what is its own, without mapped files and shared memory.
-
-    Raises LookupError where the kernel doesn't tell, and FileNotFoundError for no process.
+def anonymous_bytes(process: int | None = None) -> int:
+    """A process's anonymous memory, this one's without a number: what is its own, without mapped
+    files and shared memory. Raises psutil.NoSuchProcess.
     """
-    return 1024 * _number(process, "RssAnon")
+    found = psutil.Process(process).memory_info()
+    return int(found.rss - found.shared)
 
 
 def server_bytes() -> int:
@@ -24,14 +21,14 @@ def server_bytes() -> int:
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
-        parent = _number(cursor.fetchone()[0], "PPid")
-    total = anonymous_bytes(parent)
-    for process in PROCESSES.glob("[0-9]*"):
+        server = psutil.Process(cursor.fetchone()[0]).parent()
+    assert server is not None
+    total = anonymous_bytes(server.pid)
+    for process in server.children():
         try:
-            if _number(process.name, "PPid") == parent:
-                total += anonymous_bytes(process.name)
-        except (FileNotFoundError, ProcessLookupError, LookupError):
-            # It has ended since the folder was listed, or is ending.
+            total += anonymous_bytes(process.pid)
+        except psutil.NoSuchProcess:
+            # It has ended since they were listed.
             continue
     return total
 
@@ -39,10 +36,3 @@ def server_bytes() -> int:
 def megabytes(size: float) -> str:
     """A size in bytes as text, in megabytes."""
     return f"{size / 1e6:,.0f} MB"
-
-
-def _number(process: int | str, name: str) -> int:
-    for line in (PROCESSES / str(process) / "status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1])
-    raise LookupError(f"This kernel doesn't tell {name}.")

@@ -187,6 +187,7 @@ def _broken(error: Exception) -> ImageRefused:
 
 def _orientation(image: Image.Image) -> int:
     """The EXIF orientation that is still to be applied; damaged EXIF data counts as upright."""
+    # Where a JPEG says nothing of it, looking takes as long as opening the file.
     if image.format in ("JPEG", "MPO") and not {"exif", "xmp"} & image.info.keys():
         return 1
     try:

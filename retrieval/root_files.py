@@ -20,6 +20,8 @@ from django.conf import settings
 from retrieval.imaging import MAX_BYTES
 from retrieval.relative_paths import is_below
 
+REQUESTS: Final = 32
+"""How many threads may ask a bucket at once, each over a connection that is kept."""
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _LONGEST: Final = 1000
 _NOWHERE: Final = {
@@ -144,7 +146,7 @@ class _Bucket:
             client_config=Config(
                 connect_timeout=5,
                 read_timeout=10,
-                max_pool_connections=32,
+                max_pool_connections=REQUESTS,
                 retries={"mode": "standard", "total_max_attempts": 2},
             ),
         )

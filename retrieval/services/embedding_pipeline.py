@@ -28,6 +28,7 @@ from retrieval.encoders import Encoder, Launched
 from retrieval.gates import Budget, Turns
 from retrieval.imaging import ImageRefused, open_picture
 from retrieval.pictures import PictureGone, PictureRef, RootUnavailable, source_bytes
+from retrieval.root_files import REQUESTS
 from retrieval.unit_rows import Fault, unit_rows
 
 PREFETCH_BYTES: Final = 512 * 2**20
@@ -42,7 +43,6 @@ TOGETHER: Final = 8
 """A reader takes so many pictures at a time, at most, of so many pixels together: what it asks and
 tells other threads, and Python's lock with it, would cost as much as to decode a small picture."""
 TOGETHER_PIXELS: Final = 4_000_000
-FAR_READERS: Final = 32
 BATCHES_AHEAD: Final = 3
 LARGEST: Final = {"cuda": 1024, "cpu": 64}
 FIRST: Final = {"cuda": 16, "cpu": 1}
@@ -94,7 +94,7 @@ def readers_wanted(*, far: bool) -> int:
     """
     if settings.EMBEDDING_READERS:
         return int(settings.EMBEDDING_READERS)
-    return max(cores(), FAR_READERS) if far else cores()
+    return max(cores(), REQUESTS) if far else cores()
 
 
 def out_of_memory(error: BaseException) -> bool:

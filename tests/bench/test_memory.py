@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import psutil
 import pytest
 from django.db import connection
 
@@ -22,7 +23,7 @@ def test_a_process_own_memory_is_counted_by_its_number() -> None:
         holder.stdout.readline()
         assert 100_000_000 < anonymous_bytes(holder.pid) < 200_000_000
         holder.communicate(b"\n")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(psutil.NoSuchProcess):
         anonymous_bytes(holder.pid)
     assert anonymous_bytes() == pytest.approx(anonymous_bytes(os.getpid()), rel=0.2)
 

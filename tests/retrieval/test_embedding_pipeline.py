@@ -16,6 +16,7 @@ from retrieval.encoders import load_encoder, load_open_clip
 from retrieval.image_tower import ImageTower, Launched
 from retrieval.imaging import open_picture
 from retrieval.pictures import PictureRef, source_bytes
+from retrieval.root_files import REQUESTS
 from retrieval.services import embedding_pipeline
 from retrieval.services.embedding_pipeline import (
     DRAFT,
@@ -275,7 +276,7 @@ def test_few_pictures_or_pixels_are_read_together(encoder, items, monkeypatch, p
 def test_there_are_more_readers_where_files_are_far_unless_somebody_chose(monkeypatch, settings):
     monkeypatch.setattr(embedding_pipeline, "cores", lambda: 4)
     assert readers_wanted(far=False) == 4
-    assert readers_wanted(far=True) == embedding_pipeline.FAR_READERS
+    assert readers_wanted(far=True) == REQUESTS
     monkeypatch.setattr(embedding_pipeline, "cores", lambda: 64)
     assert readers_wanted(far=True) == 64
     settings.EMBEDDING_READERS = 3

@@ -11,13 +11,10 @@ RANK = """
 import sys
 import numpy as np
 from pathlib import Path
+from bench.memory import anonymous_bytes
 from retrieval.matrix.arithmetic import Query
 from retrieval.matrix.files import map_file
 from retrieval.matrix.selection import Eligible, Part, scores_at, select, select_many
-
-def anonymous():
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
 
 folder, many = Path(sys.argv[1]), int(sys.argv[2])
 vector = np.random.default_rng(3).normal(size=64)
@@ -46,7 +43,7 @@ for rows in (25_000, 25_000, 500_000):
         margins = [0.0] * many
         found = list(select_many([part], queries, limit=500, eligible=eligible, margins=margins))
     assert len(scores_at([part], queries[0], found[0][0])) >= 500
-    print(anonymous(), flush=True)
+    print(anonymous_bytes() // 1024, flush=True)
 """
 
 
