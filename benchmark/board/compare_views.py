@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.board import statistics
@@ -22,6 +22,7 @@ from benchmark.runs.access import labels_visible_to, ranking_visible_to
 from benchmark.runs.selectors import NoSnapshot, get_run_for
 from benchmark.runs.services import rankings_on
 from benchmark.runs.store import RunDamaged
+from benchmark.selectors import get_release
 from benchmark.snapshot import SnapshotQuery
 
 #: Queries whose images are counted: those at either end of the differences.
@@ -87,10 +88,8 @@ def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
     """The release and task: of the run that is named, else as the address says."""
     if run is not None:
         return run.release, run.task
-    asked = request.GET.get("release", "")
-    made = Release.objects.made()
     task = request.GET.get("task", "")
-    release = get_object_or_404(made, pk=int(asked) if is_id(asked) else 0)
+    release = get_release(request.GET.get("release", ""))
     return release, task if task in Run.Task.values else Run.Task.FULL
 
 

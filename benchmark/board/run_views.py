@@ -21,6 +21,7 @@ from benchmark.models import Release, Run
 from benchmark.runs.access import can_edit, labels_visible_to, ranking_visible_to
 from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, scores_of_run
 from benchmark.runs.store import RunDamaged
+from benchmark.selectors import get_release
 
 #: How many of the best and of the worst queries stand apart.
 EXTREMES: Final = 5
@@ -67,9 +68,9 @@ def run_query_page(request: HttpRequest, pk: int, query_id: int) -> HttpResponse
 def _release(request: HttpRequest, run: Run) -> tuple[Release, list[Release]]:
     """The release whose labels count, of those that the run is scored on."""
     releases = [score.release for score in scores_of_run(run)]
-    asked = request.GET.get("release", "")
-    release = next((one for one in releases if str(one.pk) == asked), run.release)
-    return release, releases
+    asked = request.GET.get("release")
+    wanted = get_release(asked) if asked else run.release
+    return wanted if wanted in releases else run.release, releases
 
 
 def _split(request: HttpRequest, run: Run) -> str:

@@ -2,16 +2,20 @@
 
 import argparse
 from collections.abc import Sequence
-from operator import attrgetter
 from pathlib import Path
 
 from django.core.management.base import CommandError
 
+from benchmark import selectors
 from benchmark.models import Release
 from benchmark.release_files import ReleaseData, read_release
 from labeling.query_csv import RowError
 
 SHOWN_ERRORS = 20
+RELEASE_HELP = (
+    "a benchmark's name for its latest version, the name with a version as in “INQUIRE v2”, or the "
+    "number in its page's address"
+)
 
 
 def positive(text: str) -> int:
@@ -45,12 +49,8 @@ def open_release(directory: Path) -> ReleaseData:
 
 
 def find_release(text: str) -> Release:
-    """The made release that a command names: "inquire-v2" or "INQUIRE v2" for one version,
-    "INQUIRE" for its newest, or its number. CommandError, with those there are, if none is."""
-    releases = list(Release.objects.made().order_by("-version"))
-    for name in (str, attrgetter("slug"), attrgetter("name"), lambda one: str(one.pk)):
-        found = next((one for one in releases if name(one) == text.strip()), None)
-        if found is not None:
-            return found
-    known = ", ".join(sorted(str(one) for one in releases)) or "none yet"
-    raise CommandError(f"There is no release {text!r}; made so far: {known}.")
+    """The release that a command names, see `selectors.release_named`; CommandError if none is."""
+    try:
+        return selectors.release_named(text)
+    except selectors.UnknownRelease as error:
+        raise CommandError(str(error)) from error

@@ -22,7 +22,6 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from benchmark.board.choice import is_id
 from benchmark.models import Release, Run
 from benchmark.runs.access import can_edit, can_submit, can_unpublish
 from benchmark.runs.baselines import baselines_begin
@@ -46,6 +45,7 @@ from benchmark.runs.services import (
 )
 from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from benchmark.selectors import get_release
 from labeling.api.errors import ConflictProblem
 from labeling.errors import Conflict
 from retrieval.access import Role, require_role
@@ -138,7 +138,9 @@ class RunViewSet(
 
     @extend_schema(
         methods=["get"],
-        parameters=[OpenApiParameter("release", int, description="by default the run's own")],
+        parameters=[
+            OpenApiParameter("release", description="number or name; by default the run's own")
+        ],
         responses=QueryScoresSerializer,
     )
     @extend_schema(
@@ -158,9 +160,9 @@ class RunViewSet(
                 raise Conflict("The run isn't scored on its own release yet.")
             made = run_score_elsewhere(run=run, release=release)
             return Response(QueryScoresSerializer(made).data, status=status.HTTP_201_CREATED)
-        wanted = request.query_params.get("release", str(run.release_id))
-        number = int(wanted) if is_id(wanted) else 0
-        found = get_object_or_404(run.scores, release=number)
+        wanted = request.query_params.get("release")
+        release = get_release(wanted) if wanted else run.release
+        found = get_object_or_404(run.scores, release=release)
         return Response(QueryScoresSerializer(found).data)
 
     def _detail(self, request: Request, pk: int) -> Response:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import QuerySet
+from django.http import Http404
 
 from benchmark.difference import without_test_labels
 from benchmark.formats import Access
@@ -21,6 +23,12 @@ SNAPSHOT_KEY = "snapshot"
 RELEASE_KEY = "release"
 #: What a list of releases doesn't show, and is long.
 LONG_FIELDS = ("header", "difference", "file_list", "archive")
+#: How a text names one version of a benchmark, as `Release.__str__` writes it.
+VERSIONED: Final = re.compile(r"(.+) v([1-9][0-9]{0,8})", re.DOTALL)
+
+
+class UnknownRelease(LookupError):
+    """No made release has that name; the text says which there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,39 @@ def release_find(*, name: str, version: int | None = None) -> Release | None:
     if version is not None:
         made = made.filter(version=version)
     return made.order_by("-version").first()
+
+
+def release_named(text: str) -> Release:
+    """The made release that a person names: "Demo" for the latest version of that benchmark,
+    "Demo v1" for one version, or the number in its page's address. An exact name goes first.
+
+    UnknownRelease: there is none.
+    """
+    name = text.strip()
+    found = release_find(name=name)
+    if found is None and (versioned := VERSIONED.fullmatch(name)):
+        found = release_find(name=versioned[1], version=int(versioned[2]))
+    if found is None and name.isascii() and name.isdigit() and len(name) <= 18:
+        found = Release.objects.made().filter(pk=int(name)).first()
+    if found is None:
+        made = Release.objects.made().order_by("name", "version").only("name", "version")
+        known = ", ".join(map(str, made))
+        raise UnknownRelease(
+            f'There is no release "{name}". '
+            + (f"Releases are: {known}." if known else "None is made yet.")
+        )
+    return found
+
+
+def get_release(text: str) -> Release:
+    """The made release that a parameter of an address names: by its number, else see
+    `release_named`. Http404: there is none."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
+    found = Release.objects.made().filter(pk=number).first() if number else None
+    try:
+        return found or release_named(text)
+    except UnknownRelease as error:
+        raise Http404(str(error)) from error
 
 
 def release_steps(release: Release) -> list[dict[str, Any]]:

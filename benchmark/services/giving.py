@@ -29,35 +29,32 @@ def release_export(
     name: str,
     directory: Path,
     replace: bool = False,
-    version: int | None = None,
     new: bool = False,
     options: Mapping[str, Any] | None = None,
     report: Report | None = None,
-) -> tuple[Release, bool]:
-    """Write a release's files to `directory`; the release, and whether it was made for that.
+) -> Release:
+    """Write a release's files to `directory`.
 
-    A new name makes version 1 of this moment, and `new` the next version, with the options of
-    `services.release_create`; else the files of the latest version, or of `version`, are copied as
-    they were made, since a release never changes. `replace` replaces a directory that holds a
-    release and nothing else. Raises ValidationError for an impossible name, version or option,
-    `directories.TargetRefused` for an impossible directory, ReleaseUnusable for lost or damaged
-    files, and JobFailed where the fixed lists can't be made.
+    `new` makes the next version of the name, of this moment and with the options of
+    `services.release_create`; else `name` is as for `selectors.release_named`, and the files are
+    copied as they were made, since a release never changes. `replace` replaces a directory that
+    holds a release and nothing else. Raises `selectors.UnknownRelease`, ValidationError for an
+    impossible name or option, `directories.TargetRefused` for an impossible directory,
+    ReleaseUnusable for lost or damaged files, and JobFailed where the fixed lists can't be made.
     """
     replaceable = listed_names(directory) | set(RELEASE_FILES)
     with atomic_directory(directory, replace=replace, replaceable=replaceable) as partial:
-        release = None if new else selectors.release_find(name=name, version=version)
-        made = release is None
-        if release is None:
-            if version is not None:
-                raise ValidationError({"version": f"There is no version {version} of {name!r}."})
+        if new:
             claimed = release_claim(name=name, created_by=None, options=options)
             release = release_make(release=claimed, report=report)
-        elif options:
-            raise ValidationError(
-                f"{release} is made and never changes; options are for a new version."
-            )
+        else:
+            release = selectors.release_named(name)
+            if options:
+                raise ValidationError(
+                    f"{release} is made and never changes; options are for a new version."
+                )
         release_copy(release=release, directory=partial)
-    return release, made
+    return release
 
 
 def release_copy(*, release: Release, directory: Path) -> None:

@@ -28,8 +28,9 @@ def release_create(
     (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
     whether the Hugging Face folder holds the images' bytes. A version whose making failed or was
     cut short is taken up again, with these options. Raises ValidationError, with the field named,
-    for a name that is blank, too long or holds control characters, that is of an imported benchmark
-    or of which a version is being made, and for an unknown model.
+    for a name that is blank, too long or holds control characters, that ends like a version or is a
+    number, that is of an imported benchmark or of which a version is being made, and for an unknown
+    model.
     """
     release = release_claim(name=name, created_by=created_by, options=options)
     _job_begin(release, created_by)
@@ -68,6 +69,9 @@ def release_claim(
     chosen = _options(options or {})
     versions = Release.objects.select_for_update(of=("self",)).filter(name=name)
     latest = versions.order_by("-version").first()
+    if latest is None and (selectors.VERSIONED.fullmatch(name) or name.isdecimal()):
+        message = f"{name!r} would name a release by its version or number; choose another name."
+        raise ValidationError({"name": message})
     if latest is not None and latest.origin != origin:
         kind = "made here" if origin == Release.Origin.IMPORTED else "an imported benchmark"
         message = f"{name!r} is {kind}; choose another name."

@@ -140,7 +140,7 @@ def test_a_release_of_this_application_comes_in_again(
 ) -> None:
     judge(query, 3, annotator, "relevant")
     judge(query, 2, annotator, "not_relevant")
-    made, _ = release_export(name="ours", directory=tmp_path / "ours")
+    made = release_export(name="ours", directory=tmp_path / "ours", new=True)
     found = benchmark_import(directory=tmp_path / "ours", name="ours again")
     # The image that was judged as not relevant is named too.
     assert (found.rows, found.images, found.here) == (1, 2, 2)
@@ -203,7 +203,7 @@ class TestInquire:
         Query.objects.update(state=Query.State.COMPLETE)
         # Their splits are settled by the files, so a draw leaves them.
         call_command("split_queries", "--val", "0.5", "--stratify")
-        release_export(name="as released", directory=tmp_path / "out")
+        release_export(name="as released", directory=tmp_path / "out", new=True)
         for split, name in QUERY_FILES.items():
             went_in, came_out = (folder / name for folder in (inquire, tmp_path / "out"))
             lines = went_in.read_bytes().split(b"\n")
@@ -212,7 +212,7 @@ class TestInquire:
             if split == "test":
                 assert came_out.read_bytes() == went_in.read_bytes()
         call_command("split_queries", "--val", "0.2", "--seed", "7", "--stratify", "--redraw")
-        drawn, _ = release_export(name="drawn", directory=tmp_path / "drawn")
+        drawn = release_export(name="drawn", directory=tmp_path / "drawn", new=True)
         assert (drawn.val_queries, drawn.test_queries) == (50, 200)
         rows = [
             {

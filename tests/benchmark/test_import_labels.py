@@ -72,7 +72,7 @@ def exported(
     for image, source in zip((1, 2, 3), ("similar", "search", "import"), strict=True):
         judge(fox, image, annotator, "not_relevant", seconds=1.25, source=source)
     folder = tmp_path / "ours"
-    release_export(name="ours", directory=folder, options={"rerank_model": model.name})
+    release_export(name="ours", directory=folder, options={"rerank_model": model.name}, new=True)
     return folder
 
 

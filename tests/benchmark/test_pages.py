@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def release(var_dir: Path, query: Any, judge: Any, annotator: Any, tmp_path: Path) -> Release:
     judge(query, 3, annotator, "relevant")
-    return release_export(name="v1", directory=tmp_path / "v1")[0]
+    return release_export(name="v1", directory=tmp_path / "v1", new=True)
 
 
 def test_reviewers_and_admins_fetch_the_files_as_they_were_made(
@@ -147,7 +147,7 @@ def test_a_page_shows_what_changed_and_all_versions(
     release: Release, query: Any, judge: Any, reviewer: Any, tmp_path: Path
 ) -> None:
     judge(query, 4, reviewer, "relevant")
-    later, _ = release_export(name="v1", directory=tmp_path / "v2", new=True)
+    later = release_export(name="v1", directory=tmp_path / "v2", new=True)
     page = client_of(reviewer).get(f"/releases/{later.pk}/").content.decode()
     assert "Judged pairs in 1 query that both versions have: 1 newly judged." in page
     assert f'<a href="/releases/{release.pk}/">Version 1</a>' in page

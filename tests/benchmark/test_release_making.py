@@ -133,7 +133,7 @@ def test_what_a_command_makes_is_neither_taken_up_nor_called_failed(
     for ask in (
         lambda: services.release_create(name="v1", created_by=None),
         lambda: services.release_retry(release=release, by=None),
-        lambda: services.release_export(name="v1", directory=tmp_path / "out"),
+        lambda: services.release_export(name="v1", directory=tmp_path / "out", new=True),
     ):
         with pytest.raises(ValidationError, match="Version 1 of 'v1' is already being made"):
             ask()

@@ -56,6 +56,11 @@ def test_a_name_made_again_is_its_next_version(db: None, var_dir: Path) -> None:
     assert selectors.release_find(name="Birds") == third
     assert selectors.release_find(name="Birds", version=1) == first
     assert selectors.release_find(name="Birds", version=4) is None
+    names = ["Birds", "Birds v1", "Birds v3", str(second.pk)]
+    assert [selectors.release_named(name) for name in names] == [third, first, third, second]
+    # A name from before such names were refused goes first.
+    old = Release.objects.create(name="Birds v1", made_at=first.made_at, file_list=[{}])
+    assert selectors.release_named("Birds v1") == selectors.release_named("Birds v1 v1") == old
 
 
 def test_a_failed_version_is_no_version_before(db: None, var_dir: Path) -> None:

@@ -39,7 +39,7 @@ def every_byte(directory: Path) -> dict[str, bytes]:
 
 def export(name: str, directory: Path, **options: Any) -> dict[str, str]:
     """Make a release; the content of its main files."""
-    services.release_export(name=name, directory=directory, **options)
+    services.release_export(name=name, directory=directory, **options, new=True)
     return contents(directory)
 
 
@@ -132,7 +132,7 @@ def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_
     released = {name: shared_dir / "inquire" / name for name in QUERY_FILES.values()}
     call_command("import_queries", *map(str, released.values()), stdout=io.StringIO())
     assert Query.objects.update(state=Query.State.COMPLETE) == 250
-    services.release_export(name="INQUIRE", directory=tmp_path / "out")
+    services.release_export(name="INQUIRE", directory=tmp_path / "out", new=True)
     written = {name: (tmp_path / "out" / name).read_bytes() for name in released}
     name = QUERY_FILES["test"]
     assert written[name] == released[name].read_bytes()
@@ -142,8 +142,7 @@ def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_
 
 
 def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
-    release, made = services.release_export(name="v1", directory=tmp_path / "out")
-    assert made
+    release = services.release_export(name="v1", directory=tmp_path / "out", new=True)
     counts = (release.val_queries, release.test_queries, release.positives, release.judgments)
     assert counts == (1, 1, 2, 7)
     for entry in release.file_list:
@@ -160,8 +159,7 @@ def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
 def test_a_release_never_changes_after_it_is_made(labelled, judge, annotator, var_dir, tmp_path):
     before = export("v1", tmp_path / "one")
     judge(labelled, 6, annotator, "relevant")
-    _, made = services.release_export(name="v1", directory=tmp_path / "two")
-    assert not made
+    services.release_export(name="v1", directory=tmp_path / "two")
     assert contents(tmp_path / "two") == before
     assert export("v2", tmp_path / "three") != before
 
@@ -183,7 +181,7 @@ def test_a_release_never_changes_after_it_is_made(labelled, judge, annotator, va
     ids=lambda change: next(iter(change)),
 )
 def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_path, change):
-    release, _ = services.release_export(name="v1", directory=tmp_path / "one")
+    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
     before = Release.objects.values().get()
     with pytest.raises(IntegrityError, match="is made and never changes"), transaction.atomic():
         Release.objects.filter(pk=release.pk).update(**change)
@@ -192,7 +190,7 @@ def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_pa
 
 @pytest.mark.parametrize("damage", ["lost", "changed"])
 def test_lost_or_changed_files_of_a_release_are_not_given_out(labelled, var_dir, tmp_path, damage):
-    release, _ = services.release_export(name="v1", directory=tmp_path / "one")
+    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
     path = release.directory / "judgments.csv"
     if damage == "lost":
         path.unlink()
@@ -206,11 +204,17 @@ def test_lost_or_changed_files_of_a_release_are_not_given_out(labelled, var_dir,
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("  ", "cannot be blank"), ("x" * 101, "at most 100 characters"), ("a\nb", "be printed")],
+    [
+        ("  ", "cannot be blank"),
+        ("x" * 101, "at most 100 characters"),
+        ("a\nb", "be printed"),
+        ("Birds v2", "by its version or number"),
+        ("12", "by its version or number"),
+    ],
 )
 def test_impossible_names_are_refused_and_leave_nothing(db, var_dir, tmp_path, name, expected):
     with pytest.raises(ValidationError, match=expected):
-        services.release_export(name=name, directory=tmp_path / "out")
+        services.release_export(name=name, directory=tmp_path / "out", new=True)
     with pytest.raises(ValidationError, match=expected):
         services.release_create(name=name, created_by=None)
     assert not (tmp_path / "out").exists()
@@ -282,7 +286,7 @@ def test_only_listed_files_of_a_made_release_are_found(labelled, admin, var_dir)
 @pytest.mark.django_db(transaction=True)
 def test_an_export_sees_one_moment_and_streams(labelled, judge, annotator, var_dir, tmp_path):
     with CaptureQueriesContext(connection) as captured:
-        services.release_export(name="v1", directory=tmp_path / "out")
+        services.release_export(name="v1", directory=tmp_path / "out", new=True)
     statements = [entry["sql"] for entry in captured.captured_queries]
     begin = statements.index("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     reads = [

@@ -261,7 +261,7 @@ def test_the_command_reranks_fixed_lists_with_a_model(var_dir, images):
     made = embedding_model_get_or_create(name=toy_spec(), dimension=2)
     embed_rows(made, {number: [number, 7 - number] for number in range(1, 7)})
     release = toy_release()
-    command(f"fixed:{release.pk}", "--depth", 4, "--model", made.name)
+    command(f"fixed:{release}", "--depth", 4, "--model", made.name)
     run = Run.objects.get()
     assert (run.task, run.kind) == ("rerank", "rerank_embedding")
     assert worked(run).state == Job.State.DONE
@@ -271,7 +271,7 @@ def test_the_command_reranks_fixed_lists_with_a_model(var_dir, images):
     ("arguments", "text"),
     [
         (["999", "--model", "m"], "There is no run 999"),
-        (["fixed:999", "--model", "m"], "There is no release 999"),
+        (["fixed:999", "--model", "m"], 'There is no release "999". Releases are: Toy v1.'),
         (["FIRST", "--model", "unknown/model"], "No image is embedded with 'unknown/model' yet"),
         (["FIRST", "--endpoint", "http://a/v1"], "--endpoint needs --api-model"),
         (["FIRST", "--endpoint", "http://u:p@a/v1", "--api-model", "m"], "MULTIMODAL_API_KEY"),

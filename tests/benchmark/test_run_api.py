@@ -217,6 +217,7 @@ def test_scores_on_another_version(release, researcher_api, researcher):
     answer = researcher_api.post(path, {"release": newer.pk}, format="json")
     assert (answer.status_code, answer.json()["release"]) == (201, newer.pk)
     assert researcher_api.get(f"{path}?release={newer.pk}").status_code == 200
+    assert researcher_api.get(f"{path}?release={newer}").status_code == 200
     answer = researcher_api.post(path, {"release": other.pk}, format="json")
     assert answer.json()["errors"] == [
         {"field": "release", "detail": "It is of another benchmark."}

@@ -223,6 +223,7 @@ def test_scores_on_another_version(weak, admin):
     assert context["release"] == second
     assert context["competitors"] == 1
     assert [line.query.query_id for line in context["lines"]] == [2, 3]
+    assert context["release"] == get(admin, f"/runs/{weak.pk}/?release={second}").context["release"]
     assert get(admin, f"/runs/{weak.pk}/queries/3/?release={second.pk}").status_code == 200
 
 
@@ -263,10 +264,10 @@ def test_comparisons_that_make_no_sense_say_so(weak, strong, admin):
     assert "pairs" in get(admin, f"/runs/compare/?a={only_val.pk}&b={weak.pk}").context
     assert client_of(admin).get("/runs/compare/").status_code == 404
     # The last is a digit, but none of a number.
-    for address in ("?a=x", "?a=²", "?release=²", "?release=" + "9" * 30):
+    for address in ("?a=x", "?a=²", "?release=²", "?release=" + "9" * 30, "?release=Tory v1"):
         assert client_of(admin).get(f"/runs/compare/{address}").status_code == 404
-    text = texts(get(admin, f"/runs/compare/?release={weak.release_id}"))
-    assert "Choose one" in text
+    for release in (weak.release_id, weak.release):
+        assert "Choose one" in texts(get(admin, f"/runs/compare/?release={release}"))
 
 
 def test_correlations_between_measures_and_versions(weak, strong, admin):

@@ -230,7 +230,7 @@ class TestPage:
         make_list(query, [3, 2])
         judge(query, 3, annotator, "relevant", seconds=2)
         judge(query, 2, annotator, "not_relevant", seconds=3)
-        return release_export(name="v1", directory=tmp_path / "v1")[0]
+        return release_export(name="v1", directory=tmp_path / "v1", new=True)
 
     def test_shows_pictures_with_their_figures(self, release: Release, reviewer: Any) -> None:
         page = client_of(reviewer).get(f"/releases/{release.pk}/statistics/").content.decode()

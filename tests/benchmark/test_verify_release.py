@@ -39,9 +39,9 @@ def release(query: Any, judge: Any, annotator: Any, var_dir: Path, tmp_path: Pat
     """The second version of two."""
     make_list(query, [2, 1, 3])
     judge(query, 2, annotator, "relevant", seconds=1.5)
-    services.release_export(name="Birds", directory=tmp_path / "one")
+    services.release_export(name="Birds", directory=tmp_path / "one", new=True)
     judge(query, 1, annotator, "not_relevant")
-    return services.release_export(name="Birds", directory=tmp_path / "two", new=True)[0]
+    return services.release_export(name="Birds", directory=tmp_path / "two", new=True)
 
 
 def test_a_release_comes_out_again_byte_for_byte(release: Release) -> None:
@@ -52,7 +52,7 @@ def test_a_release_comes_out_again_byte_for_byte(release: Release) -> None:
         f"Birds v2: {count} files are as they were made, and come out of the snapshot again byte "
         "for byte.\n",
     )
-    assert run("verify_release", "Birds@1")[1].startswith("Birds v1: ")
+    assert run("verify_release", "Birds v1")[1].startswith("Birds v1: ")
     # Nothing is left behind.
     names = {path.name for path in release.directory.parent.iterdir()}
     assert names == {str(release.pk), str(release.previous_id)}
@@ -63,7 +63,7 @@ def test_a_damaged_byte_is_found(release: Release, name: str) -> None:
     path = release.directory / name
     flip(path, path.stat().st_size // 2)
     assert release_verify(release=release) == [Finding(name, "is not as it was made")]
-    status, output = run("verify_release", "Birds@2")
+    status, output = run("verify_release", "Birds v2")
     assert (status, output) == (1, f"{name} is not as it was made\n")
 
 
@@ -107,16 +107,13 @@ def test_what_was_made_without_a_snapshot_cant_be_checked(db: None) -> None:
     entry = {"name": "judgments.csv", "size": 3, "sha256": "0" * 64}
     Release.objects.filter(pk=old.pk).update(made_at="2026-01-01T00:00:00Z", file_list=[entry])
     with pytest.raises(CommandError, match="made by a version without snapshots"):
-        run("verify_release", "old@1")
+        run("verify_release", "old v1")
 
 
-@pytest.mark.parametrize("name", ["Beetles", "Birds@3", "Birds@", "@1"])
+@pytest.mark.parametrize("name", ["Beetles", "birds", "Birds v3", "Birds v", " v1"])
 def test_an_unknown_release_is_told(release: Release, name: str) -> None:
-    with pytest.raises(CommandError, match=f"There is no made release '{name}'"):
+    with pytest.raises(
+        CommandError,
+        match=f'There is no release "{name.strip()}". Releases are: Birds v1, Birds v2.',
+    ):
         run("verify_release", name)
-
-
-def test_a_name_may_hold_the_sign_itself(db: None, var_dir: Path, tmp_path: Path) -> None:
-    services.release_export(name="birds@2", directory=tmp_path / "one")
-    assert run("verify_release", "birds@2")[1].startswith("birds@2 v1: ")
-    assert run("verify_release", "birds@2@1")[1].startswith("birds@2 v1: ")

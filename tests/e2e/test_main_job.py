@@ -67,7 +67,7 @@ def test_from_a_search_to_an_evaluated_release(
     assert len([row for row in rows[1:] if row.startswith(f"{number},")]) == 2
 
     release, run = picture_folder / "release", picture_folder / "run.trec"
-    site.served.manage("export_release", "second", str(release))
+    site.served.manage("export_release", "second", str(release), "--new")
     site.served.manage("export_run", str(run), "--release", str(release))
     printed = site.served.manage("evaluate", str(run), "--release", str(release), "--k", "50")
     assert "AP@50" in printed.stdout

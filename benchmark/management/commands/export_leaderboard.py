@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark.board.export import CONTENT_TYPES, export
-from benchmark.management.arguments import find_release
+from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.runs.selectors import NoSnapshot
 
 
@@ -21,9 +21,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which release, and where to."""
-        parser.add_argument(
-            "release", help="a release's name with its version, as in “INQUIRE v2”, or its number"
-        )
+        parser.add_argument("release", help=RELEASE_HELP)
         parser.add_argument("out", type=Path, help="a file name with .csv, .json or .html")
 
     def handle(self, *args: Any, **options: Any) -> None:

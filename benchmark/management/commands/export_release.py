@@ -7,7 +7,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark.management.arguments import positive
+from benchmark.management.arguments import RELEASE_HELP
+from benchmark.selectors import UnknownRelease
 from benchmark.services import ReleaseUnusable, release_export
 from benchmark.services.progress import Step
 from retrieval.directories import TargetRefused
@@ -18,26 +19,17 @@ class Command(BaseCommand):
     """Make a release of the completed queries, or give out one that is made."""
 
     help = (
-        "Write the release NAME to the directory DIR: the completed queries and their consensus "
-        "judgments in every format. A new name makes version 1 of this moment; of a name that "
-        "exists the latest version is written as it was made, or with --version another one; "
-        "--new makes the next version."
+        "Write the files of the release NAME, in every format, to the directory DIR as they were "
+        "made. With --new, make the next version of NAME first: the completed queries and their "
+        "consensus judgments at this moment."
     )
 
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        # --version is the release's here, not Django's.
-        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
-
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="the release's name")
+        parser.add_argument("name", help=f"{RELEASE_HELP}; with --new the name alone")
         parser.add_argument(
             "directory", type=Path, metavar="dir", help="a new or empty directory for the files"
         )
-        which = parser.add_mutually_exclusive_group()
-        which.add_argument(
-            "--version", type=positive, dest="release_version", help="not the latest, but this one"
-        )
-        which.add_argument("--new", action="store_true", help="make the next version")
+        parser.add_argument("--new", action="store_true", help="make the next version of NAME")
         parser.add_argument(
             "--rerank-model",
             metavar="MODEL",
@@ -61,22 +53,23 @@ class Command(BaseCommand):
         if options["include_images"]:
             asked["include_images"] = True
         try:
-            release, made = release_export(
+            release = release_export(
                 name=options["name"],
                 directory=directory,
                 replace=options["force"],
-                version=options["release_version"],
                 new=options["new"],
                 options=asked,
                 report=self._report(),
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        except UnknownRelease as error:
+            raise CommandError(f"{error} --new makes one.") from error
         except (TargetRefused, ReleaseUnusable, JobFailed) as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't write {directory}: {error}") from error
-        if not made:
+        if not options["new"]:
             self.stdout.write(
                 f"{release} was made on {release.made_at:%Y-%m-%d %H:%M} UTC and never changes: "
                 "its files are written as they were made. "

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark.management.arguments import find_release
+from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.models import Run
 from benchmark.runs.baselines import baselines_begin
 from labeling.errors import Conflict
@@ -23,9 +23,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "release", help="a release's name with its version, as in “INQUIRE v2”, or its number"
-        )
+        parser.add_argument("release", help=RELEASE_HELP)
         parser.add_argument("--wait", action="store_true", help="until they are made")
 
     def handle(self, *args: Any, **options: Any) -> None:

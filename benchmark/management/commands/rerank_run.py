@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark.management.arguments import positive
+from benchmark.management.arguments import find_release, positive
 from benchmark.models import Release, Run
 from benchmark.multimodal.prices import Prices, dollars
 from benchmark.reranking.estimate import rerank_estimate
@@ -45,7 +45,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "run", help="the first stage's number; or fixed:N for the fixed lists of release N"
+            "run",
+            help="the first stage's number; or fixed:RELEASE for the fixed lists of a release, as "
+            "in “fixed:INQUIRE v2”",
         )
         parser.add_argument(
             "--depth", type=positive, default=100, help="images of each query (default: 100)"
@@ -144,18 +146,15 @@ def _choice(options: dict[str, Any]) -> RerankChoice:
 
 
 def _first_stage(text: str) -> tuple[Release, Run | None]:
-    if text.startswith("fixed:") and text[6:].isdigit():
-        release = Release.objects.made().filter(pk=int(text[6:])).first()
-        if release is None:
-            raise CommandError(f"There is no release {text[6:]} that is made.")
-        return release, None
+    if text.startswith("fixed:"):
+        return find_release(text.removeprefix("fixed:")), None
     run = None
     if text.isdigit():
         run = Run.objects.select_related("release").filter(pk=int(text)).first()
     if run is None:
         raise CommandError(
-            f"There is no run {text}: give the number in its page's address, or fixed:N for the "
-            "fixed lists of release N."
+            f"There is no run {text}: give the number in its page's address, or "
+            "fixed:RELEASE for the fixed lists of a release."
         )
     return run.release, run
 

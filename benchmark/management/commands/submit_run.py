@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark.management.arguments import find_release, refuse
+from benchmark.management.arguments import RELEASE_HELP, find_release, refuse
 from benchmark.models import Run
 from benchmark.runs.selectors import NoSnapshot
 from benchmark.runs.submissions import SPLITS, RunRefused, run_submit
@@ -29,9 +29,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "release", help="a release's name with its version, as in “INQUIRE v2”, or its number"
-        )
+        parser.add_argument("release", help=RELEASE_HELP)
         parser.add_argument("file", type=Path, help="the run file")
         parser.add_argument("--name", required=True, help="the method, as the leaderboard shows it")
         parser.add_argument("--task", choices=Run.Task.values, default=Run.Task.FULL)

@@ -1,13 +1,11 @@
-"""`manage.py verify_release NAME[@VERSION]`."""
+"""`manage.py verify_release RELEASE`."""
 
-import re
 import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark import selectors
-from benchmark.models import Release
+from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.services import ReleaseUnusable, release_verify
 from benchmark.software import software
 
@@ -22,14 +20,10 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "release", metavar="NAME[@VERSION]", help="the latest version unless told"
-        )
+        parser.add_argument("release", help=RELEASE_HELP)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        release = _find(options["release"])
-        if release is None:
-            raise CommandError(f"There is no made release {options['release']!r}.")
+        release = find_release(options["release"])
         try:
             findings = release_verify(release=release)
         except ReleaseUnusable as error:
@@ -45,12 +39,3 @@ class Command(BaseCommand):
             f"{release}: {len(release.file_list)} files are as they were made, and come out of the "
             "snapshot again byte for byte."
         )
-
-
-def _find(text: str) -> Release | None:
-    """A name with a version after "@"; a name may hold an "@" itself."""
-    versioned = re.fullmatch(r"(.+)@([0-9]{1,9})", text, flags=re.DOTALL)
-    found = None
-    if versioned:
-        found = selectors.release_find(name=versioned[1], version=int(versioned[2]))
-    return found or selectors.release_find(name=text)
