@@ -1,40 +1,89 @@
-"""What happens after too many wrong passwords, and whose they were."""
+"""How many wrong passwords are taken, per name and per address, and the answer to one too many."""
 
+from contextlib import suppress
+from datetime import timedelta
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any
 
+from axes.handlers.database import AxesDatabaseHandler
 from django.conf import settings
+from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from annotator.problems import is_api, problem_response
 
-MESSAGE = "Too many wrong passwords for this name. Try again in 15 minutes."
-SECONDS = int(settings.AXES_COOLOFF_TIME.total_seconds())
 
-
-def client_address(request: HttpRequest) -> str:
-    """The address that the request came from.
+def client_address(request: HttpRequest) -> str | None:
+    """The address that the request came from, or None where it has none, as over a Unix socket.
 
     Behind a proxy (TRUST_PROXY) it is the last entry of X-Forwarded-For, the one that the proxy
-    itself wrote; anything before it the client may have made up.
+    itself wrote; anything before it the client may have made up. Of an IPv6 address the network of
+    64 bits counts, since one client has all of it.
     """
+    candidates = [request.META.get("REMOTE_ADDR", "")]
     if settings.TRUST_PROXY:
         forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-1].strip()
-        if forwarded:
-            return str(forwarded)
-    return str(request.META.get("REMOTE_ADDR", ""))
+        candidates.insert(0, forwarded)
+    for candidate in candidates:
+        with suppress(ValueError):
+            address = ip_address(candidate)
+            if isinstance(address, IPv6Address):
+                address = (
+                    address.ipv4_mapped
+                    or IPv6Network((int(address), 64), strict=False).network_address
+                )
+            return str(address)
+    return None
+
+
+class LoginLimits(AxesDatabaseHandler):
+    """django-axes' record of wrong passwords, held against each of LOGIN_LIMITS.
+
+    django-axes itself knows one limit and one time for all of its lockout parameters.
+    """
+
+    def get_failures(
+        self, request: HttpRequest, credentials: dict[str, Any] | None = None
+    ) -> int:
+        """How many of the limits are reached; AXES_FAILURE_LIMIT is one.
+
+        The request is marked with the longest time in minutes for which they hold.
+        """
+        reached = []
+        recorded = self.get_user_attempts(request, credentials)
+        for attempts, (_, limit, minutes) in zip(recorded, settings.LOGIN_LIMITS, strict=True):
+            since = request.axes_attempt_time - timedelta(minutes=minutes)  # type: ignore[attr-defined]
+            failures = attempts.filter(attempt_time__gt=since).aggregate(
+                sum=Sum("failures_since_start", default=0)
+            )
+            if failures["sum"] >= limit:
+                reached.append(minutes)
+        request.lockout_minutes = max(reached, default=0)  # type: ignore[attr-defined]
+        return len(reached)
+
+    def reset_user_attempts(
+        self, request: HttpRequest, credentials: dict[str, Any] | None = None
+    ) -> int:
+        """Forget the wrong passwords of this name from this address.
+
+        Those of other names stay: else one account of one's own would lift the address's limit.
+        """
+        return int(self.filter_user_attempts(request, credentials)[0].delete()[0])
 
 
 def lockout_response(
     request: HttpRequest, original: HttpResponse | None, credentials: dict[str, Any] | None
 ) -> HttpResponse:
     """429, as a problem document under /api/ and as the log-in page elsewhere."""
+    minutes: int = request.lockout_minutes  # type: ignore[attr-defined]
+    message = f"Too many wrong passwords. Try again in {minutes} minutes."
     if is_api(request):
-        response = problem_response(429, detail=MESSAGE)
+        response = problem_response(429, detail=message)
     else:
         from django.contrib.auth.forms import AuthenticationForm
 
-        context = {"form": AuthenticationForm(request), "locked_out": MESSAGE}
+        context = {"form": AuthenticationForm(request), "locked_out": message}
         response = render(request, "registration/login.html", context, status=429)
-    response["Retry-After"] = str(SECONDS)
+    response["Retry-After"] = str(60 * minutes)
     return response

@@ -173,9 +173,18 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
 
-AXES_FAILURE_LIMIT = 10
-AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+# Wrong passwords that stop further tries, and the minutes within which they count. The first limit
+# is for one who mistypes, the second for one name from many addresses, the third for many names
+# from one address: a class behind one address mistypes too, and does not wait long.
+LOGIN_LIMITS = [
+    (("username", "ip_address"), 10, 15),
+    (("username",), 30, 15),
+    (("ip_address",), 50, 5),
+]
+AXES_HANDLER = "annotator.lockout.LoginLimits"
+AXES_FAILURE_LIMIT = 1
+AXES_COOLOFF_TIME = timedelta(minutes=max(minutes for _, _, minutes in LOGIN_LIMITS))
+AXES_LOCKOUT_PARAMETERS = [parameters for parameters, _, _ in LOGIN_LIMITS]
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_CALLABLE = "annotator.lockout.lockout_response"

@@ -1,19 +1,29 @@
-import pytest
+from datetime import timedelta
 
-from tests.conftest import PASSWORD
+import pytest
+from axes.models import AccessAttempt
+from django.db.models import F
+
+from retrieval.access import Role
+from tests.conftest import PASSWORD, person
 
 pytestmark = pytest.mark.django_db
 TYPE = "application/problem+json"
 
 
-def try_page(client, password, name="ann", address="10.0.0.1"):
+def try_page(client, password, name="ann", address="10.0.0.1", page="/login/"):
     data = {"username": name, "password": password}
-    return client.post("/login/", data, REMOTE_ADDR=address)
+    return client.post(page, data, REMOTE_ADDR=address)
 
 
 def try_token(api, password, name="ann", address="10.0.0.1"):
     data = {"username": name, "password": password}
     return api.post("/api/token/", data, REMOTE_ADDR=address)
+
+
+def pass_time(minutes):
+    """Make every recorded failure older, as if the clock had gone on."""
+    AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=minutes))
 
 
 def test_ten_wrong_passwords_on_the_page_lock_the_name_for_that_address(client, annotator):
@@ -22,6 +32,7 @@ def test_ten_wrong_passwords_on_the_page_lock_the_name_for_that_address(client, 
     locked = try_page(client, "wrong")
     assert locked.status_code == 429
     assert locked.headers["Retry-After"] == "900"
+    assert "Too many wrong passwords. Try again in 15 minutes." in locked.content.decode()
     assert try_page(client, PASSWORD).status_code == 429
     assert try_page(client, PASSWORD, address="10.0.0.2").status_code == 302
 
@@ -40,15 +51,66 @@ def test_other_names_go_on_from_a_locked_address(client, annotator, other_annota
     assert try_page(client, PASSWORD, name="otto").status_code == 302
 
 
-def test_the_token_endpoint_shares_the_limit_and_answers_with_a_problem(
+def test_sixty_names_from_one_address_are_stopped_and_the_address_is_free_soon(client, annotator):
+    statuses = [try_page(client, "wrong", name=f"name{number}") for number in range(60)]
+    assert [answer.status_code for answer in statuses] == [200] * 49 + [429] * 11
+    locked = try_page(client, PASSWORD)
+    assert (locked.status_code, locked.headers["Retry-After"]) == (429, "300")
+    assert "Try again in 5 minutes." in locked.content.decode()
+    assert try_page(client, PASSWORD, address="10.0.0.2").status_code == 302
+    client.logout()
+    pass_time(minutes=5)
+    assert try_page(client, PASSWORD).status_code == 302
+
+
+def test_an_account_of_ones_own_does_not_lift_the_limit_of_the_address(client, annotator):
+    for number in range(60):
+        if number % 5 == 0:
+            try_page(client, PASSWORD)
+            client.logout()
+        last = try_page(client, "wrong", name=f"name{number}")
+    assert last.status_code == 429
+
+
+def test_one_name_from_sixty_addresses_is_stopped(client, annotator, other_annotator):
+    statuses = [
+        try_page(client, "wrong", address=f"10.0.1.{number}").status_code for number in range(60)
+    ]
+    assert statuses == [200] * 29 + [429] * 31
+    assert try_page(client, PASSWORD).status_code == 429
+    assert try_page(client, PASSWORD, name="otto", address="10.0.1.7").status_code == 302
+    client.logout()
+    pass_time(minutes=15)
+    assert try_page(client, PASSWORD).status_code == 302
+
+
+def test_a_class_of_thirty_behind_one_address_gets_in_after_a_typo_each(client, db):
+    pupils = [person(f"pupil{number}", Role.ANNOTATOR).username for number in range(30)]
+    assert {try_page(client, "typo", name=name).status_code for name in pupils} == {200}
+    for name in pupils:
+        assert try_page(client, PASSWORD, name=name).status_code == 302
+        client.logout()
+
+
+def test_the_admins_log_in_shares_the_limits(client, admin):
+    statuses = [
+        try_page(client, "wrong", name=f"name{number}", page="/admin/login/").status_code
+        for number in range(50)
+    ]
+    assert statuses == [200] * 49 + [429]
+    assert try_page(client, PASSWORD, name="ada", page="/admin/login/").status_code == 429
+    assert try_page(client, PASSWORD, name="ada").status_code == 429
+
+
+def test_the_token_endpoint_shares_the_limits_and_answers_with_a_problem(
     anonymous_api, client, annotator
 ):
-    for _ in range(9):
-        assert try_token(anonymous_api, "wrong").status_code == 401
-    locked = try_token(anonymous_api, "wrong")
+    for number in range(49):
+        assert try_token(anonymous_api, "wrong", name=f"name{number}").status_code == 401
+    locked = try_token(anonymous_api, "wrong", name="name49")
     assert (locked.status_code, locked.headers["Content-Type"]) == (429, TYPE)
     assert locked.json()["title"] == "Too Many Requests"
-    assert locked.headers["Retry-After"] == "900"
+    assert locked.headers["Retry-After"] == "300"
     right = try_token(anonymous_api, PASSWORD)
     assert (right.status_code, right.headers["Content-Type"]) == (429, TYPE)
     assert try_page(client, PASSWORD).status_code == 429
@@ -66,9 +128,33 @@ def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_saw(client, settin
     assert attempt("203.0.113.7, 203.0.113.8") == 200
 
 
+@pytest.mark.parametrize("forwarded", ["unknown", "203.0.113.7:4711", ""])
+def test_what_a_proxy_writes_that_is_no_address_leaves_the_proxys_own(
+    client, settings, annotator, forwarded
+):
+    settings.TRUST_PROXY = True
+    data = {"username": "ann", "password": "wrong"}
+    client.post("/login/", data, HTTP_X_FORWARDED_FOR=forwarded, REMOTE_ADDR="10.0.0.9")
+    assert AccessAttempt.objects.get().ip_address == "10.0.0.9"
+
+
 def test_without_a_proxy_a_made_up_address_counts_for_nothing(client, annotator):
     def attempt(number):
         data = {"username": "ann", "password": "wrong"}
         return client.post("/login/", data, HTTP_X_FORWARDED_FOR=f"10.9.9.{number}").status_code
 
     assert [attempt(number) for number in range(10)] == [200] * 9 + [429]
+
+
+@pytest.mark.parametrize("network", ["2001:db8::{:x}", "::ffff:10.0.0.1"])
+def test_the_addresses_of_one_client_count_as_one(client, annotator, network):
+    statuses = [
+        try_page(client, "wrong", address=network.format(number)).status_code
+        for number in range(1, 11)
+    ]
+    assert statuses == [200] * 9 + [429]
+
+
+def test_without_any_address_the_limits_hold_too(client, annotator):
+    statuses = [try_page(client, "wrong", address="").status_code for _ in range(10)]
+    assert statuses == [200] * 9 + [429]
