@@ -1,61 +1,108 @@
 """Whether the parts work: asked by people's monitors, without a log-in and without secrets."""
 
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import timedelta
+from threading import Lock
 
-from django.db import DatabaseError, connection
+from celery import current_app
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from kombu.exceptions import KombuError
 
 from annotator.models import WorkerHeartbeat
+from retrieval.outages import free_bytes
 
 OK = "ok"
+UNREACHABLE = "unreachable"
+UNKNOWN = "unknown"
+NO_ANSWER = "no answer"
 # Three beats: one may be late while the machine is busy.
 WORKER_SILENCE = timedelta(seconds=45)
+ANSWER_SECONDS = 4.0
+
+Parts = dict[str, str]
 
 
-def database_health() -> str:
-    """`ok`, or what is wrong."""
+def database_health() -> Parts:
+    """`database`, and what it knows: `migrations` (pending where the tables are older than the
+    code) and `worker` (silent where none gave a sign of life lately, by the database's clock).
+    """
+    parts = {"database": UNREACHABLE, "migrations": UNKNOWN, "worker": UNKNOWN}
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return "unreachable"
-    return OK
+        executor = MigrationExecutor(connection)
+        parts["database"] = OK
+        pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        parts["migrations"] = "pending" if pending else OK
+        lively = WorkerHeartbeat.objects.filter(seen_at__gt=Now() - WORKER_SILENCE)
+        parts["worker"] = OK if lively.exists() else "silent"
+    except (DatabaseError, InterfaceError):
+        pass
+    finally:
+        connection.close()
+    return parts
 
 
-def migrations_health() -> str:
-    """`ok`, or `pending` where the tables are older than the code."""
-    executor = MigrationExecutor(connection)
-    pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return "pending" if pending else OK
+def broker_health() -> Parts:
+    """`broker`: whether the queue of messages to the workers can be read."""
+    with current_app.connection_for_write() as broker:
+        try:
+            broker.ensure_connection(max_retries=1, interval_start=0)
+            broker.default_channel.queue_declare(queue=current_app.conf.task_default_queue)
+        except (KombuError, *broker.connection_errors, *broker.channel_errors, OSError):
+            return {"broker": UNREACHABLE}
+    return {"broker": OK}
 
 
-def worker_health() -> str:
-    """`ok`, or `silent` where no worker gave a sign of life lately, by the database's clock."""
-    alive = WorkerHeartbeat.objects.filter(seen_at__gt=Now() - WORKER_SILENCE).exists()
-    return OK if alive else "silent"
+def disk_health() -> Parts:
+    """`disk`: whether VAR_DIR can be written and has DISK_MIN_FREE_BYTES left."""
+    try:
+        if not os.access(settings.VAR_DIR, os.W_OK):
+            return {"disk": "read-only"}
+        return {"disk": "low" if free_bytes() < settings.DISK_MIN_FREE_BYTES else OK}
+    except OSError:
+        return {"disk": UNREACHABLE}
+
+
+# Each check with what stands for its parts when it doesn't end in time.
+CHECKS: dict[Callable[[], Parts], Parts] = {
+    database_health: {"database": NO_ANSWER, "migrations": UNKNOWN, "worker": UNKNOWN},
+    broker_health: {"broker": NO_ANSWER},
+    disk_health: {"disk": NO_ANSWER},
+}
+_threads = ThreadPoolExecutor(max_workers=len(CHECKS), thread_name_prefix="health")
+_running: "dict[Callable[[], Parts], Future[Parts]]" = {}
+_begins = Lock()
+
+
+def _begun(check: Callable[[], Parts]) -> "Future[Parts]":
+    """The check's run, which all who ask meanwhile share: one that hangs is not begun again."""
+    with _begins:
+        run = _running.get(check)
+        if run is None or run.done():
+            run = _running[check] = _threads.submit(check)
+        return run
 
 
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """200 with {status, database, migrations, worker} all ok, else 503 naming what is not."""
-    parts = dict.fromkeys(("database", "migrations", "worker"), "unknown")
-    checks = {
-        "database": database_health,
-        "migrations": migrations_health,
-        "worker": worker_health,
-    }
-    try:
-        for part, check in checks.items():
-            parts[part] = check()
-            if parts[part] != OK:
-                break
-    except DatabaseError:
-        parts["database"] = "unreachable"
+    """200 with `status` and every part `ok`, else 503 with what each part is, in ANSWER_SECONDS.
+
+    Any answer means that the web server itself is up: what spreads requests over several should
+    take 503 for that too, since pages and labels need neither broker nor worker.
+    """
+    runs = {check: _begun(check) for check in CHECKS}
+    wait(runs.values(), timeout=ANSWER_SECONDS)
+    parts: Parts = {}
+    for check, run in runs.items():
+        parts |= run.result() if run.done() else CHECKS[check]
     healthy = all(state == OK for state in parts.values())
     body = {"status": OK if healthy else "unavailable", **parts}
     return JsonResponse(body, status=200 if healthy else 503)

@@ -1,18 +1,22 @@
 """Errors of the API as problem documents (RFC 9457), and the pages' errors."""
 
 import logging
+import sys
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.core.exceptions import ValidationError as ModelValidationError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import set_rollback
+
+from retrieval.outages import outage_of
 
 CONTENT_TYPE = "application/problem+json"
 logger = logging.getLogger(__name__)
@@ -100,6 +104,10 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
             headers["WWW-Authenticate"] = error.auth_header  # type: ignore[attr-defined]
         if getattr(error, "wait", None):
             headers["Retry-After"] = str(int(error.wait))  # type: ignore[attr-defined]
+    elif outage := outage_of(error):
+        logger.error("No answer to %s: %s", context["request"].path, error)
+        body = problem(outage.status, detail=outage.sentence)
+        headers["Retry-After"] = str(outage.retry_after)
     else:
         logger.exception("Error in %s", context["request"].path, exc_info=error)
         body = problem(500, detail="Something went wrong here; the server's log says what.")
@@ -143,7 +151,17 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500 outside the API's views."""
+    """500 outside the API's views, also in middleware; 503 or 507 where something is only away.
+
+    Django calls this while it handles the error. The page asks nothing of the database.
+    """
+    outage = outage_of(sys.exc_info()[1])
+    if outage is None:
+        return problem_response(500) if is_api(request) else defaults.server_error(request)
     if is_api(request):
-        return problem_response(500)
-    return defaults.server_error(request)
+        response = problem_response(outage.status, detail=outage.sentence)
+    else:
+        page = render_to_string("outage.html", {"outage": outage})
+        response = HttpResponse(page, status=outage.status)
+    response["Retry-After"] = str(outage.retry_after)
+    return response

@@ -95,11 +95,22 @@ class Services:
         return self.supervisor.wait(self._healthy, every=0.3)
 
     def _healthy(self) -> bool:
+        """Whether all parts work; a disk that runs full is told, and doesn't keep us from going on."""
         try:
             with urllib.request.urlopen(f"{self.address}/healthz", timeout=10) as answer:
                 return bool(json.load(answer)["status"] == "ok")
+        except urllib.error.HTTPError as answer:
+            parts = json.load(answer) if answer.code == 503 else {}
         except (OSError, ValueError, KeyError):
             return False
+        ill = {part for part, state in parts.items() if state != "ok"} - {"status"}
+        if ill != {"disk"}:
+            return False
+        self.say(
+            f"The disk of {settings.VAR_DIR} has less than DISK_MIN_FREE_BYTES "
+            f"({settings.DISK_MIN_FREE_BYTES}) free: jobs wait until there is room."
+        )
+        return True
 
 
 @contextmanager

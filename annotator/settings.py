@@ -22,6 +22,7 @@ VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
 _PRIVATE = ("images", "log", "matrices", "releases", "runs", "static", "thumbnails")
 for _folder in (VAR_DIR, *(VAR_DIR / name for name in _PRIVATE)):
     _folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+DISK_MIN_FREE_BYTES = env.number("DISK_MIN_FREE_BYTES", 512 * 2**20, minimum=0, maximum=2**60)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
 DEBUG = env.flag("DEBUG")
@@ -132,6 +133,9 @@ else:
         "USER": DATABASE_USER,
         "HOST": str(Layout(VAR_DIR).socket_dir),
     }
+# Seconds after which a server that says nothing is taken for gone.
+_patience = {"connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10}
+_database["OPTIONS"] = _patience | _database.get("OPTIONS", {})
 DATABASES = {"default": _database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 
 # Tasks: a message only says "look at job N", so no result is kept and losing one loses no work.
@@ -141,7 +145,11 @@ if CELERY_BROKER_URL.startswith("files:"):
         "folder": str(VAR_DIR / "broker"),
         "polling_interval": 0.1,
     }
+else:
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 3, "socket_timeout": 3}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A message that isn't taken is said again by the next sweep: no request waits long for it.
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0}
 CELERY_TASK_ACKS_LATE = True
 # A slice of a job takes seconds, after the time to load a model; this ends one that hangs.
 CELERY_TASK_TIME_LIMIT = 1800

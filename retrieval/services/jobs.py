@@ -14,6 +14,7 @@ from collections.abc import Collection
 from typing import Any
 
 from celery import current_app
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
@@ -21,6 +22,7 @@ from django.db.models.functions import Coalesce, Now
 from retrieval.jobs import JobCancelled, JobFailed, UnknownJobKind, handler_for
 from retrieval.locks import lock_key, try_session_lock
 from retrieval.models import Image, Job, JobItemError
+from retrieval.outages import DISK_FULL, free_bytes, outage_of
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +30,8 @@ TASK = "retrieval.run_job"
 SLICE_SECONDS = 5.0
 # Where nothing else waits; short enough for a worker that is asked to end.
 LONG_SLICE = 2
+# What a job waits for, in words: the disk's last room is for judgments.
+DISK_LOW = "The server's disk is nearly full. The job goes on when there is room."
 
 # A slice that kills its worker, or that the database refuses each time, is not tried for ever.
 FRUITLESS_TURNS = 10
@@ -39,7 +43,7 @@ class Slice(enum.Enum):
     FINISHED = "finished"
     MORE = "more"
     FAILED = "failed"
-    LATER = "later"  # the database was in trouble: the sweep looks again
+    LATER = "later"  # the database was in trouble, or the disk is full: the sweep looks again
     BUSY = "busy"  # another worker has it
     STALE = "stale"  # an old message, or nothing is left to do
     CANCELLED = "cancelled"
@@ -152,11 +156,15 @@ def jobs_sweep() -> int:
 def job_slice_run(*, job_id: int, turn: int | None = None) -> Slice:
     """Do one slice of a job, unless another worker is at it or `turn` is past.
 
-    Errors of the database leave the job to the sweep; any other error fails the job with its text.
+    Errors of the database and a full disk leave the job to the sweep, as does a disk with less than
+    DISK_MIN_FREE_BYTES; any other error fails the job with its text.
     """
     with try_session_lock(lock_key("job", job_id)) as held:
         if not held:
             return Slice.BUSY
+        if free_bytes() < settings.DISK_MIN_FREE_BYTES:
+            Job.objects.filter(pk=job_id, state__in=Job.UNFINISHED).update(error=DISK_LOW)
+            return Slice.LATER
         job = _turn_begin(job_id, turn)
         if job is None:
             return Slice.STALE
@@ -191,13 +199,14 @@ def _turn_work(job: Job) -> Slice:
         return _turn_end(job, finished, time.monotonic() - started)
     except JobCancelled:
         return Slice.CANCELLED
-    except (OperationalError, InterfaceError) as error:
-        logger.warning("Job %s is left to the next sweep: %s", job.pk, error)
-        _note_trouble(job, error)
-        return Slice.LATER
-    except (JobFailed, UnknownJobKind) as error:
-        return _fail(job, str(error))
     except Exception as error:
+        if outage := outage_of(error):
+            logger.warning("Job %s is left to the next sweep: %s", job.pk, error)
+            full = f"{DISK_FULL.sentence} The job goes on when there is room."
+            _note_trouble(job, full if outage is DISK_FULL else str(error).strip())
+            return Slice.LATER
+        if isinstance(error, JobFailed | UnknownJobKind):
+            return _fail(job, str(error))
         logger.exception("Job %s failed", job.pk)
         return _fail(job, f"{type(error).__name__}: {error}")
 
@@ -223,12 +232,12 @@ def _fail(job: Job, text: str) -> Slice:
     return Slice.FAILED
 
 
-def _note_trouble(job: Job, error: Exception) -> None:
+def _note_trouble(job: Job, text: str) -> None:
     """Show on the job why it waits, if the database can be asked to."""
     try:
         if not connection.is_usable():
             connection.close()
-        Job.objects.filter(pk=job.pk).update(error=str(error).strip(), updated_at=Now())
+        Job.objects.filter(pk=job.pk).update(error=text, updated_at=Now())
     except (OperationalError, InterfaceError):
         connection.close()
 

@@ -1,17 +1,23 @@
 import json
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
+from threading import Event
 
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
 
+from annotator import health as checks
+from annotator.celery import app
 from annotator.models import WorkerHeartbeat
 from annotator.worker import beat
-from tests.processes import ROOT, free_port
+from retrieval.outages import free_bytes
+from tests.processes import ROOT, free_port, wait_for
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
+WELL = dict.fromkeys(("status", "database", "migrations", "worker", "broker", "disk"), "ok")
 
 
 def health(client):
@@ -20,25 +26,110 @@ def health(client):
     return answer.status_code, answer.json()
 
 
+def pass_time(seconds):
+    """Make each sign of life older, as if the clock had gone on."""
+    WorkerHeartbeat.objects.update(seen_at=Now() - timedelta(seconds=seconds))
+
+
 def test_healthy_with_a_worker_that_lives(client):
     beat("worker@here:1")
-    assert health(client) == (
-        200,
-        {"status": "ok", "database": "ok", "migrations": "ok", "worker": "ok"},
-    )
+    assert health(client) == (200, WELL)
 
 
 def test_no_worker_ever(client):
-    status, body = health(client)
-    assert (status, body["status"], body["worker"]) == (503, "unavailable", "silent")
+    assert health(client) == (503, {**WELL, "status": "unavailable", "worker": "silent"})
 
 
 def test_a_worker_that_fell_silent(client):
     beat("worker@here:1")
-    WorkerHeartbeat.objects.update(seen_at=Now() - timedelta(seconds=46))
+    pass_time(46)
     assert health(client)[1]["worker"] == "silent"
-    WorkerHeartbeat.objects.update(seen_at=Now() - timedelta(seconds=40))
+    pass_time(40)
     assert health(client)[1]["worker"] == "ok"
+
+
+def test_a_worker_that_was_killed(client, start_worker):
+    worker = start_worker()
+    pass_time(46)
+    wait_for(lambda: health(client)[0] == 200, what="the next sign of life", pause=0.5)
+    worker.kill()
+    pass_time(46)
+    assert health(client) == (503, {**WELL, "status": "unavailable", "worker": "silent"})
+
+
+def test_a_disk_with_less_than_it_should_have(client, settings):
+    beat("worker@here:1")
+    settings.DISK_MIN_FREE_BYTES = 2 * free_bytes()
+    assert health(client) == (503, {**WELL, "status": "unavailable", "disk": "low"})
+
+
+def test_a_folder_of_messages_that_is_gone_and_cannot_be_made(client, settings, tmp_path):
+    beat("worker@here:1")
+    folder = settings.VAR_DIR / "broker"
+    app.connection_for_write().default_channel
+    folder.rename(tmp_path / "broker")
+    folder.write_text("A file in its place")
+    try:
+        assert health(client) == (503, {**WELL, "status": "unavailable", "broker": "unreachable"})
+    finally:
+        folder.unlink()
+        (tmp_path / "broker").rename(folder)
+    assert health(client) == (200, WELL)
+
+
+class Redis:
+    """A real Redis server that is the application's broker."""
+
+    def __init__(self, port):
+        self.port = port
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [*("redis-server", "--port", str(self.port)), *("--save", "", "--appendonly", "no")],
+            stdout=subprocess.DEVNULL,
+        )
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def redis():
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    server = Redis(free_port())
+    yield server
+    server.stop()
+
+
+def test_redis_that_is_killed_and_comes_back(redis, serve):
+    served = serve(CELERY_BROKER_URL=f"redis://127.0.0.1:{redis.port}/0")
+    redis.stop()
+    ill = {**WELL, "status": "unavailable", "broker": "unreachable"}
+    wait_for(lambda: served.health() == ill, what="word of the broker")
+    redis.start()
+    wait_for(lambda: served.health() == WELL, what="Redis again")
+
+
+def test_a_check_that_hangs_is_not_waited_for_nor_begun_again(client, monkeypatch):
+    beat("worker@here:1")
+    begun, end = [], Event()
+
+    def hangs():
+        begun.append(1)
+        end.wait(60)
+        return {"broker": "ok"}
+
+    monkeypatch.setattr(checks, "ANSWER_SECONDS", 1.0)
+    parts = {check: late for check, late in checks.CHECKS.items() if "broker" not in late}
+    monkeypatch.setattr(checks, "CHECKS", {**parts, hangs: {"broker": "no answer"}})
+    for _ in range(3):
+        assert health(client) == (503, {**WELL, "status": "unavailable", "broker": "no answer"})
+    assert len(begun) == 1
+    end.set()
+    wait_for(lambda: health(client) == (200, WELL), what="the check's end")
 
 
 def test_a_beat_renews_the_worker_and_forgets_the_long_dead(client):
@@ -51,8 +142,12 @@ def test_a_beat_renews_the_worker_and_forgets_the_long_dead(client):
 
 def test_migrations_that_were_not_applied(client):
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM django_migrations WHERE app = 'axes'")
-    status, body = health(client)
+        cursor.execute("UPDATE django_migrations SET app = 'x' WHERE app = 'axes'")
+    try:
+        status, body = health(client)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE django_migrations SET app = 'axes' WHERE app = 'x'")
     assert (status, body["database"], body["migrations"]) == (503, "ok", "pending")
 
 
@@ -75,6 +170,8 @@ def test_a_database_that_cannot_be_reached(tmp_path, monkeypatch):
         "database": "unreachable",
         "migrations": "unknown",
         "worker": "unknown",
+        "broker": "ok",
+        "disk": "ok",
     }
 
 

@@ -1,0 +1,63 @@
+"""What the server lacks for a while: its database, or room on a disk. Nothing is lost by waiting."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+#: Of PostgreSQL: https://www.postgresql.org/docs/current/errcodes-appendix.html
+DISK_FULL_CODE = "53100"
+#: "Program limit exceeded" is the statement's own fault.
+LASTING_CLASS = "54"
+#: PostgreSQL stops where it has no room for a segment of its log, which has 16 MiB.
+LOG_SEGMENT_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Outage:
+    """What is missing: the status that says so, a sentence, and the seconds after which to ask
+    again.
+    """
+
+    status: HTTPStatus
+    sentence: str
+    retry_after: int
+
+
+DATABASE_AWAY = Outage(
+    HTTPStatus.SERVICE_UNAVAILABLE, "The server's database doesn't answer now.", 5
+)
+DISK_FULL = Outage(HTTPStatus.INSUFFICIENT_STORAGE, "The server's disk is full.", 30)
+
+
+def outage_of(error: BaseException | None) -> Outage | None:
+    """The outage that an error, or one behind it, speaks of; None where it is something else."""
+    errors = list(_chain(error))
+    codes = [str(getattr(one, "pgcode", None) or "") for one in errors]
+    if DISK_FULL_CODE in codes or any(_says_full(one) for one in errors):
+        return DISK_FULL
+    away = any(isinstance(one, OperationalError | InterfaceError) for one in errors)
+    if not away or any(code.startswith(LASTING_CLASS) for code in codes):
+        return None
+    return DISK_FULL if free_bytes() < LOG_SEGMENT_BYTES else DATABASE_AWAY
+
+
+def free_bytes() -> int:
+    """How much room the disk of VAR_DIR has for us."""
+    return shutil.disk_usage(settings.VAR_DIR).free
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _says_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
