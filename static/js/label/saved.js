@@ -17,12 +17,20 @@ function notice(studio, { waiting, problem }) {
         text: `Somebody else has logged in in this browser. ${theirs} when you log in again.`,
         actions: [login, retry],
       };
+    case "full":
+      return { text: `${problem.message} ${theirs} when there is room.`, actions: [retry] };
     default:
       return { text: `${problem.message} ${theirs} again by itself.`, actions: [retry] };
   }
 }
 
-const SHORT = { offline: "Offline", logged_out: "Logged out", other_user: "Other user", server: "Not answered" };
+const SHORT = {
+  offline: "Offline",
+  logged_out: "Logged out",
+  other_user: "Other user",
+  full: "Server’s disk full",
+  server: "Not answered",
+};
 
 function inShort({ waiting, saved, problem, elsewhere }) {
   const done = saved.toLocaleString("en");

@@ -22,7 +22,7 @@ const LARGEST_FAREWELL = 60_000;
 /** What the server may answer differently a moment later; other refusals of a whole request are final. */
 const PASSING = new Set([408, 425, 429]);
 
-/** @typedef {{kind: "offline"|"logged_out"|"other_user"|"server", message: string}} Problem */
+/** @typedef {{kind: "offline"|"logged_out"|"other_user"|"full"|"server", message: string}} Problem */
 
 function body(records) {
   return records.map(({ image, relevance, client_id: clientId, seconds, source, expected, at }) => ({
@@ -43,6 +43,7 @@ function problemOf(error) {
   if (status === 0) return { kind: "offline", message };
   if (status === 401 || status === 403) return { kind: "logged_out", message: "You are logged out." };
   if (status === 409) return { kind: "other_user", message: "Somebody else is logged in in this browser." };
+  if (status === 507) return { kind: "full", message };
   return status >= 500 || PASSING.has(status) ? { kind: "server", message } : null;
 }
 
