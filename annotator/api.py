@@ -43,7 +43,7 @@ class TokenView(APIView):
         responses={
             200: TokenAnswer,
             401: OpenApiResponse(description="Wrong name or password"),
-            429: OpenApiResponse(description="Too many wrong passwords: Retry-After tells how long"),
+            429: OpenApiResponse(description="Too many wrong passwords: wait for Retry-After"),
         },
         auth=[],
     )

@@ -43,9 +43,7 @@ class LoginLimits(AxesDatabaseHandler):
     django-axes itself knows one limit and one time for all of its lockout parameters.
     """
 
-    def get_failures(
-        self, request: HttpRequest, credentials: dict[str, Any] | None = None
-    ) -> int:
+    def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
         """How many of the limits are reached; AXES_FAILURE_LIMIT is one.
 
         The request is marked with the longest time in minutes for which they hold.

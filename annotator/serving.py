@@ -95,7 +95,7 @@ class Services:
         return self.supervisor.wait(self._healthy, every=0.3)
 
     def _healthy(self) -> bool:
-        """Whether all parts work; a disk that runs full is told, and doesn't keep us from going on."""
+        """Whether all parts work; a disk that runs full is told, and we go on."""
         try:
             with urllib.request.urlopen(f"{self.address}/healthz", timeout=10) as answer:
                 return bool(json.load(answer)["status"] == "ok")

@@ -1,4 +1,4 @@
-"""What the server lacks for a while: its database, or room on a disk. Nothing is lost by waiting."""
+"""What the server lacks for a while: its database, or room on a disk."""
 
 from __future__ import annotations
 
