@@ -10,7 +10,6 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from annotator import health as checks
-from annotator.celery import app
 from annotator.models import WorkerHeartbeat
 from annotator.worker import beat
 from retrieval.outages import free_bytes
