@@ -46,28 +46,49 @@ _NOTHING: Final = Corpus(images=0, species=0, fingerprint="")
 _NO_EFFORT: Final = Effort(annotators=0, seconds=0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class CorpusImages:
+    """Which images of the corpus may be the benchmark's: those with its id, where its path or
+    the data set says that it is the same."""
+
+    used: bool = True
+    """False: none of them."""
+    data_set: str = ""
+    """The data set whose ids the benchmark's image ids are; empty where the user named none."""
+
+
 @dataclass(slots=True)
 class ImagesFound:
-    """How many of the images are in the corpus."""
+    """How many of the benchmark's images are in the corpus, and what says so."""
 
-    named: int = 0
-    """By the benchmark's files."""
-    here: int = 0
-    """Of these, images of the corpus."""
+    by_path: int = 0
+    by_data_set: int = 0
+    absent: int = 0
+    """Not in the corpus, as far as the files and the data set's name say."""
     others: int = 0
-    """Of these, ids that the corpus has for another picture."""
+    """Of those, ids that the corpus has for another image."""
+
+    @property
+    def named(self) -> int:
+        """By the benchmark's files."""
+        return self.here + self.absent
+
+    @property
+    def here(self) -> int:
+        """Images of the corpus."""
+        return self.by_path + self.by_data_set
 
     @property
     def whole(self) -> bool:
         """Whether the corpus has every image of the benchmark."""
-        return self.named > 0 and self.here == self.named
+        return self.here > 0 and not self.absent
 
 
 def snapshot_import(
     release: Release,
     layout: Layout,
     directory: Path,
-    use_corpus: bool,
+    corpus_images: CorpusImages,
     found: ImagesFound,
     progress: Progress,
 ) -> None:
@@ -94,13 +115,14 @@ def snapshot_import(
         ):
             for one in _ranked(layout, model) if model else layout.fixed():
                 write(one)
-                listed.add(one.image_id)
+                if model:
+                    listed.add(one.image_id)
                 count(one.rank == 1)
         with (
             progress.step(IMAGES_STEP, layout.image_count) as count,
             writer.rows("images") as write,
         ):
-            for image in _images_and(listed, layout, use_corpus, found):
+            for image in _images_and(listed, layout, corpus_images, found):
                 write(image)
                 count(1)
         if model and not found.whole:
@@ -132,10 +154,10 @@ def snapshot_import(
     )
 
 
-def images_here(layout: Layout) -> ImagesFound:
+def images_here(layout: Layout, corpus_images: CorpusImages) -> ImagesFound:
     """How many of the benchmark's images are in the corpus."""
     found = ImagesFound()
-    for _ in _images(layout, True, found):
+    for _ in _images(layout, corpus_images, found):
         pass
     return found
 
@@ -177,10 +199,10 @@ def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> Snap
 
 
 def _images_and(
-    listed: set[int], layout: Layout, use_corpus: bool, found: ImagesFound
+    listed: set[int], layout: Layout, corpus_images: CorpusImages, found: ImagesFound
 ) -> Iterator[SnapshotImage]:
     """Every image of the benchmark, and of the corpus those that a list names besides; by id."""
-    named = _images(layout, use_corpus, found)
+    named = _images(layout, corpus_images, found)
     more = selectors.released_images(sorted(listed))
     last = -1
     for image in merge(named, more, key=attrgetter("image_id")):
@@ -190,38 +212,56 @@ def _images_and(
         last = image.image_id
 
 
-def _images(layout: Layout, use_corpus: bool, found: ImagesFound) -> Iterator[SnapshotImage]:
+def _images(
+    layout: Layout, corpus_images: CorpusImages, found: ImagesFound
+) -> Iterator[SnapshotImage]:
     """Every image by id, with what the corpus tells of those that it has."""
     images = layout.images()
     while part := dict(islice(images, IMAGES_AT_A_TIME)):
-        found.named += len(part)
         known = {}
-        if use_corpus:
+        if corpus_images.used:
             known = {one.image_id: one for one in selectors.released_images(list(part))}
         told = layout.told(min(part), max(part))
         for image_id, path in part.items():
             image = known.get(image_id)
             more = told.get(image_id, {})
-            if image is not None and _same(path, image.file_name):
-                found.here += 1
-                # What the benchmark itself tells, so that its files come out as they went in.
-                yield replace(image, file_name=path or image.file_name, **more)
+            if image is not None and _same_path(path, image.file_name):
+                found.by_path += 1
+            elif image is not None and _same_source(path, image, corpus_images.data_set):
+                found.by_data_set += 1
             else:
+                found.absent += 1
                 found.others += image is not None
-                yield replace(_unknown(image_id, path), **more)
+                image = None
+            # What the benchmark itself tells goes first, so that its files come out as they went
+            # in.
+            known_image = image or _unknown(image_id)
+            yield replace(known_image, file_name=path or known_image.file_name, **more)
 
 
-def _same(path: str, file_name: str) -> bool:
-    """Whether a benchmark's path may be that of a corpus's image; without one, its id says all."""
-    return not path or PurePosixPath(path).name == PurePosixPath(file_name).name
+def _same_path(path: str, file_name: str) -> bool:
+    """Whether a benchmark's path is that of the corpus's image with its id: equal, or the end of
+    the other with at least a folder, since a file's name alone often says no more than the id."""
+    ours, theirs = PurePosixPath(file_name).parts, PurePosixPath(path).parts
+    shorter = min(len(ours), len(theirs))
+    if not path or (shorter < 2 and len(ours) != len(theirs)):
+        return False
+    return ours[-shorter:] == theirs[-shorter:]
 
 
-def _unknown(image_id: int, path: str) -> SnapshotImage:
+def _same_source(path: str, image: SnapshotImage, data_set: str) -> bool:
+    """Whether the corpus's image has the benchmark's id in the data set that the user named; a path
+    whose file is called otherwise contradicts that."""
+    own_id = image.dataset == data_set and image.source_id == str(image.image_id)
+    return own_id and PurePosixPath(path).name in ("", PurePosixPath(image.file_name).name)
+
+
+def _unknown(image_id: int) -> SnapshotImage:
     return SnapshotImage(
         image_id=image_id,
         dataset="",
         source_id="",
-        file_name=path,
+        file_name="",
         sha256="",
         width=0,
         height=0,

@@ -18,6 +18,7 @@ from benchmark import selectors
 from benchmark.import_snapshot import (
     IMAGES_AT_A_TIME,
     STEPS,
+    CorpusImages,
     ImagesFound,
     images_here,
     snapshot_import,
@@ -34,7 +35,7 @@ from retrieval.services.importing import OnRefusal, import_listed
 from retrieval.services.jobs import job_create
 
 JOB_KIND: Final = "import_benchmark"
-#: Instead of a folder of pictures: the ids are of a corpus that isn't here.
+#: Instead of a folder of images: the ids are of a corpus that isn't here.
 NO_IMAGES: Final = "none"
 
 
@@ -48,13 +49,11 @@ class BenchmarkReport:
     duplicates: int
     """Rows that repeated a pair."""
     images: int
-    """That the pairs name."""
-    here: int
-    """Of these, images of the corpus."""
-    others: int
-    """Of these, ids that the corpus has for another picture."""
+    """That the files name."""
+    found: ImagesFound
+    """Which of them are in the corpus."""
     added: int
-    """Pictures that were brought in."""
+    """Images that were brought in."""
 
 
 def benchmark_import(
@@ -63,6 +62,7 @@ def benchmark_import(
     name: str = "",
     images: Path | None = None,
     use_corpus: bool = True,
+    data_set: str = "",
     rerank_model: str = "",
     new_only: bool = False,
     created_by: Any = None,
@@ -73,21 +73,25 @@ def benchmark_import(
 
     `name` is by default the directory's; a name that was imported before gets its next version,
     unless `new_only` refuses it. An image of the corpus is that of the benchmark if it has its id
-    and, where the benchmark tells a path, a file of the same name; then the release tells what is
-    known of it. Without `use_corpus` none is: the ids are of another corpus. `images` is a folder
-    below which the paths are found: pictures that the corpus doesn't have are brought in first,
-    under the benchmark's ids; `on_refusal` hears of those that can't be. `rerank_model` is the name
-    of a model whose top 100 of the corpus are the fixed lists, instead of those in the files; all
-    images of the benchmark must be in the corpus, and the whole corpus embedded with that model.
+    and its path or `data_set`, a data set's name, says that it is the same; then the release tells
+    what is known of it. The ids of the others are ids of images that aren't here, also where the
+    corpus has an image with such an id. Without `use_corpus` none is of the corpus.
+    `images` is a folder below which the paths are found: images that the corpus doesn't have are
+    brought in first, under the benchmark's ids; `on_refusal` hears of those that can't be.
+    `rerank_model` is the name of a model whose top 100 of the corpus are the fixed lists, instead
+    of those in the files; all images of the benchmark must be in the corpus, and the whole corpus
+    embedded with that model.
 
     Nothing is written unless all files are right. Raises LayoutRefused with every error,
-    ValidationError for the name and the model, OSError for what can't be read, and JobFailed for a
-    model that can't be loaded.
+    ValidationError for the name, the data set and the model, OSError for what can't be read, and
+    JobFailed for a model that can't be loaded.
     """
+    corpus_images = CorpusImages(use_corpus, data_set)
+    _require_data_set(corpus_images, images)
     with _read(directory) as layout:
-        _require_corpus(layout, rerank_model, use_corpus)
+        _require_corpus(layout, rerank_model, corpus_images)
         release = _claim(name or directory.resolve().name, created_by, new_only, rerank_model)
-        return _fill(release, layout, images, use_corpus, report, on_refusal, None)
+        return _fill(release, layout, images, corpus_images, report, on_refusal, None)
 
 
 @transaction.atomic
@@ -97,6 +101,7 @@ def benchmark_import_begin(
     name: str = "",
     images: Path | None = None,
     use_corpus: bool = True,
+    data_set: str = "",
     rerank_model: str = "",
     new_only: bool = False,
     created_by: Any = None,
@@ -105,8 +110,10 @@ def benchmark_import_begin(
 
     The files are read first, so that wrong ones are refused here.
     """
+    corpus_images = CorpusImages(use_corpus, data_set)
+    _require_data_set(corpus_images, images)
     with _read(directory) as layout:
-        _require_corpus(layout, rerank_model, use_corpus)
+        _require_corpus(layout, rerank_model, corpus_images)
         release = _claim(name or directory.resolve().name, created_by, new_only, rerank_model)
     release.job = job_create(
         kind=JOB_KIND,
@@ -115,6 +122,7 @@ def benchmark_import_begin(
             "directory": str(directory.resolve()),
             "images": str(images.resolve()) if images else "",
             "use_corpus": use_corpus,
+            "data_set": data_set,
         },
         created_by=created_by,
         title=f"Import of {release}",
@@ -129,7 +137,8 @@ def benchmark_import_run(*, job: Job) -> BenchmarkReport:
     folder = job.params["images"]
     with _read(Path(job.params["directory"])) as layout:
         images = Path(folder) if folder else None
-        return _fill(release, layout, images, job.params["use_corpus"], None, None, job)
+        corpus_images = CorpusImages(job.params["use_corpus"], job.params.get("data_set", ""))
+        return _fill(release, layout, images, corpus_images, None, None, job)
 
 
 @contextmanager
@@ -143,20 +152,27 @@ def _read(directory: Path) -> Iterator[Layout]:
         yield layout
 
 
-def _require_corpus(layout: Layout, rerank_model: str, use_corpus: bool) -> None:
+def _require_data_set(corpus_images: CorpusImages, images: Path | None) -> None:
+    """Refuse a data set that the corpus has no image of, unless images are brought in under it."""
+    name = corpus_images.data_set
+    if name and images is None and not Image.objects.filter(dataset=name).exists():
+        message = f"No image of the corpus is from a data set called {name!r}."
+        raise ValidationError({"data_set": message})
+
+
+def _require_corpus(layout: Layout, rerank_model: str, corpus_images: CorpusImages) -> None:
     """Refuse to make fixed lists of a corpus that isn't the benchmark's."""
     model = EmbeddingModel.objects.filter(name=rerank_model).first()
     # A name of no model is refused with the release's other options.
     if model is None:
         return
-    found = images_here(layout) if use_corpus else ImagesFound(named=layout.image_count)
+    found = images_here(layout, corpus_images)
     unembedded = corpus_counts(model=model).unembedded
     message = ""
     if not found.whole:
-        missing = found.named - found.here
         message = (
-            f"{missing} of the benchmark's {found.named} images aren't in the corpus; fixed lists "
-            "for re-ranking need them all, so bring them in and embed them first."
+            f"{found.absent} of the benchmark's {found.named} images aren't in the corpus; fixed "
+            "lists for re-ranking need them all, so bring them in and embed them first."
         )
     elif unembedded:
         message = (
@@ -181,16 +197,17 @@ def _fill(
     release: Release,
     layout: Layout,
     folder: Path | None,
-    use_corpus: bool,
+    corpus_images: CorpusImages,
     report: Report | None,
     on_refusal: OnRefusal | None,
     job: Job | None,
 ) -> BenchmarkReport:
-    added = _bring_in(layout, folder, release.name, on_refusal) if folder else 0
+    dataset = corpus_images.data_set or release.name
+    added = _bring_in(layout, folder, dataset, on_refusal) if folder else 0
     found = ImagesFound()
 
     def take(directory: Path, progress: Progress) -> None:
-        snapshot_import(release, layout, directory, use_corpus, found, progress)
+        snapshot_import(release, layout, directory, corpus_images, found, progress)
 
     release = release_fill(release=release, steps=STEPS, take=take, job=job, report=report)
     return BenchmarkReport(
@@ -198,14 +215,13 @@ def _fill(
         rows=layout.rows,
         duplicates=layout.duplicates,
         images=layout.image_count,
-        here=found.here,
-        others=found.others,
+        found=found,
         added=added,
     )
 
 
 def _bring_in(layout: Layout, folder: Path, dataset: str, on_refusal: OnRefusal | None) -> int:
-    """Bring pictures in that the corpus doesn't have, under their ids; how many."""
+    """Bring images in that the corpus doesn't have, under their ids; how many."""
     added = 0
     images = layout.images()
     while part := dict(islice(images, IMAGES_AT_A_TIME)):

@@ -190,6 +190,7 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
     try:
         layout.header = snapshot.header
         layout.own_queries = snapshot.queries
+        layout.add_paths((one.file_name, one.image_id) for one in snapshot.images())
     except (OSError, ValueError, TypeError, KeyError) as error:
         message = f"can't be read ({error}); without this folder the benchmark can be imported"
         errors.append(RowError(directory.name, 1, "", message))

@@ -230,6 +230,12 @@ class Layout:
             message = f"image {image_id} has the path {known[:80]!r} {where}"
             errors.append(RowError(place.file, place.line, column or "image_path", message))
 
+    def add_paths(self, rows: Iterable[tuple[str, int]]) -> None:
+        """Store (path, image id) of the images that are named without a path."""
+        self._connection.executemany(
+            "UPDATE image SET path = ? WHERE image_id = ? AND path = ''", rows
+        )
+
     def add_judgments(
         self, rows: Iterable[tuple[JudgmentRow, Place]], *, errors: list[RowError]
     ) -> None:

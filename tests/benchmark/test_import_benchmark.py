@@ -7,25 +7,33 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from benchmark.import_snapshot import CONSENSUS_RULE
+from benchmark import selectors
+from benchmark.import_snapshot import CONSENSUS_RULE, ImagesFound
 from benchmark.importing import benchmark_import, benchmark_import_begin
 from benchmark.inquire_layout import LayoutRefused
-from benchmark.models import Release
+from benchmark.models import Release, Run
 from benchmark.release_files import ANNOTATIONS_FILE, QUERY_FILES
+from benchmark.reranking.services import RerankChoice, rerank_checked
+from benchmark.runs.baselines import baselines_begin
+from benchmark.runs.corpus import in_corpus
 from benchmark.services import release_export, release_verify
 from benchmark.snapshot import Snapshot
 from labeling.models import Query
 from labeling.query_csv import read_queries
 from retrieval.models import Image, Job
-from retrieval.services.jobs import job_slice_run
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.jobs import Slice, job_slice_run
 from tests.benchmark.layouts import ANNOTATIONS, FOX, write_layout
+from tests.benchmark.runs import scored_run
 from tests.conftest import client_of
 from tests.processes import wait_for
-from tests.retrieval.making import jpeg
+from tests.retrieval.making import embed_rows, jpeg
+from tests.toy_model import toy_model as toy_spec
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("var_dir")]
 
@@ -49,7 +57,7 @@ def test_a_benchmark_becomes_a_release(tmp_path: Path, admin: Any) -> None:
     release = found.release
     assert (str(release), release.origin, release.created_by) == ("toy v1", "imported", admin)
     assert (release.val_queries, release.test_queries, release.positives) == (1, 1, 3)
-    assert (found.rows, found.duplicates, found.images, found.here) == (3, 0, 2, 0)
+    assert (found.rows, found.duplicates, found.images, found.found.here) == (3, 0, 2, 0)
     header = snapshot_of(release).header
     assert (header.origin, header.corpus_images, header.made_by) == ("imported", 0, "ada")
     assert header.consensus == CONSENSUS_RULE
@@ -60,22 +68,85 @@ def test_a_benchmark_becomes_a_release(tmp_path: Path, admin: Any) -> None:
 
 def test_what_the_corpus_knows_of_its_images_is_told(images: list[Image], tmp_path: Path) -> None:
     Image.objects.filter(pk=1).update(license="cc-by", latitude=1.5, longitude=2.5)
-    rows = ["7,1,elsewhere/1.jpg", "7,2,a/other.jpg", "7,99,a/99.jpg"]
-    found = benchmark_import(directory=layout(tmp_path, annotations=rows))
-    assert (found.images, found.here, found.others) == (3, 1, 1)
-    one, two, unknown = snapshot_of(found.release).images()
+    rows = ['7,1,"inat/train/a, b/1.jpg"', '7,2,"a, b/2.jpg"', "7,99,a/99.jpg"]
+    found = benchmark_import(directory=layout(tmp_path, annotations=rows)).found
+    assert found == ImagesFound(by_path=2, absent=1)
+    release = Release.objects.get()
+    one, two, unknown = snapshot_of(release).images()
     assert (one.license, one.latitude, one.sha256) == ("cc-by", 1.5, f"{1:064x}")
+    assert two.sha256 == f"{2:064x}"
     # The benchmark's own path stays.
-    assert one.file_name == "elsewhere/1.jpg"
-    # The corpus has another picture under this id.
-    assert (two.sha256, two.file_name, two.width) == ("", "a/other.jpg", 0)
-    assert (unknown.image_id, unknown.sha256) == (99, "")
-    assert snapshot_of(found.release).header.corpus_images == 0
+    assert one.file_name == "inat/train/a, b/1.jpg"
+    assert (unknown.image_id, unknown.sha256, unknown.width) == (99, "", 0)
+    assert snapshot_of(release).header.corpus_images == 0
 
 
-def test_ids_alone_name_images_of_the_corpus(images: list[Image], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("", "its id alone"),
+        ("1.jpg", "a file's name alone"),
+        ("elsewhere/1.jpg", "another folder"),
+        ('"train/a, b/2.jpg"', "the path of another image than the id's"),
+    ],
+)
+def test_what_doesnt_name_an_image_of_the_corpus(
+    images: list[Image], tmp_path: Path, path: str, why: str
+) -> None:
+    Image.objects.update(license="cc-by", latitude=1.5, longitude=2.5)
+    found = benchmark_import(directory=layout(tmp_path, annotations=[f"7,1,{path}"])).found
+    assert found == ImagesFound(absent=1, others=1), why
+    (one,) = snapshot_of(Release.objects.get()).images()
+    assert (one.sha256, one.license, one.latitude, one.dataset) == ("", "", None, "")
+
+
+def test_strangers_with_the_ids_of_a_benchmark_stay_out_of_it(
+    images: list[Image], admin: Any, tmp_path: Path, capsys: Any
+) -> None:
+    model = embedding_model_get_or_create(name=toy_spec(), dimension=2)
+    embed_rows(model, {number: [7 - number, number] for number in range(1, 7)})
+    # Captions as queries, and ids that the corpus here has too: two of three.
+    directory = layout(tmp_path, annotations=["7,1", "9,6", "9,391895"], header="query_id,image_id")
+    call_command("import_benchmark", str(directory), "--name", "Captions")
+    assert (
+        "Images of the corpus: 0 matched by path, 0 by data set name; not in the corpus: 3\n"
+        "2 of the ids that aren't in the corpus are also ids of images here."
+    ) in capsys.readouterr().out
+    release = selectors.release_named("Captions")
+    assert {one.sha256 for one in snapshot_of(release).images()} == {""}
+    # Every id may be in a run, and no page shows the stranger.
+    assert in_corpus(release, np.array([1, 5, 391895, 7])).all()
+    run = scored_run(release, {9: [6, 391895, 1]}, owner=admin)
+    page = client_of(admin).get(f"/runs/{run.pk}/queries/9/").content.decode()
+    assert "391895" in page
+    assert "-thumb.jpg" not in page
+    baselines = baselines_begin(release=release)
+    assert job_slice_run(job_id=baselines.pk) is Slice.FINISHED
+    assert not Run.objects.filter(kind__in=[Run.Kind.MODEL, Run.Kind.RANDOM]).exists()
+    with pytest.raises(ValidationError, match="The images of this release are not here"):
+        rerank_checked(RerankChoice(release, run, 2, embedding_model=model))
+    with pytest.raises(ValidationError, match="3 of the benchmark's 3 images aren't in the corpus"):
+        benchmark_import(directory=directory, rerank_model=model.name)
+
+
+def test_a_data_set_that_the_user_names_says_whose_the_ids_are(
+    images: list[Image], tmp_path: Path, capsys: Any
+) -> None:
+    Image.objects.filter(pk=2).update(dataset="other")
+    Image.objects.filter(pk=3).update(source_id="x")
+    rows = ["7,1,", "7,2,", "7,3,", '7,4,"train/a, b/4.jpg"', "7,5,x/5.jpg", "7,6,x/other.jpg"]
+    directory = str(layout(tmp_path, annotations=rows))
+    call_command("import_benchmark", directory, "--dataset", "toy")
+    assert "1 matched by path, 2 by data set name; not in the corpus: 3" in capsys.readouterr().out
+    known = [one.image_id for one in snapshot_of(Release.objects.get()).images() if one.sha256]
+    assert known == [1, 4, 5]
+    with pytest.raises(CommandError, match="from a data set called 'tory'"):
+        call_command("import_benchmark", directory, "--dataset", "tory")
+
+
+def test_a_data_set_names_images_of_the_corpus(images: list[Image], tmp_path: Path) -> None:
     directory = layout(tmp_path, annotations=["7,1", "9,6"], header="query_id,image_id")
-    found = benchmark_import(directory=directory)
+    found = benchmark_import(directory=directory, data_set="toy")
     assert [one.sha256 for one in snapshot_of(found.release).images()] == [
         f"{number:064x}" for number in (1, 6)
     ]
@@ -87,10 +158,10 @@ def test_ids_alone_name_images_of_the_corpus(images: list[Image], tmp_path: Path
 
 
 def test_ids_of_another_corpus_name_none(images: list[Image], tmp_path: Path) -> None:
-    directory = layout(tmp_path, annotations=["7,1"], header="query_id,image_id")
+    directory = layout(tmp_path, annotations=['7,1,"train/a, b/1.jpg"'])
     found = benchmark_import(directory=directory, use_corpus=False)
     assert [one.sha256 for one in snapshot_of(found.release).images()] == [""]
-    assert (found.here, found.others) == (0, 0)
+    assert found.found == ImagesFound(absent=1)
 
 
 def test_pictures_are_brought_in_under_their_ids(images: list[Image], tmp_path: Path) -> None:
@@ -98,7 +169,14 @@ def test_pictures_are_brought_in_under_their_ids(images: list[Image], tmp_path: 
     for number in (1, 50, 51):
         (folder / "a").mkdir(parents=True, exist_ok=True)
         (folder / f"a/{number}.jpg").write_bytes(jpeg(size=(40 + number, 30)))
-    rows = ["7,1,a/1.jpg", "7,50,a/50.jpg", "9,51,a/51.jpg", "9,52,a/52.jpg", "9,53,../53.jpg"]
+    rows = [
+        "7,1,a/1.jpg",
+        '7,2,"train/a, b/2.jpg"',
+        "7,50,a/50.jpg",
+        "9,51,a/51.jpg",
+        "9,52,a/52.jpg",
+        "9,53,../53.jpg",
+    ]
     refused: list[Any] = []
     found = benchmark_import(
         directory=layout(tmp_path, annotations=rows), images=folder, on_refusal=refused.append
@@ -109,9 +187,9 @@ def test_pictures_are_brought_in_under_their_ids(images: list[Image], tmp_path: 
     # Image 1 is the corpus's own, and stays it.
     assert Image.objects.get(pk=1).sha256 == f"{1:064x}"
     sizes = {one.image_id: one.width for one in snapshot_of(found.release).images()}
-    assert sizes == {1: 10, 50: 90, 51: 91, 52: 0, 53: 0}
+    assert sizes == {1: 0, 2: 10, 50: 90, 51: 91, 52: 0, 53: 0}
     again = benchmark_import(directory=tmp_path / "toy", images=folder)
-    assert (again.added, again.release.version, again.here) == (0, 2, 3)
+    assert (again.added, again.release.version, again.found.by_path) == (0, 2, 3)
 
 
 def test_a_name_gets_its_next_version_or_is_refused(tmp_path: Path) -> None:
@@ -143,7 +221,7 @@ def test_a_release_of_this_application_comes_in_again(
     made = release_export(name="ours", directory=tmp_path / "ours", new=True)
     found = benchmark_import(directory=tmp_path / "ours", name="ours again")
     # The image that was judged as not relevant is named too.
-    assert (found.rows, found.images, found.here) == (1, 2, 2)
+    assert (found.rows, found.images, found.found.by_path) == (1, 2, 2)
     same_files(made.directory, found.release)
 
 
@@ -231,12 +309,12 @@ class TestInquire:
 
 class TestCommand:
     def test_says_what_it_found(self, images: list[Image], tmp_path: Path, capsys: Any) -> None:
-        rows = ["7,1,a/1.jpg", "7,1,a/1.jpg", "9,2,a/x.jpg"]
+        rows = ['7,1,"a, b/1.jpg"', '7,1,"a, b/1.jpg"', "9,2,a/x.jpg", "9,8,a/8.jpg"]
         call_command("import_benchmark", str(layout(tmp_path, annotations=rows)), "--name", "Toy")
         out = capsys.readouterr().out
-        assert "Toy v1: 1 val and 1 test queries, 2 relevant pairs (3 rows, 1 of them " in out
-        assert "2 images, 1 of them in the corpus" in out
-        assert "1 image ids are those of other pictures here" in out
+        assert "Toy v1: 1 val and 1 test queries, 3 relevant pairs (4 rows, 1 of them " in out
+        assert "1 matched by path, 0 by data set name; not in the corpus: 2" in out
+        assert "1 of the ids that aren't in the corpus are also ids of images here" in out
 
     def test_names_what_is_wrong(self, tmp_path: Path) -> None:
         directory = layout(tmp_path, annotations=["7,x,a.jpg"])

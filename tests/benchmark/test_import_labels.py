@@ -247,13 +247,15 @@ class TestRerankModel:
     def test_a_corpus_that_lacks_images_makes_none(
         self, model: EmbeddingModel, images: list[Image], tmp_path: Path
     ) -> None:
-        folder = str(write_layout(tmp_path / "toy", annotations=["7,1,a/1.jpg", "9,77,a/77.jpg"]))
+        folder = str(
+            write_layout(tmp_path / "toy", annotations=['7,1,"a, b/1.jpg"', "9,77,a/77.jpg"])
+        )
         options = ("--rerank-model", model.name)
         with pytest.raises(CommandError, match="1 of the benchmark's 2 images aren't in the corp"):
             call_command("import_benchmark", folder, *options)
         with pytest.raises(CommandError, match="2 of the benchmark's 2 images aren't in the corp"):
             call_command("import_benchmark", folder, "--images", "none", *options)
-        write_layout(tmp_path / "toy", annotations=["7,1,a/1.jpg"])
+        write_layout(tmp_path / "toy", annotations=['7,1,"a, b/1.jpg"'])
         Embedding.objects.filter(image_id=6).delete()
         with pytest.raises(CommandError, match="1 images of the corpus aren't embedded with"):
             call_command("import_benchmark", folder, "--background", *options)

@@ -40,8 +40,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--images",
             metavar="DIR",
-            help="a folder below which image_path is found: pictures that the corpus doesn't have "
-            "are brought in; or 'none': the ids are of another corpus than the one here",
+            help="a folder below which image_path is found: images that the corpus doesn't have "
+            "are brought in; or 'none': no image of the corpus here is the benchmark's",
+        )
+        parser.add_argument(
+            "--dataset",
+            "--data-set",
+            dest="data_set",
+            metavar="NAME",
+            default="",
+            help="the data set of the corpus whose ids the image ids are, for files that tell no "
+            "image_path; import_images says what its data sets are called. Without a path or this, "
+            "no image of the corpus is taken for the benchmark's",
         )
         parser.add_argument(
             "--rerank-model",
@@ -65,6 +75,7 @@ class Command(BaseCommand):
             "name": options["name"],
             "images": _folder(options["images"]),
             "use_corpus": options["images"] != NO_IMAGES,
+            "data_set": options["data_set"],
             "rerank_model": options["rerank_model"],
             "new_only": options["replace_nothing"],
         }
@@ -100,18 +111,23 @@ class Command(BaseCommand):
             found = benchmark_import(**wanted, report=report, on_refusal=on_refusal)
         finally:
             line.end()
-        release = found.release
+        release, images = found.release, found.found
         self.stdout.write(
             f"{release}: {release.val_queries} val and {release.test_queries} test queries, "
             f"{release.positives} relevant pairs ({found.rows} rows, {found.duplicates} of them "
-            f"repeated), {found.images} images, {found.here} of them in the corpus"
+            f"repeated), {found.images} images"
         )
         if found.added:
-            self.stdout.write(f"{found.added} pictures were brought into the corpus.")
-        if found.others:
+            self.stdout.write(f"{found.added} images were brought into the corpus.")
+        self.stdout.write(
+            f"Images of the corpus: {images.by_path} matched by path, {images.by_data_set} by data "
+            f"set name; not in the corpus: {images.absent}"
+        )
+        if images.others:
             self.stdout.write(
-                f"{found.others} image ids are those of other pictures here, by their paths; those "
-                "pictures aren't taken for the benchmark's."
+                f"{images.others} of the ids that aren't in the corpus are also ids of images "
+                "here. Nothing says that those are the same, so they aren't taken for the "
+                "benchmark's."
             )
         self.stdout.write(f"Its files are in {release.directory}")
 
