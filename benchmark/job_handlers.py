@@ -22,17 +22,19 @@ def export_release(job: Job, deadline: float) -> bool:
 
 @job_handler("score_run")
 def score_run(job: Job, deadline: float) -> bool:
-    """Score a run, make its best possible re-ranks and publish it if that was asked for: well under
-    a slice of work."""
+    """Read a submitted run, score it, make its best possible re-ranks and publish it if that was
+    asked for: in one slice, since an upload is read whole or not at all."""
     from benchmark.models import Run
     from benchmark.runs.selectors import NoSnapshot
     from benchmark.runs.services import run_finish, run_publish
     from benchmark.runs.store import RunDamaged
+    from benchmark.runs.submissions import run_read
 
-    run = Run.objects.filter(pk=job.params["run"]).first()
+    run = Run.objects.filter(pk=job.params["run"]).select_related("release").first()
     # Deleted meanwhile.
     if run is not None:
         try:
+            run_read(run=run, job=job)
             run_finish(run=run, job=job)
         except (NoSnapshot, RunDamaged) as error:
             raise JobFailed(str(error)) from error

@@ -68,6 +68,7 @@ def csv_records(
             header = [column.strip() for column in fields]
             missing = [column for column in columns if header.count(column) != 1]
             named = shorten(", ".join(header), width=_SHOWN, placeholder=" …")
+            named = "".join(char if char.isprintable() else "\ufffd" for char in named)
             for column in missing:
                 message = f"the header must name this column once; it names {named}"
                 errors.append(RowError(name, position, column, message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -14,8 +15,8 @@ from retrieval.models import EmbeddingModel, Job
 class Run(models.Model):
     """A ranking of images for the queries of a release by some method.
 
-    The ranking itself is in VAR_DIR/runs/<id>.npz (`benchmark.runs.store`); a random order has
-    none, since its scores are exact expectations.
+    The ranking itself is in VAR_DIR/runs/<id>.npz (`benchmark.runs.store`), and a submitted file
+    beside it until it is read; a random order has none, since its scores are exact expectations.
     """
 
     class Task(models.TextChoices):
@@ -146,6 +147,17 @@ class Run(models.Model):
     def path(self) -> Path:
         """Where its ranking is once it is ready."""
         return Path(settings.VAR_DIR) / "runs" / f"{self.pk}.npz"
+
+    @property
+    def upload(self) -> Path:
+        """Where the submitted file is until a job has read it."""
+        return self.path.with_suffix(".upload")
+
+    @property
+    def refused(self) -> list[dict[str, Any]]:
+        """Why the submitted file was refused: file, line, field and message of each error."""
+        errors: list[dict[str, Any]] = self.job.result.get("errors", []) if self.job else []
+        return errors
 
 
 class RunScores(models.Model):

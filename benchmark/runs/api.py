@@ -194,7 +194,8 @@ class ReleaseRunsView(RunView, GenericAPIView[Run]):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Submit a run (researchers, reviewers, admins): a TREC, CSV or JSON lines file, also with
-        gzip. It is checked whole, line by line, then scored by a job."""
+        gzip. A job checks it whole, line by line, and scores it; of a file with errors the run's
+        `state` becomes failed, and its `errors` say why."""
         release = _release(pk)
         written = SubmissionSerializer(data=request.data)
         written.is_valid(raise_exception=True)

@@ -11,6 +11,13 @@ from typing import IO, Final
 MAX_BYTES: Final = 1 << 31
 #: Bytes of a line beyond which a file is read no further.
 MAX_LINE: Final = 1 << 16
+#: Blank lines beyond which a file is read no further.
+MAX_BLANK_LINES: Final = 1000
+#: How many times as large as the file what comes out of it may be. A run's ids and scores compress
+#: less than twentyfold.
+MAX_GROWTH: Final = 64
+#: What may come out of a file however small it is.
+GROWTH_FREE: Final = 1 << 24
 
 _GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 16
@@ -28,24 +35,30 @@ def text_lines(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[tuple
     """(line from 1, text with its end) of each line, without the byte order mark.
 
     gzip is told by its first bytes, and may have several members. Bytes that are not UTF-8 become
-    replacement characters. At most a chunk and a line are held, also of a file that grows a
-    thousandfold when it is decompressed. Unreadable: more than `max_bytes` decompressed bytes, a
-    line of more than MAX_LINE bytes, or damaged gzip.
+    replacement characters. At most a chunk and a line are held. Unreadable: more than `max_bytes`
+    decompressed bytes, more than GROWTH_FREE that are more than MAX_GROWTH for each byte read, more
+    than MAX_BLANK_LINES blank lines, a line of more than MAX_LINE bytes, or damaged gzip.
     """
-    read = _reader(file)
-    number, size, rest = 0, 0, b""
+    begun = _Begun(file)
+    read = _reader(begun)
+    number, size, blank, rest = 0, 0, 0, b""
     while chunk := _chunk(read, number + 1):
         size += len(chunk)
-        if size > max_bytes:
-            message = (
-                f"the file holds more than {max_bytes} bytes of text, so it is read no further"
-            )
+        most = min(max_bytes, max(GROWTH_FREE, MAX_GROWTH * begun.taken))
+        if size > most:
+            message = f"the file holds more than {most} bytes of text, so it is read no further"
             raise Unreadable(number + 1, message)
         whole, newline, rest = (rest + chunk).rpartition(b"\n")
         if newline:
             for line in whole.split(b"\n"):
                 number += 1
-                yield number, _text(line, number) + "\n"
+                text = _text(line, number)
+                if not text or text.isspace():
+                    blank += 1
+                    if blank > MAX_BLANK_LINES:
+                        message = f"more than {MAX_BLANK_LINES} lines are blank"
+                        raise Unreadable(number, message)
+                yield number, text + "\n"
         _check_length(rest, number + 1)
     if rest:
         yield number + 1, _text(rest, number + 1)
@@ -69,8 +82,7 @@ def _chunk(read: Callable[[int], bytes], line: int) -> bytes:
         raise Unreadable(line, f"the gzip file is damaged or cut short: {error}") from error
 
 
-def _reader(file: IO[bytes]) -> Callable[[int], bytes]:
-    begun = _Begun(file)
+def _reader(begun: _Begun) -> Callable[[int], bytes]:
     if begun.first.startswith(_GZIP):
         return gzip.GzipFile(fileobj=begun, mode="rb").read  # type: ignore[call-overload, no-any-return]
     return begun.read
@@ -83,9 +95,12 @@ class _Begun:
         self._file = file
         self.first = file.read(_CHUNK)
         self._unread = self.first
+        self.taken = len(self.first)
 
     def read(self, size: int) -> bytes:
         if self._unread:
             chunk, self._unread = self._unread[:size], self._unread[size:]
             return chunk
-        return self._file.read(size)
+        chunk = self._file.read(size)
+        self.taken += len(chunk)
+        return chunk

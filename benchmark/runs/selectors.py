@@ -121,9 +121,11 @@ def releases_to_score_on(run: Run) -> list[Release]:
 
 
 def may_score_again(run: Run) -> bool:
-    """Whether a run has its ranking, and nothing scores it: its job failed, or is gone."""
-    idle = run.job is None or run.job.state not in Job.UNFINISHED
-    return bool(run.sha256) and not run.ready and idle
+    """Whether a run has its ranking, or the submitted file with the job that knows how to read it,
+    and nothing scores it: its job failed, or is gone."""
+    if run.ready or (run.job is not None and run.job.state in Job.UNFINISHED):
+        return False
+    return bool(run.sha256) or (run.job is not None and run.upload.exists())
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -76,13 +76,25 @@ class RunScoresSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
+class RunErrorSerializer(serializers.Serializer[dict[str, Any]]):
+    """Why a submitted file was refused."""
+
+    file = serializers.CharField()
+    line = serializers.IntegerField(help_text="from 1")
+    field = serializers.CharField(help_text="empty where the error is of the whole line")
+    message = serializers.CharField()
+
+
 class RunDetailSerializer(RunSerializer):
     """A run with its means on each release that it was scored on."""
 
     scores = serializers.SerializerMethodField()
+    errors = RunErrorSerializer(
+        source="refused", many=True, read_only=True, help_text="why its file was refused"
+    )
 
     class Meta(RunSerializer.Meta):
-        fields = (*RunSerializer.Meta.fields, "scores")
+        fields = (*RunSerializer.Meta.fields, "scores", "errors")
         read_only_fields = fields
 
     @extend_schema_field(RunScoresSerializer(many=True))

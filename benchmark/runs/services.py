@@ -50,7 +50,7 @@ def run_store(*, run: Run, rankings: Mapping[int, Ranking]) -> Run:
         run = Run.objects.select_for_update(of=("self",)).select_related("release").get(pk=run.pk)
         if run.ready:
             raise Conflict("The run is scored, so its ranking doesn't change any more.")
-        for name, value in _contents(run.release, rankings).items():
+        for name, value in run_contents(run.release, rankings).items():
             setattr(run, name, value)
         run.sha256 = save_run(run.path, rankings)
         run.save(update_fields=["val_queries", "test_queries", "rows", "depth", "sha256"])
@@ -104,14 +104,21 @@ def rankings_on(run: Run, release: Release) -> dict[int, Ranking]:
     }
 
 
-def run_score_begin(*, run: Run, created_by: Any = None, publish: bool = False) -> Job:
+def run_score_begin(
+    *,
+    run: Run,
+    created_by: Any = None,
+    publish: bool = False,
+    upload: dict[str, str] | None = None,
+) -> Job:
     """Have a run scored by a job, and published then if `publish` is set; one whose job failed is
-    taken up again."""
+    taken up again. `upload` has the name and the split of a submitted file that the job reads
+    first."""
     if run.job is not None and (run.job.state in Job.UNFINISHED or job_retry(job=run.job)):
         return run.job
     run.job = job_create(
         kind=SCORE_JOB,
-        params={"run": run.pk, "publish": publish},
+        params={"run": run.pk, "publish": publish, "upload": upload},
         created_by=created_by,
         title=f"Score {run.name[:200]} on {run.release}",
     )
@@ -233,7 +240,8 @@ def run_delete(*, run: Run) -> None:
     if run.job is not None:
         job_cancel(job=run.job)
     for one in [*_bests(run), run]:
-        transaction.on_commit(partial(one.path.unlink, missing_ok=True))
+        for path in (one.path, one.upload):
+            transaction.on_commit(partial(path.unlink, missing_ok=True))
         one.delete()
 
 
@@ -274,7 +282,8 @@ def _progress(job: Job | None, reached: int) -> None:
         job_advance(job=job, done=reached - job.done)
 
 
-def _contents(release: Release, rankings: Mapping[int, Ranking]) -> dict[str, int]:
+def run_contents(release: Release, rankings: Mapping[int, Ranking]) -> dict[str, int]:
+    """How many queries of each split, rows, and images of one query at most are in a run."""
     queries = release_data(release).queries
     sizes = [len(ranking.image_ids) for ranking in rankings.values()]
     splits = [queries[query_id].split for query_id in rankings]

@@ -1,4 +1,5 @@
-"""Rankings as they are kept: one .npz a run, with equal bytes for equal rankings.
+"""Rankings as they are kept: one .npz a run, with equal bytes for equal rankings; and uploads that
+wait to be read.
 
     query_ids   (q,) int64, ascending
     offsets     (q + 1,) int64: the images of query i are [offsets[i], offsets[i + 1])
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import struct
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -50,20 +53,17 @@ def save_run(path: Path, run: Mapping[int, Ranking]) -> str:
         "image_ids": _joined([ranking.image_ids for ranking in rankings], np.int64),
         "scores": _joined([ranking.scores for ranking in rankings], np.float64),
     }
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{uuid.uuid4().hex}")
-    try:
-        with partial.open("w+b") as file:
-            _write(file, arrays)
-            file.flush()
-            os.fsync(file.fileno())
-            file.seek(0)
-            checksum = _sha256(file)
-        partial.replace(path)
-        sync_path(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
-    return checksum
+    with _appearing(path) as file:
+        _write(file, arrays)
+        file.seek(0)
+        return _sha256(file)
+
+
+def save_upload(path: Path, upload: BinaryIO) -> None:
+    """Keep an upload as it came, whole or not at all. OSError: the disk's."""
+    upload.seek(0)
+    with _appearing(path) as file:
+        shutil.copyfileobj(upload, file, _CHUNK)
 
 
 def load_run(path: Path) -> dict[int, Ranking]:
@@ -90,6 +90,22 @@ def load_run(path: Path) -> dict[int, Ranking]:
         query_id: Ranking(image_ids=image_ids[part], scores=scores[part])
         for query_id, part in zip(query_ids.tolist(), parts, strict=True)
     }
+
+
+@contextmanager
+def _appearing(path: Path) -> Iterator[BinaryIO]:
+    """A file to be written, which is at `path` and on the disk once that is done without error."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial-{uuid.uuid4().hex}")
+    try:
+        with partial.open("w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        sync_path(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _told(path: Path) -> str:

@@ -1,9 +1,10 @@
-"""Submitted runs: read and checked whole, kept private, limited on the test split."""
+"""Submitted runs: stored as they come, read and checked whole by a job, kept private, limited on
+the test split."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, BinaryIO, Final
 
@@ -18,17 +19,23 @@ from benchmark.runs.corpus import in_corpus
 from benchmark.runs.files import Ranking, read_run
 from benchmark.runs.selectors import release_data
 from benchmark.runs.services import CARD_FIELDS, card_validate, run_score_begin, run_store
+from benchmark.runs.store import save_upload
 from labeling.errors import Conflict
 from labeling.query_csv import RowError
+from retrieval.jobs import JobFailed
+from retrieval.models import Job
+from retrieval.services.jobs import job_advance
 
 #: A day of the limit is these hours, wherever they begin, so that midnight gives nobody twice as
 #: many.
 DAY: Final = timedelta(hours=24)
 SPLITS: Final = ("val", "test", "all")
+#: Submitted files of a person that may wait to be read.
+WAITING_AT_MOST: Final = 10
 
 
 class RunRefused(Exception):
-    """A run file has errors, and nothing of it was kept."""
+    """A run file has errors, and nothing of it is scored."""
 
     def __init__(self, errors: Sequence[RowError]) -> None:
         super().__init__(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if errors[1:] else ""))
@@ -82,9 +89,14 @@ def submission_record(*, person: Any, run: Run, test_split: bool, limited: bool 
     """Count a submission, in the transaction that makes its run.
 
     Of one person's submissions at the same moment, one waits for the other. LimitReached, unless
-    `limited` is false.
+    `limited` is false; Conflict where WAITING_AT_MOST files wait.
     """
     get_user_model().objects.select_for_update().get(pk=person.pk)
+    waiting = Run.objects.filter(owner=person, sha256="", job__state__in=Job.UNFINISHED)
+    if limited and waiting.filter(kind=Run.Kind.UPLOAD).count() >= WAITING_AT_MOST:
+        raise Conflict(
+            f"{WAITING_AT_MOST} of your files wait to be read. Submit this one when they are."
+        )
     if limited and test_split:
         allowance = allowance_of(person)
         if not allowance.left:
@@ -104,18 +116,19 @@ def run_submit(
     publish: bool = False,
     limited: bool = True,
 ) -> Run:
-    """Take in a run file: checked line by line, stored, and scored by a job.
+    """Keep a run file as it is; a job reads it (`run_read`) and scores it.
 
     `split` says which queries it holds: "val", "test" or "all" for both. `card` has the fields of
-    CARD_FIELDS, of which only the name is needed. It is private unless `publish` is set, which
+    CARD_FIELDS, of which only the name is needed. The run is private unless `publish` is set, which
     shows it once it is scored. `owner` None is the operator's; only those and submissions with
-    `limited` false pass the limit of the test split.
+    `limited` false pass the limit of the test split. Until the file is read it counts as one with
+    test queries, unless `split` is "val".
 
-    Raises RunRefused, LimitReached, ValidationError (with the fields named), NoSnapshot, Conflict
-    for re-ranking a release without fixed lists, and OSError where it can't be stored.
+    Raises RunRefused for more than RUN_MAX_BYTES, LimitReached, ValidationError (with the fields
+    named), NoSnapshot, Conflict for re-ranking a release without fixed lists and where
+    WAITING_AT_MOST files of the owner wait, and OSError where it can't be stored.
     """
-    data = release_data(release)
-    if task == Run.Task.RERANK and not data.fixed:
+    if task == Run.Task.RERANK and not release_data(release).fixed:
         raise Conflict(f"{release} has no fixed lists, so there is nothing to re-rank.")
     run = Run(
         release=release,
@@ -126,38 +139,79 @@ def run_submit(
     )
     run.name = run.name.strip()
     card_validate(run)
-    if limited and owner is not None and split != "val":
-        # Before anything is read; counted again below.
+    test_split = split != "val"
+    if limited and owner is not None and test_split:
+        # Before anything is kept; counted again below.
         allowance = allowance_of(owner)
         if not allowance.left:
             raise LimitReached(allowance)
-    rankings = _read(file, file_name, release=release, task=task, split=split)
-    test_split = any(data.queries[query_id].split == "test" for query_id in rankings)
+    _check_size(file, file_name)
     try:
         with transaction.atomic():
             run.save()
+            save_upload(run.upload, file)
             if owner is not None:
                 submission_record(person=owner, run=run, test_split=test_split, limited=limited)
-            run = run_store(run=run, rankings=rankings)
-            run_score_begin(run=run, created_by=owner, publish=publish)
+            run_score_begin(
+                run=run,
+                created_by=owner,
+                publish=publish,
+                upload={"name": file_name, "split": split},
+            )
     except BaseException:
         # Nothing but this run could have had the number.
         if run.pk is not None:
-            run.path.unlink(missing_ok=True)
+            run.upload.unlink(missing_ok=True)
         raise
     return run
 
 
-def _read(
+def run_read(*, run: Run, job: Job) -> None:
+    """Read the file of a submitted run, and count it as what it holds; done again, the outcome is
+    the same.
+
+    JobFailed for a file with errors, which the job's result then lists. Such a submission doesn't
+    count. NoSnapshot: there is nothing to check it against.
+    """
+    upload = job.params.get("upload")
+    if upload is None:
+        return
+    if not run.sha256:
+        try:
+            with run.upload.open("rb") as file:
+                rankings = read_submission(
+                    file, upload["name"], release=run.release, task=run.task, split=upload["split"]
+                )
+        except FileNotFoundError:
+            raise JobFailed("The submitted file is gone; submit it again.") from None
+        except RunRefused as error:
+            with transaction.atomic():
+                job_advance(job=job, result={"errors": [asdict(one) for one in error.errors]})
+                Submission.objects.filter(run=run).delete()
+            run.upload.unlink(missing_ok=True)
+            raise JobFailed(f"The file is refused. {error}") from None
+        _keep(run, rankings, job)
+    run.upload.unlink(missing_ok=True)
+
+
+def _keep(run: Run, rankings: dict[int, Ranking], job: Job) -> None:
+    """Store what was read, and count the submission as what it holds."""
+    queries = release_data(run.release).queries
+    test_split = any(queries[query_id].split == "test" for query_id in rankings)
+    with transaction.atomic():
+        # Of a job that was cancelled, or whose run was deleted meanwhile, nothing is kept.
+        job_advance(job=job)
+        run_store(run=run, rankings=rankings)
+        Submission.objects.filter(run=run).update(test_split=test_split)
+
+
+def read_submission(
     file: BinaryIO, file_name: str, *, release: Release, task: str, split: str
 ) -> dict[int, Ranking]:
+    """The ranking of each query in a file, checked line by line and then as a whole; RunRefused for
+    one with errors. NoSnapshot: there is nothing to check it against."""
     data = release_data(release)
-    file.seek(0, 2)
-    size = file.tell()
-    if size > settings.RUN_MAX_BYTES:
-        text = f"the file has {size:,} bytes; {settings.RUN_MAX_BYTES:,} are taken"
-        raise RunRefused([RowError(file_name, 1, "", text)])
-    file.seek(0)
+    _check_size(file, file_name)
 
     def unknown(image_ids: Sequence[int]) -> list[int]:
         ids = np.array(image_ids, dtype=np.int64)
@@ -175,6 +229,16 @@ def _read(
         else None,
         max_bytes=settings.RUN_MAX_TEXT_BYTES,
     )
+    # What is wrong with a run as a whole is added to the errors here.
     if errors:
         raise RunRefused(errors)
     return rankings
+
+
+def _check_size(file: BinaryIO, file_name: str) -> None:
+    """RunRefused for a file of more than RUN_MAX_BYTES, which is then at its beginning."""
+    size = file.seek(0, 2)
+    file.seek(0)
+    if size > settings.RUN_MAX_BYTES:
+        text = f"the file has {size:,} bytes; {settings.RUN_MAX_BYTES:,} are taken"
+        raise RunRefused([RowError(file_name, 1, "", text)])

@@ -53,16 +53,15 @@ def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
     form = SubmitForm(
         request.POST or None, request.FILES or None, release=release, rerank=bool(data.fixed)
     )
-    row_errors: list[object] = []
     if request.method == "POST" and form.is_valid():
         try:
             run = _submitted(request, release, form)
             messages.success(
-                request, f"“{run.name}” is taken in and will be scored. Only you see it so far."
+                request, f"“{run.name}” is taken in. It is checked and scored now; only you see it."
             )
-            return redirect("my-runs")
+            return redirect("run", pk=run.pk)
         except RunRefused as error:
-            row_errors = list(error.errors)
+            form.add_error("file", str(error))
         except ValidationError as error:
             for name, texts in error.message_dict.items():
                 form.add_error(name if name in form.fields else None, texts)
@@ -71,7 +70,6 @@ def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "release": release,
         "form": form,
-        "row_errors": row_errors,
         "allowance": allowance_of(request.user),
         "fit": len(data.fixed),
         "withdrawn": withdrawn_since(release),

@@ -36,5 +36,4 @@ if (form) {
     form.querySelector("[data-sending]").hidden = true;
     checkSize(input, problem, send);
   });
-  document.querySelector("[data-first-error]")?.focus();
 }

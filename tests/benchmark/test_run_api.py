@@ -53,10 +53,10 @@ def test_a_run_from_upload_to_scores(release, researcher_api, researcher):
     body = answer.json()
     assert answer["Location"].endswith(f"/api/runs/{body['id']}/")
     assert (body["state"], body["owner"], body["published_at"]) == ("queued", "rosa", None)
-    assert (body["parameters"], body["open_weights"], body["rows"]) == (86.5, True, 6)
+    assert (body["parameters"], body["open_weights"], body["errors"]) == (86.5, True, [])
     job_slice_run(job_id=body["job"])
     detail = researcher_api.get(f"/api/runs/{body['id']}/").json()
-    assert detail["state"] == "ready"
+    assert (detail["state"], detail["rows"]) == ("ready", 6)
     [scores] = detail["scores"]
     assert scores["release_name"] == "Toy v1"
     assert scores["means"]["val"]["AP@50"] == pytest.approx((1 / 2 + 2 / 3) / 2)
@@ -73,15 +73,31 @@ def test_what_is_not_told_of_a_method_stays_untold(release, researcher_api):
 
 def test_errors_of_a_run_come_with_file_line_and_field(release, researcher_api):
     answer = post_run(researcher_api, release, b"1 Q0 2 1 0.5 x\n9 Q0 1 1 x x\n")
-    assert answer.status_code == 400
-    assert answer["Content-Type"] == "application/problem+json"
-    errors = {error["field"]: error["detail"] for error in answer.json()["errors"]}
-    assert errors == {"score": "run.txt, line 2: 'x' is not a finite number"}
+    assert answer.status_code == 201
+    job_slice_run(job_id=answer.json()["job"])
+    body = researcher_api.get(f"/api/runs/{answer.json()['id']}/").json()
+    message = "'x' is not a finite number"
+    assert body["state"] == "failed"
+    assert body["error"] == f"The file is refused. run.txt, line 2, score: {message}"
+    assert body["errors"] == [{"file": "run.txt", "line": 2, "field": "score", "message": message}]
+
+
+def test_a_form_with_errors_makes_no_run(release, researcher_api, settings):
     answer = post_run(researcher_api, release, trec(ORDERS), name="", split="both")
+    assert answer.status_code == 400
     assert {error["field"] for error in answer.json()["errors"]} == {"name", "split"}
-    answer = post_run(researcher_api, release, b"")
-    assert "the file is empty" in answer.json()["detail"]
+    settings.RUN_MAX_BYTES = 10
+    answer = post_run(researcher_api, release, trec(ORDERS))
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert "10 are taken" in answer.json()["detail"]
     assert not Run.objects.exists()
+
+
+def test_control_characters_of_a_file_are_told_of(release, researcher_api):
+    body = post_run(researcher_api, release, b"query_id,\x00\x1b\xff\n1,2\n").json()
+    job_slice_run(job_id=body["job"])
+    errors = researcher_api.get(f"/api/runs/{body['id']}/").json()["errors"]
+    assert {error["field"] for error in errors} == {"image_id", "score"}
 
 
 def test_a_form_that_is_too_large_is_refused_before_it_is_kept(release, researcher, settings):

@@ -14,7 +14,12 @@ from benchmark.runs.files import (
     run_format,
     write_trec,
 )
-from benchmark.runs.line_stream import MAX_LINE
+from benchmark.runs.line_stream import (
+    GROWTH_FREE,
+    MAX_BLANK_LINES,
+    MAX_GROWTH,
+    MAX_LINE,
+)
 from benchmark.tables import MAX_ERRORS
 
 
@@ -282,13 +287,43 @@ class Counted(io.BytesIO):
         return data
 
 
-def test_a_file_that_grows_a_thousandfold_is_read_no_further_than_the_limit():
+@pytest.mark.parametrize(("max_bytes", "most"), [(1_000_000, 1_000_000), (2**30, GROWTH_FREE)])
+def test_a_file_that_grows_a_thousandfold_is_read_no_further_than_the_limit(max_bytes, most):
     bomb = Counted(gzip.compress(TREC.encode() * 4_000_000))
     size = len(bomb.getvalue())
-    run, errors = read_run(bomb, name="run.txt", max_bytes=1_000_000)
+    run, errors = read_run(bomb, name="run.txt", max_bytes=max_bytes)
     assert run == {}
-    assert "the file holds more than 1000000 bytes of text" in str(errors[0])
+    assert f"the file holds more than {most} bytes of text" in str(errors[0])
     assert bomb.taken < size / 2
+
+
+def test_a_large_file_may_grow_as_far_as_runs_do():
+    random = np.random.default_rng(3)
+    ids = random.permutation(10**6)
+    data = "".join(f"1 Q0 {one} 1 {-rank} t\n" for rank, one in enumerate(ids.tolist()))
+    assert len(data) > GROWTH_FREE
+    assert len(data) < MAX_GROWTH / 3 * len(gzip.compress(data.encode()))
+    run, errors = read(gzip.compress(data.encode()))
+    assert (len(run[1]), errors) == (10**6, [])
+
+
+@pytest.mark.parametrize(
+    ("row", "blank"),
+    [
+        ("1 Q0 5 1 1 t\n", "\n"),
+        ("1 Q0 5 1 1 t\n", " \t\r\n"),
+        ("query_id,image_id,score\n", "\n"),
+        ('{"query_id": 1, "image_id": 5, "score": 1}\n', "\u2003\n"),
+    ],
+)
+def test_blank_lines_are_few(row, blank):
+    run, [error] = read_run(io.BytesIO((row + blank * 10**6).encode()), name="run.txt")
+    assert run == {}
+    assert (error.line, error.message) == (
+        MAX_BLANK_LINES + 2,
+        f"more than {MAX_BLANK_LINES} lines are blank",
+    )
+    assert read("1 Q0 5 1 1 t\n" + blank * MAX_BLANK_LINES) == ({1: [5]}, [])
 
 
 def test_the_limit_counts_what_is_not_compressed_too():

@@ -37,8 +37,9 @@ def test_submitting_in_the_browser(release, browser, researcher):
         f"/releases/{release.pk}/submit/",
         form(trec(ORDERS), parameters="86.5", open_weights="true", link="https://example.org/a"),
     )
-    assert answer.url == "/runs/"
     run = Run.objects.get()
+    assert answer.url == f"/runs/{run.pk}/"
+    assert f'data-job="{run.job_id}"' in browser.get(answer.url).text
     assert (run.owner, run.name, run.parameters) == (researcher, "my run", 86.5)
     assert (run.open_weights, run.link, run.published) == (True, "https://example.org/a", False)
     waiting = browser.get("/runs/").text
@@ -60,13 +61,30 @@ def test_images_withdrawn_since_are_told_of(release, browser, reviewer, images):
     assert "withdrawn" not in browser.get(f"/releases/{newer.pk}/submit/").text
 
 
-def test_errors_are_listed_with_their_lines_and_nothing_is_kept(release, browser):
+def test_errors_are_listed_with_their_lines(release, browser, admin):
     answer = browser.post(
         f"/releases/{release.pk}/submit/", form(b"9 Q0 1 1 0.5 x\n1 Q0 77 1 inf x\n")
     )
-    assert answer.status_code == 200
-    assert "the release has no query 9" in answer.text
-    assert "&#x27;inf&#x27; is not a finite number" in answer.text
+    run = Run.objects.get()
+    job_slice_run(job_id=run.job_id)
+    for reader in (browser, client_of(admin)):
+        page = reader.get(answer.url).text
+        assert "The file is refused: 2 lines" in page
+        assert "the release has no query 9" in page
+        assert "&#x27;inf&#x27; is not a finite number" in page
+        assert "data-job" not in page
+    assert "The file is refused. run.txt, line 1, query_id" in browser.get("/runs/").text
+    assert browser.post(f"/runs/{run.pk}/score/").status_code == 302
+    assert Job.objects.get(pk=run.job_id).state == "failed"
+    assert client_of(person("rolf", "researcher")).get(answer.url).status_code == 404
+    assert browser.post(f"/runs/{run.pk}/delete/").url == "/runs/"
+    assert not Run.objects.exists()
+
+
+def test_a_file_that_is_too_large_is_told_beside_its_field(release, browser, settings):
+    settings.RUN_MAX_BYTES = 10
+    answer = browser.post(f"/releases/{release.pk}/submit/", form(trec(ORDERS)))
+    assert "10 are taken" in answer.text
     assert 'value="my run"' in answer.text
     assert not Run.objects.exists()
 

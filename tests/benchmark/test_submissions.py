@@ -1,4 +1,4 @@
-"""Submitted runs: what is taken, what is refused with which line, and how often."""
+"""Submitted runs: what is taken, what their job refuses with which line, and how often."""
 
 import gzip
 import io
@@ -12,13 +12,21 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.utils import timezone
 
+from benchmark.board.selectors import board_runs
 from benchmark.models import Run, RunScores, Submission
-from benchmark.runs.services import run_delete
+from benchmark.runs.selectors import may_score_again
+from benchmark.runs.services import run_delete, run_score_begin
 from benchmark.runs.store import load_run
-from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from benchmark.runs.submissions import (
+    WAITING_AT_MOST,
+    LimitReached,
+    RunRefused,
+    allowance_of,
+    run_submit,
+)
 from labeling.errors import Conflict
 from retrieval.services.flags import image_withdraw
-from retrieval.services.jobs import Slice, job_slice_run
+from retrieval.services.jobs import Slice, job_cancel, job_slice_run
 from tests.benchmark.runs import trec
 from tests.benchmark.toy_release import toy_release
 from tests.processes import wait_for
@@ -42,22 +50,33 @@ def submit(release, owner, content: bytes, name: str = "run.txt", **values) -> R
     )
 
 
+def read(release, owner, content: bytes, **values) -> Run:
+    """A submitted run after its job."""
+    run = submit(release, owner, content, **values)
+    job_slice_run(job_id=run.job_id)
+    return Run.objects.get(pk=run.pk)
+
+
 def refused(release, owner, content: bytes, **values) -> list[tuple[int, str, str]]:
-    with pytest.raises(RunRefused) as caught:
-        submit(release, owner, content, **values)
-    assert not Run.objects.exists()
-    assert not Submission.objects.exists()
-    return [(error.line, error.field, error.message) for error in caught.value.errors]
+    """The errors of a file that its job refuses, of which nothing but they is kept."""
+    run = read(release, owner, content, **values)
+    assert (run.job.state, run.ready, run.rows, run.sha256) == ("failed", False, 0, "")
+    assert not run.upload.exists()
+    assert not run.path.exists()
+    assert not Submission.objects.filter(run=run).exists()
+    return [(error["line"], error["field"], error["message"]) for error in run.refused]
 
 
 def test_a_run_is_stored_private_and_scored_by_its_job(release, researcher):
     run = submit(release, researcher, trec(ORDERS), card={"name": " CLIP ", "parameters": 86.0})
     assert (run.name, run.parameters, run.owner, run.published) == ("CLIP", 86.0, researcher, False)
-    assert (run.val_queries, run.test_queries, run.rows, run.depth) == (1, 2, 6, 3)
-    assert load_run(run.path)[1].image_ids.tolist() == [2, 1, 4]
-    assert not run.ready
+    # The request reads nothing of the file.
+    assert (run.ready, run.rows, run.upload.read_bytes()) == (False, 0, trec(ORDERS))
     assert job_slice_run(job_id=run.job_id) is Slice.FINISHED
     run.refresh_from_db()
+    assert (run.val_queries, run.test_queries, run.rows, run.depth) == (1, 2, 6, 3)
+    assert load_run(run.path)[1].image_ids.tolist() == [2, 1, 4]
+    assert not run.upload.exists()
     assert (run.ready, run.published, run.job.done, run.job.total) == (True, False, 3, 3)
     scores = RunScores.objects.get(run=run)
     assert scores.measures["AP@50"] == pytest.approx([(1 / 2 + 2 / 3) / 2, 1, 1 / 3])
@@ -83,9 +102,9 @@ def test_every_format_gives_the_same_ranking(release, researcher, form, compress
             json.dumps({"query_id": q, "image_id": i, "score": s}) + "\n" for q, i, s in rows
         ),
     }[form].encode()
-    run = submit(release, researcher, gzip.compress(content) if compressed else content)
-    read = load_run(run.path)
-    assert {query: one.image_ids.tolist() for query, one in read.items()} == ORDERS
+    run = read(release, researcher, gzip.compress(content) if compressed else content)
+    stored = load_run(run.path)
+    assert {query: one.image_ids.tolist() for query, one in stored.items()} == ORDERS
 
 
 @pytest.mark.parametrize(
@@ -109,7 +128,7 @@ def test_a_query_of_the_other_split_is_an_error(release, researcher):
     errors = refused(release, researcher, trec({1: [1], 2: [2], 3: [3]}), split="val")
     assert [(line, name) for line, name, _ in errors] == [(2, "query_id"), (3, "query_id")]
     assert "of the split test, not val" in errors[0][2]
-    assert submit(release, researcher, trec({1: [1]}), split="val").val_queries == 1
+    assert read(release, researcher, trec({1: [1]}), split="val").val_queries == 1
 
 
 def test_reranking_takes_the_fixed_lists_alone(release, researcher):
@@ -118,8 +137,7 @@ def test_reranking_takes_the_fixed_lists_alone(release, researcher):
         (2, "image_id", "image 6 is not in the fixed list of query 1"),
         (3, "query_id", "query 3 has no fixed list that is fit for re-ranking"),
     ]
-    run = submit(release, researcher, trec({1: [4, 1], 2: [2]}), task="rerank")
-    job_slice_run(job_id=run.job_id)
+    run = read(release, researcher, trec({1: [4, 1], 2: [2]}), task="rerank")
     # Within the lists 2 and 1 are relevant; 3 and 5, 6, 1 are left out.
     assert RunScores.objects.get(run=run).measures["AP@50"] == [1, 1]
 
@@ -142,19 +160,83 @@ def test_the_corpus_is_that_of_the_release(release, researcher, reviewer, images
 
 def test_without_the_images_of_an_imported_benchmark_any_id_passes(researcher, var_dir):
     release = toy_release(origin="imported", corpus_images=0)
-    assert submit(release, researcher, trec({1: [10**12, 1]})).rows == 2
+    assert read(release, researcher, trec({1: [10**12, 1]})).rows == 2
 
 
 def test_files_may_not_be_too_large(release, researcher, settings):
     content = trec(ORDERS)
     settings.RUN_MAX_BYTES = len(content) - 1
-    assert "bytes; " in refused(release, researcher, content)[0][2]
+    with pytest.raises(RunRefused, match="bytes; "):
+        submit(release, researcher, content)
+    assert not Run.objects.exists()
     settings.RUN_MAX_BYTES = len(content)
     # Compressed it is small, and what comes out of it is counted, too.
     settings.RUN_MAX_TEXT_BYTES = len(content) - 1
     assert "bytes of text" in refused(release, researcher, gzip.compress(content))[0][2]
     settings.RUN_MAX_TEXT_BYTES = len(content)
-    assert submit(release, researcher, content).rows == 6
+    assert read(release, researcher, content).rows == 6
+
+
+@pytest.mark.parametrize("line", [b"\n", b" \r\n", b"1 Q0 1 1 0.5 x\n"])
+def test_a_small_file_that_grows_is_refused_by_its_job(release, researcher, line):
+    bomb = gzip.compress(line * (50_000_000 // len(line)))
+    assert len(bomb) < 150_000
+    assert len(refused(release, researcher, bomb)) == 1
+
+
+def test_a_run_whose_worker_died_while_reading_is_read_again(release, researcher):
+    run = submit(release, researcher, trec(ORDERS))
+    with patch("benchmark.runs.submissions.run_store", side_effect=SystemExit):
+        pytest.raises(SystemExit, job_slice_run, job_id=run.job_id)
+    assert run.upload.exists()
+    job_slice_run(job_id=run.job_id)
+    run.refresh_from_db()
+    assert (run.ready, run.rows) == (True, 6)
+
+
+def test_a_cancelled_job_is_begun_again_with_the_file(release, researcher):
+    run = submit(release, researcher, trec({1: [1]}), split="val")
+    job_cancel(job=run.job)
+    run.job.refresh_from_db()
+    assert may_score_again(run)
+    job_slice_run(job_id=run_score_begin(run=run, created_by=researcher).pk)
+    assert Run.objects.get(pk=run.pk).ready
+
+
+def test_a_file_that_is_gone_fails_its_job(release, researcher):
+    run = submit(release, researcher, trec(ORDERS))
+    run.upload.unlink()
+    assert job_slice_run(job_id=run.job_id) is Slice.FAILED
+    assert "is gone; submit it again" in Run.objects.get(pk=run.pk).job.error
+
+
+def test_deleting_a_run_that_waits_removes_its_file(
+    release, researcher, var_dir, django_capture_on_commit_callbacks
+):
+    run = submit(release, researcher, trec(ORDERS))
+    with django_capture_on_commit_callbacks(execute=True):
+        run_delete(run=run)
+    assert list((var_dir / "runs").iterdir()) == []
+    assert job_slice_run(job_id=run.job_id) is Slice.STALE
+    assert not Run.objects.exists()
+
+
+def test_refused_runs_are_deleted_and_on_no_board(release, researcher):
+    run = read(release, researcher, b"nonsense", publish=True)
+    assert not run.published
+    assert board_runs(release, "full", researcher).runs == ()
+    run_delete(run=run)
+    assert not Run.objects.exists()
+
+
+def test_a_person_has_few_files_that_wait(release, researcher, settings):
+    settings.TEST_SUBMISSIONS_PER_DAY = 100
+    waiting = [submit(release, researcher, b"nonsense") for _ in range(WAITING_AT_MOST)]
+    with pytest.raises(Conflict, match="wait to be read"):
+        submit(release, researcher, trec(ORDERS))
+    assert Run.objects.count() == WAITING_AT_MOST
+    job_slice_run(job_id=waiting[0].job_id)
+    submit(release, researcher, trec(ORDERS))
 
 
 def test_a_card_that_cannot_be_is_refused_before_the_file_is_read(release, researcher):
@@ -194,17 +276,20 @@ def test_the_limit_counts_a_persons_last_24_hours(release, researcher, reviewer,
 def test_deleted_runs_count_and_refused_ones_do_not(release, researcher, settings):
     settings.TEST_SUBMISSIONS_PER_DAY = 1
     refused(release, researcher, b"nonsense")
+    # What holds no test query doesn't count either, whatever was said of it.
+    read(release, researcher, trec({1: [1]}), split="all")
+    assert allowance_of(researcher).left == 1
     run_delete(run=submit(release, researcher, trec({2: [2]})))
     with pytest.raises(LimitReached):
         submit(release, researcher, trec({2: [2]}))
-    assert Submission.objects.get().run is None
+    assert Submission.objects.get(test_split=True).run is None
 
 
 def test_no_submissions_at_all_can_be_set(release, researcher, settings):
     settings.TEST_SUBMISSIONS_PER_DAY = 0
     with pytest.raises(LimitReached, match="No submissions on the test split"):
         submit(release, researcher, trec({2: [2]}))
-    assert submit(release, researcher, trec({1: [1]}), split="val").rows == 1
+    assert read(release, researcher, trec({1: [1]}), split="val").rows == 1
 
 
 def test_two_at_the_same_moment_do_not_pass_the_limit(
@@ -232,8 +317,8 @@ def test_two_at_the_same_moment_do_not_pass_the_limit(
         thread.join()
     assert sorted(outcomes) == ["refused"] * 4 + ["taken"] * 2
     assert Run.objects.count() == Submission.objects.count() == 2
-    # What was refused after it had been read left no file.
-    assert len(list((var_dir / "runs").glob("*.npz"))) == 2
+    # What was refused after it had been kept left no file.
+    assert len(list((var_dir / "runs").iterdir())) == 2
 
 
 def test_a_real_worker_scores_a_submission(

@@ -115,19 +115,28 @@ def test_from_logging_in_to_the_leaderboard(
     page.get_by_label("Training data").fill("DFN-5B")
     page.get_by_label("Queries in it").select_option("test")
     page.get_by_role("button", name="Submit").click()
-    alert = page.get_by_role("alert").filter(has_text="Nothing was kept")
-    expect(alert).to_be_focused()
+    alert = page.get_by_role("alert").filter(has_text="The file is refused: 3 lines")
+    expect(alert).to_be_visible()
     lines = [row.split("\t") for row in alert.locator("tbody tr").all_inner_texts()]
     assert [row[0] for row in lines] == ["1", "2", "3"]
     assert "no query 999999" in lines[0][2]
     assert lines[1][1:] == ["score", "'inf' is not a finite number"]
     wrong += problems(page)
 
+    page.get_by_role("link", name="Delete this run").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No runs yet")).to_be_visible()
+
+    page.goto(f"{site.url}/releases/{task.release}/submit/")
     choose(page, task.run)
-    expect(page.get_by_label("Method")).to_have_value(METHOD)
-    expect(page.get_by_label("Queries in it")).to_have_value("test")
+    page.get_by_label("Method").fill(METHOD)
+    page.get_by_label("Training data").fill("DFN-5B")
+    page.get_by_label("Queries in it").select_option("test")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("status").filter(has_text="is taken in")).to_be_visible()
+    expect(page.get_by_role("heading", name="Scores on")).to_be_visible()
+    wrong += problems(page)
+    page.get_by_role("link", name="My runs").click()
     row = page.get_by_role("row").filter(has_text=METHOD)
     expect(row.get_by_text("Private")).to_be_visible()
     expect(row.get_by_role("cell").nth(3)).to_contain_text(task.figure)
@@ -183,6 +192,9 @@ def test_on_a_phone(
     name = f"From a phone of {window['width']}"
     page.get_by_label("Method").fill(name)
     page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", name="Scores on")).to_be_visible()
+    assert wider_than_window(page) == []
+    page.get_by_role("link", name="My runs").click()
     row = page.get_by_role("row").filter(has_text=name)
     expect(row.get_by_text("Private")).to_be_visible()
     expect(row).to_contain_text(task.figure)

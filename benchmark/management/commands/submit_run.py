@@ -10,7 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from benchmark.management.arguments import RELEASE_HELP, find_release, refuse
 from benchmark.models import Run
 from benchmark.runs.selectors import NoSnapshot
-from benchmark.runs.submissions import SPLITS, RunRefused, run_submit
+from benchmark.runs.services import run_contents
+from benchmark.runs.submissions import SPLITS, RunRefused, read_submission, run_submit
 from labeling.errors import Conflict
 from retrieval.management.ready import require_migrated
 from retrieval.management.waiting import wait_for_job
@@ -24,7 +25,7 @@ class Command(BaseCommand):
 
     help = (
         "Check FILE (TREC, CSV or JSON lines, also with gzip) line by line against RELEASE, store "
-        "it and have it scored by a worker. Who may run this command isn't limited on the test "
+        "it and have it read and scored by a worker. Who may run this command isn't limited on the test "
         "split; with --owner it still counts as one of that person's submissions."
     )
 
@@ -61,13 +62,15 @@ class Command(BaseCommand):
         card["open_weights"] = WEIGHTS.get(options["weights"])
         try:
             with options["file"].open("rb") as file:
+                told = {"task": options["task"], "split": options["split"]}
+                # Here too, so that errors are told before anything is kept.
+                rankings = read_submission(file, str(options["file"]), release=release, **told)
                 run = run_submit(
                     release=release,
                     owner=owner,
                     file=file,
                     file_name=str(options["file"]),
-                    task=options["task"],
-                    split=options["split"],
+                    **told,
                     card=card,
                     publish=options["publish"],
                     limited=False,
@@ -82,9 +85,10 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"Can't read or store the run: {error}") from error
+        counts = run_contents(release, rankings)
         self.stdout.write(
-            f"Run {run.pk}, “{run.name}”: {run.rows} rows for {run.val_queries} val and "
-            f"{run.test_queries} test queries of {release}"
+            f"Run {run.pk}, “{run.name}”: {counts['rows']} rows for {counts['val_queries']} val "
+            f"and {counts['test_queries']} test queries of {release}"
         )
         job = run.job if options["wait"] else None
         if job is not None and wait_for_job(job, self.stdout, starting="beginning"):
