@@ -186,8 +186,9 @@ def test_a_small_file_that_grows_is_refused_by_its_job(release, researcher, line
 
 def test_a_run_whose_worker_died_while_reading_is_read_again(release, researcher):
     run = submit(release, researcher, trec(ORDERS))
-    with patch("benchmark.runs.submissions.run_store", side_effect=SystemExit):
-        pytest.raises(SystemExit, job_slice_run, job_id=run.job_id)
+    dying = patch("benchmark.runs.submissions.run_store", side_effect=SystemExit)
+    with dying, pytest.raises(SystemExit):
+        job_slice_run(job_id=run.job_id)
     assert run.upload.exists()
     job_slice_run(job_id=run.job_id)
     run.refresh_from_db()

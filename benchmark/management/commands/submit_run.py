@@ -25,8 +25,8 @@ class Command(BaseCommand):
 
     help = (
         "Check FILE (TREC, CSV or JSON lines, also with gzip) line by line against RELEASE, store "
-        "it and have it read and scored by a worker. Who may run this command isn't limited on the test "
-        "split; with --owner it still counts as one of that person's submissions."
+        "it and have it read and scored by a worker. Who may run this command isn't limited on the "
+        "test split; with --owner it still counts as one of that person's submissions."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
