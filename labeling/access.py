@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
-from labeling.models import JudgmentEvent, Query, QueryTransition
+from labeling.models import Assignment, JudgmentEvent, Query, QueryTransition
 from retrieval.access import Role, at_least, role_of
 
 
@@ -54,19 +54,37 @@ def query_unknown() -> Http404:
     return Http404("There is no such query.")
 
 
-def judging_problem(user: Any, query: Query) -> str:
-    """Why the user may not judge for the query now; an empty string if they may."""
+def own_assignment(user: Any, query: Query) -> Assignment | None:
+    """The part in the query that the user has handed in; None while they haven't, and for reviewers
+    and admins, who judge on as long as the query may be judged at all.
+    """
+    if role_of(user) != Role.ANNOTATOR:
+        return None
+    return Assignment.objects.filter(query=query, annotator=user).first()
+
+
+def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -> str:
+    """Why the user may not judge for the query now; an empty string if they may.
+
+    `handed_in` says whether they have handed their part in; without it, one SQL query asks.
+    """
     if role_of(user) is None:
         return "Log in to judge."
     if not at_least(user, Role.ANNOTATOR):
         return "Researchers don't judge: they evaluate runs on what others have judged."
     if query.state == Query.State.OPEN:
-        return ""
+        if handed_in is None:
+            handed_in = own_assignment(user, query) is not None
+        if not handed_in:
+            return ""
+        return "You have handed in your part of this query. Resume it on the query's page to go on."
     if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):
         return ""
     return f"The query is {query.get_state_display().lower()}, so it isn't labelled now."
 
 
-def can_judge(user: Any, query: Query) -> bool:
-    """Whether the user may judge now: an open query, or as a reviewer a submitted one."""
-    return not judging_problem(user, query)
+def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool:
+    """Whether the user may judge now: an open query until they hand in, or as a reviewer a
+    submitted one.
+    """
+    return not judging_problem(user, query, handed_in=handed_in)

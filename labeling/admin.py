@@ -8,7 +8,14 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from labeling.models import CandidateList, Judgment, JudgmentEvent, Query, QueryTransition
+from labeling.models import (
+    Assignment,
+    CandidateList,
+    Judgment,
+    JudgmentEvent,
+    Query,
+    QueryTransition,
+)
 from retrieval.admin_lists import LargeTableAdmin
 from retrieval.ids import id_of
 
@@ -39,6 +46,12 @@ class QueryAdmin(ReadOnlyAdmin):
 class QueryTransitionAdmin(ReadOnlyAdmin):
     list_display = ("query", "from_state", "to_state", "reason", "made_by", "made_at")
     list_select_related = ("query", "made_by")
+
+
+@admin.register(Assignment)
+class AssignmentAdmin(ReadOnlyAdmin):
+    list_display = ("query", "annotator", "handed_in_at", "rule", "reason", "note")
+    list_select_related = ("query", "annotator")
 
 
 @admin.register(CandidateList)

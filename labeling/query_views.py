@@ -13,13 +13,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from labeling.access import can_judge, get_query_for
+from labeling.access import can_judge, get_query_for, own_assignment
 from labeling.errors import Conflict
 from labeling.forms import GiveUpForm, QueryForm, QueryImportForm, RejectForm
 from labeling.models import Query
+from labeling.selectors.assignments import still_labeling
 from labeling.selectors.progress import annotators_of, progress
 from labeling.selectors.reference import pinned_examples
-from labeling.selectors.review import agreements_of, given_up
+from labeling.selectors.review import agreements_of, given_up, left_open
 from labeling.services.imports import QueryImportRefused, queries_import_file
 from labeling.services.lists import list_refresh
 from labeling.services.queries import (
@@ -35,7 +36,7 @@ from labeling.services.queries import (
 from labeling.services.queries import (
     query_transition as change_state,
 )
-from labeling.transitions import TransitionRefused, transitions_for
+from labeling.transitions import TransitionIncomplete, TransitionRefused, transitions_for
 from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
 from retrieval.encoders import ModelSpecError
 from retrieval.ids import ids_of
@@ -50,13 +51,14 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One query: progress, agreement, history, list, and what the user may do with it."""
     query = get_query_for(request.user, pk)
     reviewer = at_least(request.user, Role.REVIEWER)
-    allowed = transitions_for(role_of(request.user), query.state)
+    part = own_assignment(request.user, query)
+    allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
     seen = progress(query, annotator=None if reviewer else request.user)
     wish = given_up(query)
     early = "submitted" in allowed and not seen.stop.met
     names = {
-        "open": "Open it" if query.state == "draft" else "Reopen",
-        "submitted": "Hand in",
+        "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",
+        "submitted": "Submit" if reviewer else "Hand in",
         "complete": "Complete",
         "draft": "Back to draft",
     }
@@ -85,7 +87,11 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "names_hidden": names_hidden_from(request.user),
         "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
-        "can_label": can_judge(request.user, query),
+        "can_label": can_judge(request.user, query, handed_in=part is not None),
+        "part": part,
+        "still_labeling": [
+            name for name in still_labeling(query) if name != request.user.get_username()
+        ],
     }
     return render(request, "labeling/query_detail.html", context)
 
@@ -206,9 +212,9 @@ def query_from_search(request: HttpRequest) -> HttpResponse:
 def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
     """Open, hand in, give up, complete, reopen or reject."""
     query = get_query_for(request.user, pk)
-    state = request.POST.get("state", "")
+    before, state = query.state, request.POST.get("state", "")
     try:
-        change_state(
+        query = change_state(
             query=query,
             to_state=state,
             by=request.user,
@@ -216,10 +222,40 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
             note=request.POST.get("note", ""),
             give_up=request.POST.get("give_up", ""),
         )
-        messages.success(request, f"The query is {Query.State(state).label.lower()} now.")
+        messages.success(request, _done(before, query, state))
+    except TransitionIncomplete as error:
+        if state == Query.State.COMPLETE:
+            return redirect("query-complete", pk=pk)
+        messages.error(request, str(error))
     except (TransitionRefused, Conflict, ModelSpecError) as error:
         messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
+
+
+def _done(before: str, query: Query, asked: str) -> str:
+    """What came of a change of state that somebody asked for."""
+    if query.state != before:
+        return f"The query is {query.get_state_display().lower()} now."
+    if asked == Query.State.SUBMITTED:
+        return "Your part is handed in."
+    return "Nothing has changed." if asked != Query.State.OPEN else "Your part is open again."
+
+
+@login_required
+@require_safe
+def query_complete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask a reviewer why a query is complete, with what it leaves open."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    if "complete" not in transitions_for(role_of(request.user), query.state):
+        return redirect("query-detail", pk=pk)
+    context = {
+        "query": query,
+        "left_open": left_open(query),
+        "still_labeling": still_labeling(query),
+        "can_label": can_judge(request.user, query),
+    }
+    return render(request, "labeling/query_complete.html", context)
 
 
 @login_required

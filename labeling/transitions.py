@@ -37,15 +37,22 @@ class TransitionForbidden(TransitionRefused):
 class TransitionIncomplete(TransitionRefused):
     """Something that the change needs is missing; `field` names it."""
 
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, field: str, *messages: str) -> None:
+        super().__init__(" ".join(messages))
         self.field = field
+        self.messages = messages
 
 
-def transitions_for(role: str | None, state: str) -> tuple[str, ...]:
-    """The states that `role` may put a query of `state` into, in the order of STATES."""
+def transitions_for(role: str | None, state: str, *, handed_in: bool = False) -> tuple[str, ...]:
+    """The states that `role` may ask for a query of `state`, in the order of STATES.
+
+    An annotator who asks for "submitted" hands in their own part, and one who has (`handed_in`)
+    resumes it with "open" while the query is still open.
+    """
     if role not in ROLES:
         return ()
+    if handed_in and (role, state) == ("annotator", "open"):
+        return ("open",)
     rank = ROLES.index(role)
     return tuple(
         to_state

@@ -14,5 +14,6 @@ urlpatterns = [
     path("queries/<int:pk>/edit/", query_views.query_edit, name="query-edit"),
     path("queries/<int:pk>/delete/", query_views.query_delete, name="query-delete"),
     path("queries/<int:pk>/transition/", query_views.query_transition, name="query-transition"),
+    path("queries/<int:pk>/complete/", query_views.query_complete, name="query-complete"),
     path("queries/<int:pk>/refresh/", query_views.query_refresh, name="query-refresh"),
 ]

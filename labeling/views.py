@@ -15,6 +15,7 @@ from labeling import keymap
 from labeling.access import can_judge, get_query_for
 from labeling.categories import CATEGORIES
 from labeling.models import Query
+from labeling.selectors.assignments import still_labeling
 from labeling.selectors.overview import annotator_activity, queries_overview
 from labeling.selectors.review import images_to_review
 from labeling.services.preferences import preferences_of
@@ -95,6 +96,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
         "stop_streak": settings.STOP_STREAK,
         "studio_user": {
             "id": request.user.pk,
+            "name": request.user.get_username(),
             "role": role_of(request.user),
             "names_hidden": names_hidden_from(request.user),
         },
@@ -110,5 +112,14 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
     """What someone was unsure of or annotators disagree on, for a reviewer to decide."""
     require_role(request.user, Role.REVIEWER)
     query = get_query_for(request.user, pk)
-    context = {"query": query, "items": images_to_review(query)}
+    items = images_to_review(query)
+    kind = request.GET.get("kind", "")
+    if kind in ("unsure", "disputed"):
+        items = [item for item in items if item.unsure == (kind == "unsure")]
+    context = {
+        "query": query,
+        "items": items,
+        "kind": kind,
+        "still_labeling": still_labeling(query),
+    }
     return render(request, "labeling/review.html", context)

@@ -33,7 +33,7 @@ def translated(error: Exception) -> Exception:
     if isinstance(error, TransitionForbidden):
         return PermissionDenied(str(error))
     if isinstance(error, TransitionIncomplete):
-        return exceptions.ValidationError({error.field: [str(error)]})
+        return exceptions.ValidationError({error.field: list(error.messages)})
     if isinstance(error, ImportRefused):
         return exceptions.ValidationError(_by_field(error))
     if isinstance(error, TransitionRefused | Conflict | ModelSpecError):

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.viewsets import GenericViewSet
 
-from labeling.access import get_query_for, queries_visible_to
+from labeling.access import get_query_for, own_assignment, queries_visible_to
 from labeling.api.errors import LabelingView
 from labeling.api.labelling import LabellingActions
 from labeling.api.opening import OpeningActions
@@ -30,10 +30,11 @@ from labeling.api.serializers import (
     SearchToQuerySerializer,
 )
 from labeling.api.studio import StudioActions
-from labeling.models import Query, QueryTransition
+from labeling.models import Assignment, Query
+from labeling.selectors.assignments import still_labeling
 from labeling.selectors.overview import QueryOverview, overview_of, queries_filtered
 from labeling.selectors.progress import Progress, progress
-from labeling.selectors.review import given_up
+from labeling.selectors.review import OpenPoint, given_up, left_open
 from labeling.services.imports import queries_import
 from labeling.services.queries import (
     query_change,
@@ -65,7 +66,10 @@ class QueryDetail:
     overview: QueryOverview
     own_progress: Progress
     transitions: tuple[str, ...]
-    given_up: QueryTransition | None
+    given_up: Assignment | None
+    assignment: Assignment | None
+    still_labeling: list[str]
+    left_open: list[OpenPoint]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.overview, name)
@@ -116,8 +120,12 @@ class QueryViewSet(
 
     @extend_schema(request=QueryWriteSerializer(partial=True), responses=QueryDetailSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Change fields (admins) or the state: hand in or give up (annotators), complete, reopen,
-        reject.
+        """Change fields (admins) or the state: submit, complete, reopen, reject (reviewers).
+
+        An annotator's state "submitted" hands in their own part, with `give_up` to have the query
+        rejected: the query is submitted with the last part and stays open until then. Their state
+        "open" resumes the part. A query that leaves something open (`left_open`) is completed with
+        a `note` that says why.
         """
         query = get_query_for(request.user, int(pk))
         given = set(request.data) if isinstance(request.data, dict) else set()
@@ -192,8 +200,17 @@ class QueryViewSet(
         [overview] = overview_of([query], user=request.user)
         reviewer = at_least(request.user, Role.REVIEWER)
         own = progress(query, annotator=request.user) if reviewer else overview.progress
-        allowed = transitions_for(role_of(request.user), query.state)
-        detail = QueryDetail(overview, own, allowed, given_up(query))
+        part = own_assignment(request.user, query)
+        allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
+        detail = QueryDetail(
+            overview,
+            own_progress=own,
+            transitions=allowed,
+            given_up=given_up(query),
+            assignment=part,
+            still_labeling=still_labeling(query),
+            left_open=left_open(query) if "complete" in allowed else [],
+        )
         serializer = QueryDetailSerializer(detail, context=self.get_serializer_context())
         return Response(serializer.data, status=code, headers=headers)
 

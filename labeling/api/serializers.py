@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from labeling.categories import CATEGORIES, ICONIC_GROUPS
-from labeling.models import Query
+from labeling.models import Assignment, Query
 from labeling.selectors.lists import list_status
 from retrieval.access import names_hidden_from
 from retrieval.api.serializers import SpeciesBriefSerializer
@@ -110,12 +110,31 @@ class QuerySerializer(serializers.Serializer):
 
 
 class GivenUpSerializer(serializers.Serializer):
-    """Who handed the query in to have it rejected, and why."""
+    """Who handed their part in to have the query rejected, and why."""
 
-    by = serializers.CharField(source="made_by.username", default=None, allow_null=True)
+    by = serializers.CharField(source="annotator.username")
     reason = serializers.ChoiceField(choices=Query.RejectReason.choices)
     note = serializers.CharField()
-    at = serializers.DateTimeField(source="made_at")
+    at = serializers.DateTimeField(source="handed_in_at")
+
+
+class AssignmentSerializer(serializers.Serializer):
+    """A part in the query that is handed in: by the rule that was met, or with a reason or note."""
+
+    handed_in_at = serializers.DateTimeField()
+    rule = serializers.ChoiceField(choices=Assignment.Rule.choices, allow_blank=True)
+    reason = serializers.ChoiceField(
+        choices=Query.RejectReason.choices, allow_blank=True, help_text="of giving up"
+    )
+    note = serializers.CharField()
+
+
+class OpenPointSerializer(serializers.Serializer):
+    """Something that completing the query now would leave open."""
+
+    kind = serializers.ChoiceField(choices=["rule", "unsure", "disputed"])
+    count = serializers.IntegerField(help_text="of images; 0 for the rule")
+    text = serializers.CharField()
 
 
 class QueryDetailSerializer(QuerySerializer):
@@ -124,10 +143,25 @@ class QueryDetailSerializer(QuerySerializer):
     own_progress = ProgressSerializer()
     transitions = serializers.ListField(
         child=serializers.ChoiceField(choices=Query.State.choices),
-        help_text="states that the user may put it into",
+        help_text="states that the user may ask for; an annotator's submitted and open hand in and "
+        "resume their own part",
     )
     given_up = GivenUpSerializer(
         allow_null=True, help_text="while a reviewer has to decide on it; else null"
+    )
+    assignment = AssignmentSerializer(
+        allow_null=True, help_text="an annotator's own part once it is handed in; else null"
+    )
+    still_labeling = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="names of those who have judged for an open query and not handed in",
+    )
+    left_open = OpenPointSerializer(
+        many=True, help_text="for who may complete the query: with any, it takes a note"
+    )
+    completion_reason = serializers.CharField(
+        source="query.completion_reason",
+        help_text="why it was completed with something left open; else empty",
     )
 
 
@@ -173,8 +207,8 @@ class QueryWriteSerializer(serializers.Serializer):
         allow_blank=True,
         required=False,
         max_length=5000,
-        help_text="why the state changes; needed to hand in before a stop rule is met, and to give "
-        "up for the reason other",
+        help_text="why the state changes; needed to hand in before a stop rule is met, to give up "
+        "for the reason other, and to complete with something left open",
     )
 
     def validate_species(self, names: list[Any]) -> list[Any]:

@@ -46,6 +46,10 @@ class Query(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     reject_reason = models.CharField(max_length=20, choices=RejectReason, blank=True)
     reject_note = models.TextField(blank=True)
+    left_open = models.TextField(
+        blank=True, help_text="what was unmet, unsure or disputed when it was completed"
+    )
+    completion_reason = models.TextField(blank=True, help_text="why it was completed all the same")
     current_list = models.ForeignKey(
         "labeling.CandidateList",
         on_delete=models.SET_NULL,
@@ -79,6 +83,11 @@ class Query(models.Model):
                 | (~models.Q(state="rejected") & models.Q(reject_reason="")),
                 name="query_rejected_with_reason",
             ),
+            models.CheckConstraint(
+                condition=models.Q(left_open="", completion_reason="")
+                | models.Q(state="complete", left_open__gt="", completion_reason__gt=""),
+                name="query_left_open_with_reason",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -90,7 +99,10 @@ class Query(models.Model):
 
 
 class QueryTransition(models.Model):
-    """One change of a query's state: who, when, from, to, why."""
+    """One change of a query's state: who, when, from, to, why.
+
+    From open to open: somebody handed in their part while others labeled on.
+    """
 
     query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="transitions")
     from_state = models.CharField(max_length=10, choices=Query.State)

@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from labeling.access import can_judge, queries_visible_to
-from labeling.models import Query
+from labeling.models import Assignment, Query
 from labeling.selectors.figures import Tally, figures_of, tallies
 from labeling.selectors.progress import Progress
 from retrieval.access import Role, at_least
@@ -29,6 +29,8 @@ class QueryOverview:
     annotators: int
     """How many people have judged for it (for an annotator: whether they have, 0 or 1)."""
     can_label: bool
+    handed_in: bool
+    """Whether the user, as an annotator, has handed in their part."""
 
     @property
     def labelled(self) -> int:
@@ -107,8 +109,8 @@ def queries_filtered(
 def queries_overview(
     *, user: Any, filters: Mapping[str, str] | None = None, sort: str = "query_id"
 ) -> list[QueryOverview]:
-    """The queries that the user sees, filtered and sorted, with progress; six SQL queries at most,
-    however many there are.
+    """The queries that the user sees, filtered and sorted, with progress; seven SQL queries at
+    most, however many there are.
 
     `sort` is one of SORT_KEYS, with "-" before it for descending; an unknown one sorts by query id.
     Equal ones are ordered by query id.
@@ -129,13 +131,18 @@ def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
     """The lines of these queries for the user, in their order."""
     annotator = None if at_least(user, Role.REVIEWER) else user
     figures = figures_of(queries, annotator=annotator)
+    done: set[int] = set()
+    if annotator is not None:
+        own = Assignment.objects.filter(annotator=annotator, query__in=[one.pk for one in queries])
+        done = set(own.values_list("query_id", flat=True))
     return [
         QueryOverview(
             query=query,
             progress=figures[query.pk].progress,
             last_activity=figures[query.pk].activity.last_activity,
             annotators=figures[query.pk].activity.annotators,
-            can_label=can_judge(user, query),
+            can_label=can_judge(user, query, handed_in=query.pk in done),
+            handed_in=query.pk in done,
         )
         for query in queries
     ]

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Count, Max
 
 from labeling.consensus import Consensus, Vote, consensus_by_key
-from labeling.models import Candidate, Judgment, JudgmentEvent, Query
+from labeling.models import Assignment, Candidate, Judgment, JudgmentEvent, Query
 from labeling.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
 from retrieval.models import ImageWithdrawal
 
@@ -58,6 +58,8 @@ class AnnotatorProgress:
     user_id: int
     username: str
     progress: Progress
+    assignment: Assignment | None
+    """Their part, once it is handed in."""
 
 
 @dataclass(slots=True)
@@ -131,8 +133,14 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
         .objects.filter(pk__in=JudgmentEvent.objects.filter(query=query).values("annotator"))
         .order_by("username")
     )
+    parts = {one.annotator_id: one for one in query.assignments.all()}
     return [
-        AnnotatorProgress(person.pk, person.get_username(), progress(query, annotator=person))
+        AnnotatorProgress(
+            person.pk,
+            person.get_username(),
+            progress(query, annotator=person),
+            parts.get(person.pk),
+        )
         for person in people
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from operator import itemgetter
@@ -13,13 +13,14 @@ from django.db.models import Count, F, Q, QuerySet
 from labeling.access import queries_visible_to
 from labeling.consensus import Agreement, Vote, agreement, consensus
 from labeling.models import (
+    Assignment,
     Candidate,
     Judgment,
     JudgmentEvent,
     Query,
-    QueryTransition,
     Relevance,
 )
+from labeling.selectors.progress import progress
 from retrieval.access import Role, at_least
 from retrieval.models import Image
 from retrieval.selectors.flags import is_withdrawn
@@ -43,6 +44,60 @@ def images_to_review(query: Query) -> list[ReviewItem]:
     """Images of a query that are unsure, or on which annotators disagree and no reviewer has
     decided; in list order. Withdrawn images are nothing to decide on.
     """
+    doubtful = _in_doubt(query, "image__species")
+    image_ids = [votes[0].image_id for votes, _ in doubtful]
+    ranks = dict(
+        Candidate.objects.filter(list=query.current_list_id, image__in=image_ids).values_list(
+            "image_id", "rank"
+        )
+        if query.current_list_id
+        else ()
+    )
+    items = [
+        ReviewItem(votes[0].image, ranks.get(votes[0].image_id), votes, unsure, [])
+        for votes, unsure in doubtful
+    ]
+    items.sort(key=lambda item: (item.rank is None, item.rank or 0, item.image.pk))
+    _add_history(query, {item.image.pk: item.history for item in items})
+    return items
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPoint:
+    """Something that a completion of a query would leave open."""
+
+    kind: str
+    """"rule", "unsure" or "disputed"."""
+    count: int
+    """Of images; 0 for the rule."""
+    text: str
+    """For people."""
+
+
+def left_open(query: Query) -> list[OpenPoint]:
+    """What completing the query now would leave open: the stop rule where the consensus doesn't
+    meet it, and the images of `images_to_review`.
+    """
+    found = []
+    overall = progress(query)
+    stop = overall.stop
+    if not stop.met:
+        text = f"The stop rule isn't met: {stop.streak} of {stop.required} negatives in a row"
+        if not stop.minimum_met:
+            text += f", {stop.judged} of {stop.minimum} labels"
+        found.append(OpenPoint("rule", 0, f"{text}."))
+    doubts = Counter("unsure" if unsure else "disputed" for _, unsure in _in_doubt(query))
+    for kind in ("unsure", "disputed"):
+        if count := doubts[kind]:
+            images = "1 image is" if count == 1 else f"{count:,} images are"
+            found.append(OpenPoint(kind, count, f"{images} {kind}."))
+    return found
+
+
+def _in_doubt(query: Query, *related: str) -> list[tuple[list[Judgment], bool]]:
+    """The votes on each image that a reviewer should decide, and whether the consensus is unsure;
+    `related` is selected along.
+    """
     doubtful = (
         Judgment.objects.filter(query=query)
         .filter(~is_withdrawn("image_id"))
@@ -58,26 +113,17 @@ def images_to_review(query: Query) -> list[ReviewItem]:
     )
     votes: defaultdict[int, list[Judgment]] = defaultdict(list)
     judgments = Judgment.objects.filter(query=query, image__in=doubtful)
-    for judgment in judgments.select_related("annotator", "image__species").order_by("pk"):
+    for judgment in judgments.select_related("annotator", *related).order_by("pk"):
         votes[judgment.image_id].append(judgment)
-    ranks = dict(
-        Candidate.objects.filter(list=query.current_list_id, image__in=list(votes)).values_list(
-            "image_id", "rank"
-        )
-        if query.current_list_id
-        else ()
-    )
-    items = []
-    for image_id, given in votes.items():
+    found = []
+    for given in votes.values():
         agreed = consensus(
             Vote(one.annotator_id, one.annotator.role, one.relevance, one.updated_at)
             for one in given
         )
         if agreed.unsure or agreed.decided_by != "reviewer":
-            items.append(ReviewItem(given[0].image, ranks.get(image_id), given, agreed.unsure, []))
-    items.sort(key=lambda item: (item.rank is None, item.rank or 0, item.image.pk))
-    _add_history(query, {item.image.pk: item.history for item in items})
-    return items
+            found.append((given, agreed.unsure))
+    return found
 
 
 def _add_history(query: Query, histories: dict[int, list[JudgmentEvent]]) -> None:
@@ -108,12 +154,14 @@ def judgment_history(query: Query, image_id: int, user: Any) -> QuerySet[Judgmen
     return events.select_related("annotator").order_by("pk")
 
 
-def given_up(query: Query) -> QueryTransition | None:
-    """The handing in with which somebody asked to have the query rejected, while that waits."""
-    if query.state != Query.State.SUBMITTED:
+def given_up(query: Query) -> Assignment | None:
+    """The latest part that was handed in with the wish to have the query rejected, while nobody has
+    decided on the query.
+    """
+    if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
         return None
-    last = query.transitions.select_related("made_by").last()
-    return last if last is not None and last.reason else None
+    wishes = query.assignments.exclude(reason="").select_related("annotator")
+    return wishes.order_by("handed_in_at").last()
 
 
 @dataclass(frozen=True, slots=True)

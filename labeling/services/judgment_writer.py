@@ -105,6 +105,10 @@ class JudgmentWriter:
         }
         return cls(query, annotator, images)
 
+    def acted_at(self, age: float) -> datetime:
+        """When the person acted, `age` seconds ago; it counts from none to LONGEST_WAIT."""
+        return self.now - timedelta(seconds=min(max(age, 0.0), LONGEST_WAIT.total_seconds()))
+
     def add(
         self,
         *,
@@ -117,10 +121,9 @@ class JudgmentWriter:
     ) -> JudgmentEvent:
         """Put one act of judging on top of what was said so far; an empty relevance takes it back.
 
-        `age` is how many seconds ago the person acted; it counts from none to LONGEST_WAIT.
+        `age` is how many seconds ago the person acted.
         """
         facts = self.images[image_id]
-        waited = timedelta(seconds=min(max(age, 0.0), LONGEST_WAIT.total_seconds()))
         event = JudgmentEvent(
             query=self.query,
             image_id=image_id,
@@ -132,7 +135,7 @@ class JudgmentWriter:
             candidate_list_id=self.query.current_list_id if facts.rank else None,
             rank=facts.rank,
             seconds=seconds,
-            acted_at=self.now - waited,
+            acted_at=self.acted_at(age),
         )
         if not (facts.standing and facts.source not in ASIDE and source in ASIDE):
             # Else the list's order reached the image before: a correction keeps its place there.

@@ -6,6 +6,7 @@ import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from types import EllipsisType
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max
 
-from labeling.access import judging_problem
+from labeling.access import judging_problem, own_assignment
 from labeling.models import JudgmentEvent, JudgmentSource, Query, Relevance
 from labeling.services.judgment_writer import ImageFacts, JudgmentWriter, annotator_lock
 from labeling.services.lists import query_share
+from retrieval.access import Role, role_of
 
 LARGEST_BATCH = 500
 MOST_SECONDS = 3600.0
@@ -100,8 +102,9 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     Of `query` only the primary key is used. An item whose client id was stored before is answered
     with what was stored then and changes nothing, also when a later judgment says something else or
     the query was closed meanwhile; the same client id with another image, relevance, source or
-    query is refused. A new item is refused unless the query may be judged by this person now, its
-    image isn't withdrawn and is in the current list (source "list") or in the corpus (the others),
+    query is refused. A new item is refused unless the query may be judged by this person now, or
+    could be when they acted and nobody has decided on it since (`_closed_at`), its image isn't
+    withdrawn and is in the current list (source "list") or in the corpus (the others),
     and what stands is what the client expects, or what it says now; each item meets what those
     before it left. Taking back where nothing stands is stored like any other act, so that a repeat
     is known. Raises ValueError for more than LARGEST_BATCH items and QueryGone.
@@ -124,6 +127,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
         query=query, annotator=annotator, image_ids=[item.image_id for item in items]
     )
     closed = judging_problem(annotator, query)
+    closed_at = _closed_at(query, annotator) if closed else None
     outcomes = []
     for item in items:
         event = known.get(item.client_id)
@@ -131,7 +135,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
         if event is not None:
             outcomes.append(_repeat(query, item, event, facts))
             continue
-        if refusal := _refusal(item, facts, closed, query):
+        in_time = closed_at is not None and writer.acted_at(item.age) < closed_at
+        if refusal := _refusal(item, facts, "" if in_time else closed, query):
             outcomes.append(_refused(item, facts, *refusal))
             continue
         event = writer.add(
@@ -147,6 +152,24 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     writer.store()
     cursor = writer.events[-1].pk if writer.events else latest_event(query, annotator)
     return Recorded(query, outcomes, cursor)
+
+
+def _closed_at(query: Query, annotator: Any) -> datetime | None:
+    """When an annotator's part in a query that nobody has decided on ended: by their hand-in, else
+    by its submission. What they judged before and sends itself later still counts.
+
+    None where the query is completed or rejected, and for others than annotators.
+    """
+    if role_of(annotator) != Role.ANNOTATOR or query.state not in (
+        Query.State.OPEN,
+        Query.State.SUBMITTED,
+    ):
+        return None
+    handed_in = own_assignment(annotator, query)
+    if handed_in is not None:
+        return handed_in.handed_in_at
+    submitted = query.transitions.filter(to_state=Query.State.SUBMITTED).last()
+    return submitted.made_at if submitted else None
 
 
 def latest_event(query: Query, annotator: Any) -> int:

@@ -12,8 +12,10 @@ from django.db.models import Max, ProtectedError
 from labeling.categories import ICONIC_GROUPS
 from labeling.errors import Conflict
 from labeling.models import Query, QueryTransition
+from labeling.selectors.assignments import still_labeling
 from labeling.selectors.lists import wanted_species_ids
-from labeling.selectors.progress import progress
+from labeling.selectors.review import left_open
+from labeling.services.assignments import assignment_hand_in, assignment_resume
 from labeling.services.lists import list_ensure, query_lock
 from labeling.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from retrieval.access import Role, at_least, role_of
@@ -160,12 +162,16 @@ def query_transition(
     """Pass a query into another state and keep who did it, when and why; into its own state changes
     nothing.
 
-    Opening makes sure of a candidate list. An annotator who has judged hands in when a stop rule is
-    met by their own labels or by everybody's, and otherwise only with a note that says why. With
-    `give_up`, a code of Query.RejectReason, anybody hands an open query in for a reviewer to
-    reject; only the reason "other" needs a note then. A query that nobody has judged for can't be
-    completed; else a reviewer may complete it before a stop rule is met. Raises TransitionRefused
-    and what is derived of it.
+    Opening makes sure of a candidate list, and takes up everybody's part again. An annotator who
+    asks for "submitted" hands in their own part (`services.assignments`): the query is submitted
+    with the last part, and open until then; "open" of an open query resumes their part. A
+    reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
+    Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
+    needs a note then.
+
+    A query that nobody has judged for can't be completed, and one that leaves something open
+    (`selectors.review.left_open`) only with a note that says why; the query keeps both until it is
+    opened again. Raises TransitionRefused and what is derived of it.
     """
     query = query_lock(query)
     if to_state not in Query.State.values:
@@ -173,6 +179,8 @@ def query_transition(
             "state", f"{to_state!r} is no state; known are {', '.join(Query.State.values)}."
         )
     if to_state == query.state:
+        if to_state == Query.State.OPEN:
+            assignment_resume(query=query, annotator=by)
         return query
     check_transition(
         role=role_of(by),
@@ -184,16 +192,14 @@ def query_transition(
     _check_reason("reject_reason", reason)
     _check_reason("give_up", give_up)
     _check_plain("note", note)
-    if give_up:
-        if give_up == Query.RejectReason.OTHER and not note.strip():
-            raise TransitionIncomplete("note", "A note that says why is needed.")
-    elif to_state == Query.State.SUBMITTED:
-        _check_hand_in(query, by, note)
-    if to_state == Query.State.COMPLETE and not query.judgments.exists():
-        raise TransitionRefused(
-            "Nobody has judged for the query yet, so there is nothing to complete. "
-            "Judge its candidates first, or reject it."
-        )
+    if give_up == Query.RejectReason.OTHER and not note.strip():
+        raise TransitionIncomplete("note", "A note that says why is needed.")
+    if to_state == Query.State.SUBMITTED and (give_up or not at_least(by, Role.REVIEWER)):
+        if not assignment_hand_in(query=query, annotator=by, reason=give_up, note=note):
+            return query
+        if not at_least(by, Role.REVIEWER) and still_labeling(query):
+            to_state = query.state
+    unmet = _check_complete(query, note) if to_state == Query.State.COMPLETE else []
     QueryTransition.objects.create(
         query=query,
         from_state=query.state,
@@ -202,11 +208,17 @@ def query_transition(
         note=note,
         made_by=by,
     )
+    if to_state == query.state:
+        return query
     query.state = to_state
     query.reject_reason = reason
     query.reject_note = note if to_state == Query.State.REJECTED else ""
-    query.save(update_fields=["state", "reject_reason", "reject_note", "updated_at"])
+    query.left_open = " ".join(unmet)
+    query.completion_reason = note if unmet else ""
+    decided = ["state", "reject_reason", "reject_note", "left_open", "completion_reason"]
+    query.save(update_fields=[*decided, "updated_at"])
     if to_state == Query.State.OPEN:
+        query.assignments.all().delete()
         list_ensure(query=query, by=by)
     return query
 
@@ -313,18 +325,14 @@ def _check_reason(field: str, reason: str) -> None:
         )
 
 
-def _check_hand_in(query: Query, by: Any, note: str) -> None:
-    if at_least(by, Role.REVIEWER):
-        return
-    if not query.judgments.filter(annotator=by).exists():
-        raise TransitionRefused("Only who has judged for the query hands it in.")
-    own = progress(query, annotator=by)
-    if note.strip() or own.stop.met or progress(query).stop.met:
-        return
-    found = f"{own.streak} of {own.stop.required} negatives in a row"
-    if not own.stop.minimum_met:
-        found += f", {own.judged} of {own.stop.minimum} labels"
-    raise TransitionRefused(
-        f"The stop rule isn't met yet: {found}. "
-        "Label on, or hand in with a note that says why to stop here."
-    )
+def _check_complete(query: Query, note: str) -> list[str]:
+    """What a completion of the query leaves open, in sentences, once `note` says why."""
+    if not query.judgments.exists():
+        raise TransitionRefused(
+            "Nobody has judged for the query yet, so there is nothing to complete. "
+            "Judge its candidates first, or reject it."
+        )
+    unmet = [point.text for point in left_open(query)]
+    if unmet and not note.strip():
+        raise TransitionIncomplete("note", *unmet, "Say why it is complete all the same.")
+    return unmet

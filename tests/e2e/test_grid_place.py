@@ -164,7 +164,7 @@ def test_a_closed_query_takes_no_page(site: Site, log_in: Callable[..., Page]) -
     tiles.label(site, "ann", query, {1: "relevant"})
     page = log_in("ann")
     open_grid(page, site, "ann", query)
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     expect(page.locator("[data-notice=closed]")).to_be_visible(timeout=40_000)
     tile(page, 3).click()
     page.keyboard.press("Enter")

@@ -136,7 +136,7 @@ def test_a_judgment_that_is_refused_is_shown_with_its_reason(
     open_label_page(page, site, query)
     press(page, "n", 1)
     saved(page)
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     page.keyboard.press("r")
     expect(page.locator("[data-notice=refused]")).to_contain_text("was not stored")
     assert site.progress("ada", query)["judged"] == 1

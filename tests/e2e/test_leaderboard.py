@@ -42,7 +42,7 @@ def board(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Board:
         listed = [one["image"] for one in site.candidates("ann", query, limit=40)["results"]]
         judge(site, "ann", query, listed[:30:3], "relevant")
         judge(site, "ann", query, listed[1:30:3], "not_relevant")
-        site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+        site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
         numbers.append(site.api("ada", "GET", f"/api/queries/{query}/")["query_id"])
     release = site.api("ada", "POST", "/api/releases/", {"name": "Board"})["id"]
     wait_for(

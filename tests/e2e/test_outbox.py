@@ -247,7 +247,7 @@ def test_a_refused_judgment_is_kept_with_its_reason_until_it_is_dismissed(
     first, second = images_of(site, query, 2)
     desk.add([(first, "relevant")])
     desk.drained()
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     desk.add([(first, "unsure"), (second, "relevant")])
     desk.drained()
     told = desk.told("refused")

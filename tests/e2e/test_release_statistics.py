@@ -34,7 +34,7 @@ def complete_query(site: Site, text: str, **fields: Any) -> int:
             for place, image in enumerate(images)
         ]
         site.api(user, "POST", f"/api/queries/{query}/judgments/", acts)
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     return int(site.api("ada", "GET", f"/api/queries/{query}/")["query_id"])
 
 

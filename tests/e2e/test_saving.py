@@ -112,7 +112,7 @@ def test_labels_refused_after_the_page_was_closed_are_told_on_the_next_page(
     page.route("**/judgments/", lambda route: route.abort())
     judge(page, "nn")
     saved(page, "2 waiting")
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     other = new_tab(page, site, "/corpus/")
     page.close()
     notice = other.locator(".notice", has_text="2 judgments of yours")

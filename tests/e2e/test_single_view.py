@@ -230,7 +230,7 @@ def test_a_refused_judgment_stays_in_sight_over_a_reload_until_it_is_dismissed(
     open_label_page(page, site, query)
     press(page, "n")
     saved(page)
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     press_once(page, "r")
     notice = page.locator("[data-notice=refused]")
     expect(notice).to_contain_text("“Relevant” at rank 2 was not stored")

@@ -211,7 +211,7 @@ def test_what_the_server_says_against_it_is_shown_in_the_panel(
     page.goto(f"{site.url}/queries/{query}/label/")
     panel = page.locator("[data-stop]")
     expect(panel).to_be_visible()  # met already, and nobody has gone on
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     panel.get_by_role("button", name="Hand in").click()
     expect(panel.get_by_role("status")).to_contain_text("complete")
     expect(panel).to_be_visible()
@@ -261,9 +261,38 @@ def test_a_reviewer_completes_from_the_panel(site: Site, log_in: Callable[..., P
     press(page, "r", 2)
     panel = open_panel(page)
     panel.get_by_role("button", name="Complete").click()
-    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
-    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "complete"
+    # The rule isn't met, so the page that says so asks for the reason.
+    expect(page.get_by_role("heading", name="Complete query")).to_be_visible()
+    expect(page.locator("[data-left-open]")).to_contain_text("The stop rule isn't met: 0 of 100")
+    page.get_by_label("Why the query is complete").fill("Only two of them exist.")
+    page.get_by_role("button", name="Complete").click()
+    expect(page.get_by_text("The query is complete now.")).to_be_visible()
+    told = site.api("ada", "GET", f"/api/queries/{query}/")
+    assert (told["state"], told["completion_reason"]) == ("complete", "Only two of them exist.")
     assert site.progress("ada", query)["judged"] == 2
+
+
+def test_one_hands_in_while_another_labels_on(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a mole in a meadow, stopping")
+    other = log_in("otto")
+    open_label_page(other, site, query)
+    press(other, "r")
+    tiles.wait_stored(site, "otto", query, [(1, "relevant")])
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    press(page, "r")
+    panel = open_panel(page)
+    expect(panel.locator("[data-stop-others]")).to_contain_text("Still labeling: otto.")
+    panel.get_by_label("Why hand in now?").fill("Only one of them exists.")
+    panel.get_by_role("button", name="Hand in").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    other.reload()
+    press(other, "r", 2)
+    tiles.wait_stored(site, "otto", query, [(rank, "relevant") for rank in (1, 2, 3)])
+    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
+    page.goto(f"{site.url}/queries/{query}/")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("link", name="Label", exact=True)).to_be_visible()
 
 
 def test_an_annotator_is_not_offered_to_complete(site: Site, log_in: Callable[..., Page]) -> None:

@@ -49,7 +49,7 @@ def task(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Task:
         listed = [one["image"] for one in site.candidates("ann", query, limit=8)["results"]]
         judge(site, "ann", query, [listed[place] for place in relevant], "relevant")
         judge(site, "ann", query, [listed[5]], "not_relevant")
-        site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+        site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
         number = site.api("ada", "GET", f"/api/queries/{query}/")["query_id"]
         rows += [
             f"{number} Q0 {listed[place]} {rank} {1 - rank / 10} mine\n"

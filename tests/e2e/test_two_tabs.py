@@ -216,7 +216,7 @@ def test_withdrawn_images_a_longer_list_and_a_closed_query_are_noticed(
     assert len(studio.heard("list")) == 1
     assert studio.labels(3) == ["not_relevant", "not_relevant", None]
 
-    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete"})
+    site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     studio.ask()
     assert studio.heard("query")[-1] == {"state": "complete", "can_label": False}
     studio.page.context.set_offline(True)

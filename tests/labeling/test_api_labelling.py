@@ -189,7 +189,7 @@ def test_a_closed_query_says_so(
 ) -> None:
     query = open_query()
     judge(query, annotator, [0], "relevant")
-    query_transition(query=query, to_state="complete", by=admin)
+    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     [result] = annotator_api.post(
         f"/api/queries/{query.pk}/judgments/", [sent(1, "relevant")]
     ).json()["results"]
@@ -206,7 +206,7 @@ def test_a_query_that_one_does_not_see_takes_nothing(
 ) -> None:
     done = open_query()
     judge(done, admin, [0], "relevant")
-    query_transition(query=done, to_state="complete", by=admin)
+    query_transition(query=done, to_state="complete", by=admin, note="Enough.")
     for pk in (done.pk, new_query("a draft").pk, 10**9):
         answer = annotator_api.post(f"/api/queries/{pk}/judgments/", [sent(1, "relevant")])
         assert answer.status_code == 404
@@ -242,10 +242,10 @@ def test_a_judgment_takes_few_statements(
     client = client_of(annotator)
     address = f"/api/queries/{query.pk}/judgments/"
     # Session, user; begin, share of the query, query with list, annotator's lock, client ids,
-    # images, judgments, events, commit; progress.
+    # images, the annotator's part, judgments, events, commit; progress.
     for count in (1, 3):
         items = [sent(number, "unsure") for number in range(count)]
-        with django_assert_num_queries(12):
+        with django_assert_num_queries(13):
             answer = client.post(address, items, content_type="application/json")
         assert [one["status"] for one in answer.json()["results"]] == ["stored"] * count
 

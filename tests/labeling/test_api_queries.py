@@ -123,7 +123,7 @@ def test_a_query_from_draft_to_complete(
 
     body = annotator_api.patch(address, {"state": "submitted"}).json()
     assert (body["state"], body["transitions"]) == ("submitted", [])
-    body = reviewer_api.patch(address, {"state": "complete"}).json()
+    body = reviewer_api.patch(address, {"state": "complete", "note": "Enough."}).json()
     assert (body["state"], body["progress"]["judged"], body["own_progress"]["judged"]) == (
         "complete",
         2,
@@ -232,7 +232,7 @@ def test_conflicts_are_told(
     address = f"/api/queries/{query.pk}/"
     answer = admin_api.delete(address)
     assert (answer.status_code, "reject it instead" in answer.json()["detail"]) == (409, True)
-    query_transition(query=query, to_state="complete", by=admin)
+    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     assert admin_api.patch(address, {"text": "other"}).status_code == 409
     assert admin_api.patch(address, {"state": "draft"}).status_code == 409
     assert admin_api.post(address + "refresh/").status_code == 409

@@ -75,12 +75,13 @@ ENDPOINTS: dict[str, tuple[Callable[[APIClient, str], Any], tuple[int, int, int,
     ),
     "complete": (
         lambda api, at: (
-            api.post(at + "judgments/", judgments(0)) and api.patch(at, {"state": "complete"})
+            api.post(at + "judgments/", judgments(0))
+            and api.patch(at, {"state": "complete", "note": "Enough."})
         ),
         (401, 403, 200, 200),
     ),
     "complete unjudged": (
-        lambda api, at: api.patch(at, {"state": "complete"}),
+        lambda api, at: api.patch(at, {"state": "complete", "note": "Enough."}),
         (401, 403, 409, 409),
     ),
     "reject": (
@@ -138,7 +139,7 @@ def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
     query = open_query()
     judge(query, admin, [0], "relevant")
     reason = "other" if state == "rejected" else ""
-    query_transition(query=query, to_state=state, by=admin, reason=reason)
+    query_transition(query=query, to_state=state, by=admin, reason=reason, note="Enough.")
     address = f"/api/queries/{query.pk}/{path}"
     method = annotator_api.post if path in ("extend/", "refresh/") else annotator_api.get
     assert method(address).status_code == 404
@@ -160,7 +161,7 @@ def test_an_annotator_reads_what_they_judged_for_after_it_is_closed(
 ) -> None:
     query = open_query()
     judge(query, annotator, [0], "relevant")
-    query_transition(query=query, to_state="complete", by=admin)
+    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     address = f"/api/queries/{query.pk}/"
     body = annotator_api.get(address).json()
     assert (body["state"], body["can_label"], body["transitions"]) == ("complete", False, [])

@@ -36,7 +36,7 @@ def test_a_reason_is_enough(query: Query, annotator: Any, reason: str) -> None:
     assert (query.state, query.reject_reason) == ("submitted", "")
     wish = given_up(query)
     assert wish is not None
-    assert (wish.reason, wish.note, wish.made_by) == (reason, "", annotator)
+    assert (wish.reason, wish.note, wish.annotator) == (reason, "", annotator)
 
 
 def test_another_reason_is_told_in_a_note(query: Query, annotator: Any) -> None:
@@ -68,7 +68,7 @@ def test_only_handing_in_gives_up(to_state: str) -> None:
 
 def test_a_query_that_is_not_open_is_not_given_up(query: Query, annotator: Any, admin: Any) -> None:
     judge(query, admin, [0], "relevant")
-    query_transition(query=query, to_state="complete", by=admin)
+    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     with pytest.raises(TransitionForbidden):
         check_transition(
             role="annotator", from_state="draft", to_state="open", reason="", give_up="too_easy"
@@ -106,7 +106,7 @@ def test_through_the_api(
     )
     assert answer.status_code == 200
     wish = reviewer_api.get(address).json()["given_up"]
-    made = query.transitions.get(to_state="submitted").made_at
+    made = query.assignments.get().handed_in_at
     assert wish == {
         "by": "ann",
         "reason": "unlabelable",

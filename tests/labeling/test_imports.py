@@ -162,7 +162,7 @@ class TestQueries:
         make_images(1)
         query = open_query(query_id=7)
         judge(query, admin, [0], "relevant")
-        query_transition(query=query, to_state="complete", by=admin)
+        query_transition(query=query, to_state="complete", by=admin, note="Enough.")
         [refusal] = refusals(HEADER, "6,a frog,Species,Species ID,", NEWT)
         assert refusal.startswith("queries.csv, line 3: The query is complete")
         assert Query.objects.count() == 1
@@ -264,7 +264,7 @@ class TestJudgments:
         open_query(query_id=7)
         done = open_query("done", query_id=8)
         judge(done, annotator, [0], "relevant")
-        query_transition(query=done, to_state="complete", by=admin)
+        query_transition(query=done, to_state="complete", by=admin, note="Enough.")
         with pytest.raises(JudgmentImportRefused) as refused:
             self.bring(
                 annotator,
@@ -287,7 +287,7 @@ class TestJudgments:
         open_query(query_id=7)
         done = open_query("done", query_id=8)
         judge(done, annotator, [0], "relevant")
-        query_transition(query=done, to_state="complete", by=admin)
+        query_transition(query=done, to_state="complete", by=admin, note="Enough.")
         with pytest.raises(JudgmentImportRefused) as refused:
             self.bring(
                 annotator,

@@ -81,7 +81,7 @@ def test_a_repeat_is_answered_after_the_query_was_closed_or_reranked(
     record(query, annotator, sent)
     query_update(query=query, by=admin, text="other")
     run_jobs()
-    query_transition(query=query, to_state="complete", by=admin)
+    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     assert record(query, annotator, sent) == [
         JudgmentOutcome(
             client_id=sent.client_id,

@@ -100,3 +100,38 @@ def test_events_find_their_query_and_image(empty_database: str, tmp_path: Path) 
         assert sorted(cursor.fetchall()) == expected
         with pytest.raises(psycopg2.IntegrityError, match="never changes"):
             cursor.execute("UPDATE labeling_judgmentevent SET seconds = 0")
+
+
+SUBMITTED = """
+INSERT INTO annotator_user (id, username, password, is_superuser, first_name, last_name, email,
+                            is_staff, is_active, date_joined, role)
+    VALUES (1, 'ann', '', false, '', '', '', false, true, now(), 'annotator');
+INSERT INTO labeling_query (id, query_id, text, category, iconic_group, split, split_settled,
+                            scientific_terms, guidelines, state, reject_reason, reject_note,
+                            created_at, updated_at)
+    SELECT n, n, 'a toad', 'Species ID', '', 'val', true, false, '', state, '', '', now(), now()
+      FROM unnest(ARRAY['open', 'submitted', 'complete']) WITH ORDINALITY one (state, n);
+INSERT INTO labeling_querytransition (query_id, from_state, to_state, reason, note, made_by_id,
+                                      made_at)
+    SELECT n, 'open', 'submitted', 'too_easy', 'turn ' || turn, 1,
+           '2026-01-01'::timestamptz + turn * interval '1 day'
+      FROM generate_series(1, 3) n, generate_series(1, 2) turn;
+"""
+
+
+def test_who_handed_a_query_in_has_handed_their_part_in(
+    empty_database: str, tmp_path: Path
+) -> None:
+    manage(empty_database, tmp_path, "migrate", "labeling", "0004")
+    manage(empty_database, tmp_path, "migrate", "annotator")
+    with closing(psycopg2.connect(empty_database)) as before, before, before.cursor() as cursor:
+        cursor.execute(SUBMITTED)
+    manage(empty_database, tmp_path, "migrate")
+    with closing(psycopg2.connect(empty_database)) as after, after.cursor() as cursor:
+        cursor.execute("SELECT state FROM labeling_query ORDER BY id")
+        assert cursor.fetchall() == [("open",), ("submitted",), ("complete",)]
+        cursor.execute(
+            "SELECT query_id, annotator_id, reason, note, rule, handed_in_at::date::text"
+            "  FROM labeling_assignment"
+        )
+        assert cursor.fetchall() == [(2, 1, "too_easy", "turn 2", "", "2026-01-03")]

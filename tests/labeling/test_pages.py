@@ -146,7 +146,7 @@ def test_the_text_of_a_complete_query_is_not_edited(
     clients: dict[str, Client], query: Query, admin: Any
 ) -> None:
     judge(query, admin, [0], "relevant")
-    query_transition(query=query, to_state="complete", by=admin)
+    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     answer = clients["admin"].post(f"/queries/{query.pk}/edit/", form_of(query, text="a frog"))
     assert "Reopen it" in " ".join(answer.context["form"].non_field_errors())
     query.refresh_from_db()

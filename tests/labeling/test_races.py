@@ -104,7 +104,11 @@ class TestWhoWaitsForWhom:
         with ExitStack() as threads, transaction.atomic():
             record(query, annotator, item(0, "relevant"))
             decided = threads.enter_context(
-                meanwhile(lambda: query_transition(query=query, to_state="complete", by=admin))
+                meanwhile(
+                    lambda: query_transition(
+                        query=query, to_state="complete", by=admin, note="Enough."
+                    )
+                )
             )
             wait_for(lambda: waiting() == 1, what="the decision to wait")
             late = threads.enter_context(
@@ -216,7 +220,7 @@ class TestRaces:
         judge(query, admin, [0], "relevant")
         *outcomes, done = at_once(
             *[lambda n=n: record(query, annotator, item(n, "relevant"))[0] for n in range(6)],
-            lambda: query_transition(query=query, to_state="complete", by=admin),
+            lambda: query_transition(query=query, to_state="complete", by=admin, note="Enough."),
         )
         assert done.state == "complete"
         kept = [o.image_id - FIRST_ID for o in outcomes if o.status == "stored"]
@@ -232,10 +236,58 @@ class TestRaces:
         judge(query, admin, [0], "relevant")
         results = at_once(
             lambda: query_transition(query=query, to_state="draft", by=admin),
-            lambda: query_transition(query=query, to_state="complete", by=admin),
+            lambda: query_transition(query=query, to_state="complete", by=admin, note="Enough."),
         )
         assert len([one for one in results if isinstance(one, TransitionRefused)]) == 1
         assert query.transitions.exclude(to_state="open").count() == 1
+
+    def test_of_the_last_two_who_hand_in_at_once_one_submits(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        other_annotator: Any,
+    ) -> None:
+        for round_ in range(5):
+            query = open_query(f"toad {round_}")
+            people = (annotator, other_annotator)
+            for person in people:
+                judge(query, person, [0], "relevant")
+            results = at_once(
+                *[
+                    lambda person=person, query=query: query_transition(
+                        query=query, to_state="submitted", by=person, note="Enough."
+                    )
+                    for person in people * 2
+                ]
+            )
+            assert {one.state for one in results} <= {"open", "submitted"}
+            query.refresh_from_db()
+            assert query.state == "submitted"
+            passed = query.transitions.values_list("from_state", "to_state")
+            assert list(passed)[1:] == [("open", "open"), ("open", "submitted")]
+            assert query.assignments.count() == 2
+
+    def test_a_first_judgment_and_the_last_hand_in_at_once_agree_on_who_takes_part(
+        self,
+        transactional_db: None,
+        images: list[Image],
+        open_query: MakeQuery,
+        annotator: Any,
+        other_annotator: Any,
+    ) -> None:
+        for round_ in range(5):
+            query = open_query(f"newt {round_}")
+            judge(query, annotator, [0], "relevant")
+            outcome, _ = at_once(
+                lambda query=query: record(query, other_annotator, item(1, "relevant"))[0],
+                lambda query=query: query_transition(
+                    query=query, to_state="submitted", by=annotator, note="Enough."
+                ),
+            )
+            query.refresh_from_db()
+            assert (outcome.status, query.state) in [("stored", "open"), ("refused", "submitted")]
 
     def test_a_list_extended_twice_at_once_grows_once(
         self, transactional_db: None, images: list[Image], open_query: MakeQuery, settings: Any

@@ -68,6 +68,6 @@ def test_a_filtered_query_is_labelled_to_exhaustion(
     own = progress(query, annotator=annotator)
     assert (own.stop.rule, own.remaining, own.relevant) == ("exhausted", 0, 1)
     query_transition(query=query, to_state="submitted", by=annotator)
-    query = query_transition(query=query, to_state="complete", by=admin)
+    query = query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     assert query.state == "complete"
     assert Judgment.objects.count() == frozen.size == len(expected)

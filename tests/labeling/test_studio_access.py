@@ -63,7 +63,7 @@ def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
     query = open_query()
     judge(query, annotator, [0], "relevant")
     reason = "other" if state == "rejected" else ""
-    query_transition(query=query, to_state=state, by=admin, reason=reason)
+    query_transition(query=query, to_state=state, by=admin, reason=reason, note="Enough.")
     for path in READS:
         address = f"/api/queries/{query.pk}/{path}"
         assert other_annotator_api.get(address).status_code == 404

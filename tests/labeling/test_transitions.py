@@ -139,7 +139,7 @@ def test_what_was_labelled_against_is_fixed_when_it_is_handed_in(
 ) -> None:
     query = open_query()
     judge(query, admin, [0], "relevant")
-    query_transition(query=query, to_state=state, by=admin)
+    query_transition(query=query, to_state=state, by=admin, note="Enough.")
     toad = make_species("Bufo bufo")
     for changes in ({"text": "other"}, {"species": [toad]}):
         with pytest.raises(Conflict, match="Reopen it to change them"):
@@ -158,15 +158,15 @@ def test_nothing_judged_is_nothing_to_complete(
     person = (reviewer, admin)[position - 1]
     query = query_transition(query=open_query(), to_state=state, by=admin)
     with pytest.raises(TransitionRefused, match="Nobody has judged for the query yet"):
-        query_transition(query=query, to_state="complete", by=person)
+        query_transition(query=query, to_state="complete", by=person, note="Enough.")
     query.refresh_from_db()
     assert query.state == state
     query_transition(query=query, to_state="open", by=admin)
     judge(query, reviewer, [0], "relevant")
     if state != "open":
-        query_transition(query=query, to_state=state, by=admin)
+        query_transition(query=query, to_state=state, by=admin, note="Enough.")
     # One judgment meets no stop rule; a reviewer may decide so all the same.
-    query = query_transition(query=query, to_state="complete", by=person)
+    query = query_transition(query=query, to_state="complete", by=person, note="Enough.")
     assert query.state == "complete"
 
 
@@ -175,7 +175,7 @@ def test_the_number_of_a_completed_query_never_means_another(
 ) -> None:
     query = open_query(query_id=12)
     judge(query, annotator, [0], "relevant")
-    query_transition(query=query, to_state="complete", by=admin)
+    query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     for state in ("complete", "open", "rejected"):
         reason = "other" if state == "rejected" else ""
         query_transition(query=query, to_state=state, by=admin, reason=reason)

@@ -165,10 +165,23 @@ class StopPanel {
     this.#button("extend").hidden = this.studio.closed !== "" || remaining > 0 || list.size >= list.total;
     this.dialog.querySelector("[data-stop-early]").hidden = stop.met || handIn.hidden;
     this.dialog.querySelector("[data-stop-give-up]").hidden = handIn.hidden;
+    this.#others();
     this.dialog.querySelector("[data-stop-note-hint]").textContent =
       this.studio.user.role === "annotator"
         ? "The stop rule isn't met, so handing in needs a reason."
         : "The stop rule isn't met; a reason helps whoever reads this later.";
+  }
+
+  /** Who else still labels, and what that means for the query. */
+  #others() {
+    const names = (this.detail?.still_labeling ?? []).filter((name) => name !== this.studio.user.name);
+    const node = this.dialog.querySelector("[data-stop-others]");
+    node.hidden = !names.length;
+    const then =
+      this.studio.user.role === "annotator"
+        ? "Your part ends when you hand in; the query is submitted with the last part."
+        : "Submitting or completing the query ends their parts.";
+    node.textContent = `Still labeling: ${names.join(", ")}. ${then}`;
   }
 
   #handIn() {
@@ -216,6 +229,11 @@ class StopPanel {
       window.location.assign(this.studio.root.querySelector("a.back").href);
     } catch (error) {
       if (attempt !== this.attempt) return;
+      if (body.state === "complete" && error.errors?.some(({ field }) => field === "note")) {
+        // Something is left open: the page that lists it asks for the reason.
+        window.location.assign(this.studio.root.dataset.complete);
+        return;
+      }
       this.#busy(false);
       this.#say(trouble(error, "Nothing was handed in; try again."), true);
     }

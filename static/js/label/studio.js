@@ -31,13 +31,13 @@ function turned({ image, from, fromSource, to }, source, back) {
 export class Studio {
   /**
    * @param {HTMLElement} root the page's frame
-   * @param {{user: {id: number, role: string, names_hidden: boolean}, keymap: object[], preferences: object}} given
+   * @param {{user: {id: number, name: string, role: string, names_hidden: boolean}, keymap: object[], preferences: object}} given
    *   what the server put into the page
    */
   constructor(root, { user, keymap, preferences }) {
     this.root = root;
     this.api = root.dataset.api;
-    this.user = { id: user.id, role: user.role };
+    this.user = { id: user.id, name: user.name, role: user.role };
     this.namesHidden = user.names_hidden;
     const query = Number(root.dataset.query);
     this.preferences = new Preferences(preferences?.view ?? {});

@@ -2,6 +2,7 @@
 import { counted } from "./panel-tools.js";
 
 const CLOSED = {
+  open: "You have handed in your part of this query.",
   draft: "The query is a draft again, so it isn't labelled now.",
   submitted: "The query was handed in, so it isn't labelled now.",
   complete: "The query was completed, so it isn't labelled any more.",

@@ -1,0 +1,232 @@
+"""Handing in: one person's part, while others label on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from labeling.access import can_judge
+from labeling.models import JudgmentSource, Query
+from labeling.selectors.assignments import still_labeling
+from labeling.selectors.overview import queries_overview
+from labeling.selectors.review import given_up
+from labeling.services.imports import judgments_import
+from labeling.services.queries import query_transition
+from retrieval.models import Image
+from tests.labeling.conftest import FIRST_ID, make_images
+from tests.labeling.judging import item, judge, record
+
+MakeQuery = Callable[..., Query]
+
+
+@pytest.fixture
+def images(toy_model: Any) -> list[Image]:
+    return make_images(6)
+
+
+@pytest.fixture
+def query(images: list[Image], open_query: MakeQuery) -> Query:
+    return open_query()
+
+
+def hand_in(query: Query, by: Any, **fields: str) -> Query:
+    return query_transition(query=query, to_state="submitted", by=by, **fields)
+
+
+def test_others_label_on_and_the_last_hand_in_submits(
+    query: Query, annotator: Any, other_annotator: Any
+) -> None:
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    assert still_labeling(query) == ["ann", "otto"]
+    query = hand_in(query, annotator, note="Only one.")
+    assert (query.state, still_labeling(query)) == ("open", ["otto"])
+    judge(query, other_annotator, [1, 2], "relevant")
+    refused = record(query, annotator, item(3, "relevant"))[0]
+    assert (refused.status, refused.code) == ("refused", "closed")
+    assert "You have handed in your part" in refused.detail
+    query = hand_in(query, other_annotator, note="Enough.")
+    assert (query.state, still_labeling(query)) == ("submitted", [])
+    assert list(query.transitions.values_list("to_state", "note", "made_by"))[1:] == [
+        ("open", "Only one.", annotator.pk),
+        ("submitted", "Enough.", other_annotator.pk),
+    ]
+    assert query.judgments.count() == 4
+
+
+def test_a_part_keeps_the_rule_that_was_met(
+    query: Query, annotator: Any, other_annotator: Any, settings: Any
+) -> None:
+    settings.STOP_STREAK = 2
+    judge(query, annotator, [0, 1], "not_relevant")
+    judge(query, other_annotator, range(6), "not_relevant")
+    hand_in(query, annotator)
+    hand_in(query, other_annotator)
+    rules = query.assignments.order_by("annotator__username").values_list("rule", flat=True)
+    assert list(rules) == ["streak", "exhausted"]
+
+
+def test_handing_in_twice_changes_nothing(
+    query: Query, annotator: Any, other_annotator: Any
+) -> None:
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    hand_in(query, annotator, note="First.")
+    assert hand_in(query, annotator, note="Second.").state == "open"
+    assert query.assignments.get().note == "First."
+    assert query.transitions.filter(note="Second.").count() == 0
+
+
+def test_a_part_is_resumed_while_the_query_is_open(
+    query: Query, annotator: Any, other_annotator: Any
+) -> None:
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    hand_in(query, annotator, note="Only one.")
+    assert not can_judge(annotator, query)
+    query = query_transition(query=query, to_state="open", by=annotator)
+    assert still_labeling(query) == ["ann", "otto"]
+    judge(query, annotator, [1], "relevant")
+    hand_in(query, annotator, note="Two.")
+    assert hand_in(query, other_annotator, note="Fine.").state == "submitted"
+
+
+def test_a_reviewer_submits_whoever_still_labels_and_reopens_everybodys_part(
+    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
+) -> None:
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    hand_in(query, annotator, note="Only one.")
+    query = hand_in(query, reviewer)
+    assert query.state == "submitted"
+    assert record(query, other_annotator, item(1, "relevant"))[0].code == "closed"
+    query = query_transition(query=query, to_state="open", by=reviewer)
+    assert query.assignments.count() == 0
+    judge(query, annotator, [1], "relevant")
+    judge(query, other_annotator, [1], "relevant")
+
+
+def test_who_judges_first_after_a_hand_in_takes_part(
+    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, django_user_model: Any
+) -> None:
+    third = django_user_model.objects.create_user("olga", password="x", role="annotator")
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    hand_in(query, annotator, note="Only one.")
+    judge(query, third, [0], "relevant")
+    assert hand_in(query, other_annotator, note="Fine.").state == "open"
+    assert hand_in(query, third, note="Fine.").state == "submitted"
+
+
+def test_reviewers_imports_and_who_left_do_not_take_part(
+    query: Query, annotator: Any, other_annotator: Any, reviewer: Any, django_user_model: Any
+) -> None:
+    gone = django_user_model.objects.create_user("olga", password="x", role="annotator")
+    judge(query, annotator, [0], "relevant")
+    judge(query, reviewer, [0], "relevant")
+    judge(query, gone, [0], "relevant")
+    django_user_model.objects.filter(pk=gone.pk).update(is_active=False)
+    rows = f"query_id,image_id,relevance\n{query.query_id},{FIRST_ID},relevant\n"
+    judgments_import(data=rows.encode(), name="j.csv", annotator=other_annotator)
+    assert query.judgments.get(annotator=other_annotator).source == JudgmentSource.IMPORT
+    assert still_labeling(query) == ["ann"]
+    assert hand_in(query, annotator, note="Fine.").state == "submitted"
+
+
+def test_what_was_judged_before_the_end_of_a_part_arrives_after_it(
+    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
+) -> None:
+    judge(query, annotator, [0], "relevant")
+    query = hand_in(query, annotator, note="Only one.")
+    assert query.state == "submitted"
+    # They had no connection, so that nobody knew that they took part.
+    late, later = record(
+        query, other_annotator, item(1, "relevant", age=3600), item(2, "relevant", age=0)
+    )
+    assert (late.status, later.code) == ("stored", "closed")
+    own, after = record(query, annotator, item(3, "unsure", age=60), item(4, "unsure"))
+    assert (own.status, after.code) == ("stored", "closed")
+    query = query_transition(query=query, to_state="complete", by=reviewer, note="Enough.")
+    assert record(query, annotator, item(4, "unsure", age=3600))[0].code == "closed"
+
+
+def test_giving_up_ends_ones_part_alone_and_waits_for_a_reviewer(
+    query: Query, annotator: Any, other_annotator: Any, reviewer: Any
+) -> None:
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    query = hand_in(query, annotator, give_up="too_easy")
+    wish = given_up(query)
+    assert query.state == "open"
+    assert wish is not None
+    assert (wish.reason, wish.annotator) == ("too_easy", annotator)
+    judge(query, other_annotator, [1], "relevant")
+    query_transition(query=query, to_state="open", by=annotator)
+    assert given_up(query) is None
+
+
+def test_through_the_api(
+    query: Query,
+    annotator: Any,
+    other_annotator: Any,
+    annotator_api: APIClient,
+    reviewer_api: APIClient,
+) -> None:
+    address = f"/api/queries/{query.pk}/"
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    body = annotator_api.patch(address, {"state": "submitted", "note": "Only one."}).json()
+    assert (body["state"], body["can_label"], body["transitions"]) == ("open", False, ["open"])
+    assert (body["assignment"]["rule"], body["assignment"]["note"]) == ("", "Only one.")
+    assert body["still_labeling"] == ["otto"]
+    [listed] = annotator_api.get("/api/queries/").json()["results"]
+    assert (listed["state"], listed["can_label"]) == ("open", False)
+    assert reviewer_api.get(address).json()["still_labeling"] == ["otto"]
+    assert reviewer_api.get(address).json()["assignment"] is None
+    standing = annotator_api.get(f"{address}changes/?cursor=0").json()["query"]
+    assert standing == {"state": "open", "can_label": False}
+    body = annotator_api.patch(address, {"state": "open"}).json()
+    assert (body["can_label"], body["assignment"]) == (True, None)
+
+
+def test_on_the_pages(
+    clients: dict[str, Client], query: Query, annotator: Any, other_annotator: Any
+) -> None:
+    page = f"/queries/{query.pk}/"
+    judge(query, annotator, [0], "relevant")
+    judge(query, other_annotator, [0], "relevant")
+    answer = clients["annotator"].post(
+        f"{page}transition/", {"state": "submitted", "note": "Only one."}, follow=True
+    )
+    own = answer.content.decode()
+    assert "Your part is handed in." in own
+    assert "1 other still labeling." in own
+    assert ">Label</a>" not in own
+    assert ">Resume</button>" in own
+    assert "Give up" not in own
+    assert clients["annotator"].get(f"{page}label/")["Location"] == page
+    assert b"Handed in</span>" in clients["annotator"].get("/").content
+    seen = clients["reviewer"].get(page).content.decode()
+    assert "<strong>Still labeling:</strong> otto." in seen
+    assert "Part handed in" in seen
+    assert "otto" in clients["reviewer"].get(f"{page}review/").content.decode()
+    own = clients["annotator"].post(f"{page}transition/", {"state": "open"}, follow=True)
+    assert "Your part is open again." in own.content.decode()
+    assert clients["annotator"].get(f"{page}label/").status_code == 200
+
+
+def test_the_dashboard_asks_once_for_all_parts(
+    query: Query, open_query: MakeQuery, annotator: Any, django_assert_num_queries: Any
+) -> None:
+    queries_overview(user=annotator)
+    with django_assert_num_queries(3):
+        queries_overview(user=annotator)
+    for number in range(5):
+        open_query(f"frog {number}")
+    queries_overview(user=annotator)
+    with django_assert_num_queries(3):
+        queries_overview(user=annotator)
