@@ -195,6 +195,8 @@ def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> Snap
         seconds=effort.seconds,
         index=query.index,
         row=one.row,
+        left_open=own.left_open if own else "",
+        completion_reason=own.completion_reason if own else "",
     )
 
 

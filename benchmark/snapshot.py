@@ -109,6 +109,11 @@ class SnapshotQuery:
     row: int = -1
     """Its place, from 0, in the file of its split that was imported; -1: by its id. INQUIRE's
     validation file isn't sorted."""
+    left_open: str = ""
+    """What was unmet, unsure or disputed when a reviewer completed it, in sentences; empty for
+    nothing, and in snapshots of before this was kept."""
+    completion_reason: str = ""
+    """Why it was completed all the same; empty where nothing was left open."""
 
 
 @dataclass(frozen=True, slots=True)

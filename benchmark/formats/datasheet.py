@@ -1,9 +1,11 @@
-"""DATASHEET.md: the questions of "Datasheets for Datasets", answered from the data.
+"""DATASHEET.md: the questions of "Datasheets for Datasets", answered from the data; and, where
+queries were completed with something left open, left_open.csv (left_open_val.csv of the validation
+split): what was left open of each, and why it was completed all the same.
 
 Questions: T. Gebru et al., "Datasheets for Datasets", Communications of the ACM 64 (12), 2021,
 without those of each section that only ask for other comments. What the data can't answer is left
 to the maintainers, in words that can be searched for. Every figure is an aggregate, so the sheet
-tells no label of the test split.
+tells no label of the test split; a reviewer's reason may.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from benchmark.formats.datasheet_collection import collection, preprocessing
 from benchmark.formats.datasheet_composition import composition
 from benchmark.formats.datasheet_facts import Facts, facts_of
 from benchmark.formats.markdown import plain
-from benchmark.formats.writing import text_file
+from benchmark.formats.writing import spreadsheet_text, text_file, write_csv
 from benchmark.snapshot import Snapshot
 
 FILE_NAME: Final = "DATASHEET.md"
@@ -25,7 +27,7 @@ TO_BE_WRITTEN: Final = "*To be written by the maintainers.*"
 
 
 def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
-    """Write the datasheet."""
+    """Write the datasheet, and the lists of what was left open where anything was."""
     facts = facts_of(snapshot)
     header = facts.header
     who = f" by {plain(header.made_by)}" if header.made_by else ""
@@ -49,7 +51,24 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
         ):
             file.write(f"\n## {title}\n")
             file.writelines(_paragraphs(answers))
-    return [WrittenFile(FILE_NAME, Access.OPEN)]
+    return [WrittenFile(FILE_NAME, Access.OPEN), *_left_open(snapshot, directory)]
+
+
+def _left_open(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
+    files = []
+    for name, access, queries in (
+        ("left_open.csv", Access.LABELS, snapshot.queries),
+        ("left_open_val.csv", Access.OPEN, snapshot.queries_of("val")),
+    ):
+        lines = [
+            (query.query_id, query.left_open, spreadsheet_text(query.completion_reason))
+            for query in queries.values()
+            if query.left_open
+        ]
+        if lines:
+            header = ("query_id", "left_open", "reason")
+            files.append(write_csv(directory, name, access, header, lines))
+    return files
 
 
 def _paragraphs(answers: Sequence[tuple[str, str]]) -> list[str]:

@@ -224,6 +224,12 @@ def _limits(facts: Facts) -> str:
             f"{share(lists.unfinished, lists.listed)} candidate lists were not judged to their "
             "end: people stop after a run of images that aren't relevant."
         )
+    left_open = sum(bool(query.left_open) for query in facts.queries)
+    if left_open:
+        limits.append(
+            f"{share(left_open, queries)} queries were completed with something left open: the "
+            "stop rule not met, or images unsure or disputed. left\\_open.csv says what and why."
+        )
     if lists.fixed_unjudged:
         limits.append(
             f"{share(lists.fixed_unjudged, lists.fixed_images)} images of the fixed lists for "

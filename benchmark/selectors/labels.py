@@ -64,6 +64,8 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
             list_checksum=frozen.checksum if frozen else "",
             annotators=effort.annotators,
             seconds=effort.seconds,
+            left_open=query.left_open,
+            completion_reason=query.completion_reason,
         )
 
 

@@ -230,3 +230,25 @@ def test_an_imported_benchmark_claims_no_judging(tmp_path):
     assert answer(answers, "acquired").startswith("Which images are relevant was read from files")
     assert "as their licences ask" not in answer(answers, "people, and can individuals")
     assert "was imported on" in answer(answers, "timeframe")
+
+
+def test_what_was_left_open_is_counted_and_listed_with_its_reason(tmp_path):
+    queries = [
+        query(3, split="val", left_open="2 images are unsure.", completion_reason="=1, so be it"),
+        query(8, left_open="The stop rule isn't met.", completion_reason="Eight exist."),
+        query(13),
+    ]
+    snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
+    files = write(snapshot, tmp_path, no_pictures)
+    assert [(file.name, file.access) for file in files[1:]] == [
+        ("left_open.csv", Access.LABELS),
+        ("left_open_val.csv", Access.OPEN),
+    ]
+    first = 'query_id,left_open,reason\n3,2 images are unsure.,"\'=1, so be it"\n'
+    assert (tmp_path / "left_open_val.csv").read_text() == first
+    assert (tmp_path / "left_open.csv").read_text() == (
+        first + "8,The stop rule isn't met.,Eight exist.\n"
+    )
+    text = (tmp_path / "DATASHEET.md").read_text()
+    assert "2 of 3 (66.7 %) queries were completed with something left open" in text
+    assert "Eight" not in text

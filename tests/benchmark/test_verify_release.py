@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import fields, make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from benchmark.archive import file_sha256
 from benchmark.models import Release
 from benchmark.release_files import RELEASE_FILES
 from benchmark.services import Finding, ReleaseUnusable, release_verify
+from benchmark.snapshot import TABLES, Snapshot, SnapshotQuery
+from labeling.models import Query
 from tests.benchmark.toy import make_list
 
 
@@ -56,6 +59,41 @@ def test_a_release_comes_out_again_byte_for_byte(release: Release) -> None:
     # Nothing is left behind.
     names = {path.name for path in release.directory.parent.iterdir()}
     assert names == {str(release.pk), str(release.previous_id)}
+
+
+def test_a_snapshot_from_before_a_column_was_kept_still_comes_out_again(
+    query: Any,
+    judge: Any,
+    annotator: Any,
+    var_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = [one for one in fields(SnapshotQuery) if one.name not in ("left_open",
+            "completion_reason")]  # fmt: skip
+    older = make_dataclass("Older", [(one.name, one.type) for one in kept])
+    older.__module__ = SnapshotQuery.__module__
+    judge(query, 2, annotator, "relevant")
+    with monkeypatch.context() as then:
+        then.setitem(TABLES, "queries", older)
+        release = services.release_export(name="Old", directory=tmp_path / "old", new=True)[0]
+    assert Snapshot(release.snapshot_directory).queries[30].completion_reason == ""
+    assert release_verify(release=release) == []
+
+
+def test_a_reason_of_completion_is_in_the_release_and_comes_out_again(
+    query: Any, judge: Any, annotator: Any, var_dir: Path, tmp_path: Path
+) -> None:
+    Query.objects.filter(pk=query.pk).update(
+        left_open="1 image is unsure.", completion_reason="Two storks or three, who can tell?"
+    )
+    judge(query, 2, annotator, "unsure")
+    release = services.release_export(name="Left", directory=tmp_path / "left", new=True)[0]
+    kept = Snapshot(release.snapshot_directory).queries[30]
+    assert kept.left_open == "1 image is unsure."
+    assert kept.completion_reason == "Two storks or three, who can tell?"
+    assert {one["name"]: one["access"] for one in release.file_list}["left_open.csv"] == "labels"
+    assert release_verify(release=release) == []
 
 
 @pytest.mark.parametrize("name", [*RELEASE_FILES, "manifest.json", "difference.md"])
