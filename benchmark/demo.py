@@ -148,7 +148,12 @@ def _queries_labelled(job: Job) -> bool:
             complete = False
             continue
         _label(query, frozen, labeller, truth[demo.query_id])
-        query_transition(query=query, to_state=Query.State.COMPLETE, by=admin)
+        query_transition(
+            query=query,
+            to_state=Query.State.COMPLETE,
+            by=admin,
+            note="The drawn scenes tell every image that is relevant.",
+        )
     return complete
 
 

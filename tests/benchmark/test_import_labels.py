@@ -56,7 +56,14 @@ def exported(
 ) -> Path:
     """A release of two queries, both fit for re-ranking, with everything that files can tell."""
     guidelines = "Two or more, <not> one & only.\nOn the nest."
-    stork = make_query(30, "two storks on a nest ", split="val", guidelines=guidelines)
+    stork = make_query(
+        30,
+        "two storks on a nest ",
+        split="val",
+        guidelines=guidelines,
+        left_open="1 image is unsure.",
+        completion_reason="Nobody can tell.",
+    )
     fox = make_query(31, 'a fox, "red"')
     make_list(stork, [1, 2, 3])
     for query, image, user, relevance in (
@@ -78,9 +85,9 @@ def exported(
 
 def same(folder: Path, release: Release) -> None:
     """Asserts that the files of the tasks are the same, byte for byte."""
-    chosen = ("inquire_*.csv", "judgments*.csv", "trec/*", "inquire_rerank/*")
+    chosen = ("inquire_*.csv", "judgments*.csv", "trec/*", "inquire_rerank/*", "left_open*.csv")
     names = [path.relative_to(folder) for one in chosen for path in sorted(folder.glob(one))]
-    assert len(names) >= 14
+    assert len(names) >= 16
     for name in names:
         assert (release.directory / name).read_bytes() == (folder / name).read_bytes(), name
 

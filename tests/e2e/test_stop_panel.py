@@ -286,7 +286,7 @@ def test_one_hands_in_while_another_labels_on(site: Site, log_in: Callable[..., 
     panel.get_by_label("Why hand in now?").fill("Only one of them exists.")
     panel.get_by_role("button", name="Hand in").click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()
-    other.reload()
+    open_label_page(other, site, query)
     press(other, "r", 2)
     tiles.wait_stored(site, "otto", query, [(rank, "relevant") for rank in (1, 2, 3)])
     assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
