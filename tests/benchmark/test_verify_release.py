@@ -76,7 +76,7 @@ def test_a_snapshot_from_before_a_column_was_kept_still_comes_out_again(
     judge(query, 2, annotator, "relevant")
     with monkeypatch.context() as then:
         then.setitem(TABLES, "queries", older)
-        release = services.release_export(name="Old", directory=tmp_path / "old", new=True)[0]
+        release = services.release_export(name="Old", directory=tmp_path / "old", new=True)
     assert Snapshot(release.snapshot_directory).queries[30].completion_reason == ""
     assert release_verify(release=release) == []
 
@@ -88,7 +88,7 @@ def test_a_reason_of_completion_is_in_the_release_and_comes_out_again(
         left_open="1 image is unsure.", completion_reason="Two storks or three, who can tell?"
     )
     judge(query, 2, annotator, "unsure")
-    release = services.release_export(name="Left", directory=tmp_path / "left", new=True)[0]
+    release = services.release_export(name="Left", directory=tmp_path / "left", new=True)
     kept = Snapshot(release.snapshot_directory).queries[30]
     assert kept.left_open == "1 image is unsure."
     assert kept.completion_reason == "Two storks or three, who can tell?"
