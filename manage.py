@@ -15,7 +15,15 @@ def main() -> None:
             f"Django cannot be imported ({error}). Run `make demo` once, "
             "or activate the virtual environment: . .venv/bin/activate"
         ) from error
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except Exception as error:
+        from retrieval.outages import outage_of
+
+        outage = outage_of(error)
+        if outage is None:
+            raise
+        raise SystemExit(f"{outage.sentence} {str(error).strip()}") from None
 
 
 if __name__ == "__main__":

@@ -1,20 +1,28 @@
 """One typed reader of environment variables, so that a wrong value is named at start-up."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-from django.core.exceptions import ImproperlyConfigured
+import dj_database_url
 
 MODEL_FILE = "embedding_model"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
 
+class BadSetting(SystemExit):
+    """A wrong value of a variable. Its text, one sentence, is all that the process says before it
+    ends with status 1, whichever program read the settings: manage.py, celery or gunicorn.
+    """
+
+
 class Environment:
     """Reads values from `variables`; an unset or blank variable means the default.
 
-    Raises ImproperlyConfigured, naming the variable and what it may hold, for a wrong value.
+    Raises BadSetting, naming the variable and what it may hold, for a wrong value.
     """
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
@@ -33,7 +41,7 @@ class Environment:
             return True
         if value in FALSE:
             return False
-        raise ImproperlyConfigured(f"{name}={value!r}: write true or false.")
+        raise BadSetting(f"{name}={value!r}: write true or false.")
 
     def number(self, name: str, default: int, *, minimum: int, maximum: int = 2**31 - 1) -> int:
         """A whole number between `minimum` and `maximum`, both allowed."""
@@ -43,11 +51,9 @@ class Environment:
         try:
             number = int(value)
         except ValueError:
-            raise ImproperlyConfigured(f"{name}={value!r}: write a whole number.") from None
+            raise BadSetting(f"{name}={value!r}: write a whole number.") from None
         if not minimum <= number <= maximum:
-            raise ImproperlyConfigured(
-                f"{name}={number}: write a number from {minimum} to {maximum}."
-            )
+            raise BadSetting(f"{name}={number}: write a number from {minimum} to {maximum}.")
         return number
 
     def words(self, name: str, default: list[str]) -> list[str]:
@@ -55,13 +61,60 @@ class Environment:
         words = [word.strip() for word in self.text(name).split(",")]
         return [word for word in words if word] or default
 
+    def choice(self, name: str, default: str, choices: Collection[str]) -> str:
+        """One of a few words, written in any case."""
+        value = self.text(name, default).upper()
+        if value not in choices:
+            raise BadSetting(f"{name}={value!r}: write one of {', '.join(choices)}.")
+        return value
+
+    def address(self, name: str, default: str, *, schemes: Collection[str], example: str) -> str:
+        """An address that begins with one of `schemes`. An error doesn't repeat it, since it may
+        hold a password.
+        """
+        value = self.text(name, default)
+        if not value:
+            return value
+        try:
+            parts = urlsplit(value)
+            right = parts.scheme in schemes and (parts.port is None or parts.port > 0)
+        except ValueError:
+            right = False
+        if not right:
+            raise BadSetting(f"{name}: write an address such as {example}.")
+        return value
+
+    def database(self, name: str) -> dict[str, Any]:
+        """Django's settings of a PostgreSQL by its address, or an empty dict."""
+        example = "postgres://user:password@host/name"
+        schemes = ("postgres", "postgresql")
+        address = self.address(name, "", schemes=schemes, example=example)
+        found = dict(dj_database_url.parse(address)) if address else {}
+        if address and not found["NAME"]:
+            raise BadSetting(f"{name} names no database: write an address such as {example}.")
+        return found
+
+    def folder(self, name: str, default: Path, inside: Iterable[str]) -> Path:
+        """A folder that is made with those `inside` it, each ours alone, where they are missing."""
+        given = self.text(name, str(default))
+        try:
+            whole = Path(given).resolve()
+            for folder in (whole, *(whole / part for part in inside)):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not os.access(folder, os.W_OK | os.X_OK):
+                    raise BadSetting(f"{name}={given}: nothing can be written in {folder}.")
+        except (OSError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise BadSetting(f"{name}={given} can't be used as a folder: {reason}.") from None
+        return whole
+
     def addresses(self, name: str) -> dict[str, str]:
         """Named base addresses, written "local=http://127.0.0.1:8001/v1,other=https://…"."""
         found: dict[str, str] = {}
         for word in self.words(name, []):
             key, _, address = (part.strip() for part in word.partition("="))
             if not key or key in found or not address.startswith(("http://", "https://")):
-                raise ImproperlyConfigured(
+                raise BadSetting(
                     f"{name}: {word!r} is not a name of its own with an address, such as "
                     "local=http://127.0.0.1:8001/v1."
                 )

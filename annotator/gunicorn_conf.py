@@ -1,11 +1,14 @@
 """How gunicorn serves the pages and the API. `serve` and the container image both use it."""
 
-from annotator.environment import Environment
+import os
 
-_env = Environment()
+from django.conf import settings
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
 
 wsgi_app = "annotator.wsgi:application"
-bind = f"{_env.text('BIND', '127.0.0.1')}:{_env.number('PORT', 8000, minimum=1, maximum=65535)}"
+# A wrong setting ends gunicorn here, before its workers would each fail.
+bind = f"{settings.BIND}:{settings.PORT}"
 worker_class = "gthread"
 workers = 2
 threads = 4

@@ -1,5 +1,6 @@
 """The parts that `serve` and `demo` run: database, Celery worker and web server."""
 
+import errno
 import fcntl
 import json
 import os
@@ -140,7 +141,11 @@ def _check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise CommandError(
-                f"Cannot listen on {host}:{port}: {error.strerror}. "
+            advice = (
                 f"Stop the program that has the port, or choose another: PORT={port % 65535 + 1}."
+            )
+            if error.errno != errno.EADDRINUSE:
+                advice = "BIND names an address of this machine, PORT one that we may use."
+            raise CommandError(
+                f"Cannot listen on {host}:{port}: {error.strerror}. {advice}"
             ) from error

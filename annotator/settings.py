@@ -6,27 +6,27 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from csp.constants import NONE, SELF
 
 from annotator.embedded_postgres import DATABASE
-from annotator.environment import Environment, chosen_model
+from annotator.environment import BadSetting, Environment, chosen_model
 from annotator.postgres_guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
 
-VAR_DIR = Path(env.text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
 # Private, also where a server under another account must be let through VAR_DIR itself.
 _PRIVATE = ("images", "log", "matrices", "releases", "runs", "static", "thumbnails")
-for _folder in (VAR_DIR, *(VAR_DIR / name for name in _PRIVATE)):
-    _folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+VAR_DIR = env.folder("VAR_DIR", BASE_DIR / "var", _PRIVATE)
 DISK_MIN_FREE_BYTES = env.number("DISK_MIN_FREE_BYTES", 512 * 2**20, minimum=0, maximum=2**60)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
 DEBUG = env.flag("DEBUG")
-SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR / "secret_key")
+try:
+    SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR / "secret_key")
+except OSError as error:
+    raise BadSetting(f"The secret key can't be kept in {VAR_DIR}: {error.strerror}.") from None
 
 # What is labelled, and how.
 EMBEDDING_MODEL = (
@@ -45,7 +45,9 @@ IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
 THUMBNAIL_CACHE_BYTES = env.number(
     "THUMBNAIL_CACHE_BYTES", 5 * 2**30, minimum=256 * 2**20, maximum=2**60
 )
-S3_ENDPOINT_URL = env.text("S3_ENDPOINT_URL")
+S3_ENDPOINT_URL = env.address(
+    "S3_ENDPOINT_URL", "", schemes=("https", "http"), example="https://s3.example.org"
+)
 MATRIX = env.flag("MATRIX", default=True)
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
 STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
@@ -123,23 +125,24 @@ TEMPLATES = [
 ]
 
 # Database: DATABASE_URL, or the embedded server.
-_database: dict[str, Any]
-if env.text("DATABASE_URL"):
-    _database = dict(dj_database_url.parse(env.text("DATABASE_URL")))
-else:
-    _database = {
-        "ENGINE": "annotator.db",
-        "NAME": DATABASE,
-        "USER": DATABASE_USER,
-        "HOST": str(Layout(VAR_DIR).socket_dir),
-    }
+_database: dict[str, Any] = env.database("DATABASE_URL") or {
+    "ENGINE": "annotator.db",
+    "NAME": DATABASE,
+    "USER": DATABASE_USER,
+    "HOST": str(Layout(VAR_DIR).socket_dir),
+}
 # Seconds after which a server that says nothing is taken for gone.
 _patience = {"connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10}
 _database["OPTIONS"] = _patience | _database.get("OPTIONS", {})
 DATABASES = {"default": _database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 
 # Tasks: a message only says "look at job N", so no result is kept and losing one loses no work.
-CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "files://localhost")
+CELERY_BROKER_URL = env.address(
+    "CELERY_BROKER_URL",
+    "files://localhost",
+    schemes=("redis", "rediss", "redis+socket", "files"),
+    example="redis://host:6379/0",
+)
 if CELERY_BROKER_URL.startswith("files:"):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "folder": str(VAR_DIR / "broker"),
@@ -300,6 +303,7 @@ def _worth_logging(record: logging.LogRecord) -> bool:
     return record.levelno >= logging.WARNING or "open_clip" not in record.pathname
 
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
     "filters": {"worth": {"()": "django.utils.log.CallbackFilter", "callback": _worth_logging}},
@@ -312,7 +316,7 @@ LOGGING = {
             "filters": ["worth"],
         }
     },
-    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO").upper()},
+    "root": {"handlers": ["console"], "level": env.choice("LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"handlers": [], "propagate": True},
         # They tell each request, and of the whole picture in it at the level of debugging.

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -62,6 +63,17 @@ def database_url(settings_dict: dict[str, Any]) -> str:
     """The DATABASE_URL of a Django connection's settings (socket folders included)."""
     host = quote(str(settings_dict["HOST"]), safe="")
     return f"postgres://{settings_dict['USER']}@{host}:5432/{settings_dict['NAME']}"
+
+
+def fill(folder: Path) -> Path:
+    """Write a file in `folder` until its disk has no room left; removing it makes room again."""
+    filler = folder / "filler"
+    with filler.open("ab", buffering=0) as file:
+        for size in (2**20, 2**12, 1):
+            with suppress(OSError):
+                while file.write(bytes(size)):
+                    pass
+    return filler
 
 
 class Worker:

@@ -3,9 +3,8 @@ import subprocess
 import sys
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 
-from annotator.environment import Environment, choose_model
+from annotator.environment import BadSetting, Environment, choose_model
 from tests.processes import ROOT
 
 WRONG_ADDRESS = (
@@ -68,7 +67,7 @@ def test_addresses_are_read_with_their_names():
     ],
 )
 def test_a_wrong_value_is_named_with_what_may_stand_there(read, text, complaint):
-    with pytest.raises(ImproperlyConfigured) as error:
+    with pytest.raises(BadSetting) as error:
         read(Environment({"X": text}))
     assert str(error.value) == complaint
 
