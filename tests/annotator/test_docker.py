@@ -14,7 +14,7 @@ OTHERS = {"HF_HOME"}
 def variables_read():
     """The names that the settings read through the typed reader."""
     text = "".join((ROOT / name).read_text() for name in READERS)
-    return set(re.findall(r"env\.(?:text|flag|number|words)\(\s*['\"](\w+)['\"]", text))
+    return set(re.findall(r"env\.\w+\(\s*['\"](\w+)['\"]", text))
 
 
 @pytest.mark.parametrize("service", ["web", "worker"])

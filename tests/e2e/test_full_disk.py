@@ -1,0 +1,91 @@
+"""The server's disk is really full: labels wait in the browser, and arrive when there is room."""
+
+from __future__ import annotations
+
+import urllib.error
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from retrieval.demo.corpus import write_corpus
+from tests.e2e.conftest import Site
+from tests.e2e.labelling import judge, open_label_page
+from tests.e2e.outboxes import events, images_of
+from tests.processes import Served, fill
+
+pytestmark = pytest.mark.e2e
+
+IMAGES = 40
+#: PostgreSQL begins a new file of its log, for which there is no room, and stops.
+SWITCH = "from django.db import connection as c; c.cursor().execute('SELECT pg_switch_wal()')"
+
+
+@pytest.fixture
+def site(small_disk: Path) -> Iterator[Site]:
+    """An application of its own whose whole state, its database too, lies on a small disk."""
+    served = Served(small_disk / "var", CANDIDATE_DEPTH="40", DISK_MIN_FREE_BYTES="0")
+    try:
+        site = Site(served.wait_healthy())
+        site.create_user("ann", "annotator")
+        site.create_user("ada", "admin")
+        corpus = write_corpus(small_disk.parent / "corpus", count=IMAGES)
+        served.manage("import_images", str(corpus / "train.json"))
+        served.manage("embed", "--wait")
+        yield site
+    finally:
+        served.stop()
+
+
+def statuses(site: Site) -> set[int]:
+    """What the pages and addresses answer that ask the database or write something."""
+    found = set()
+    for method, path, body in (
+        ("GET", "/healthz", None),
+        ("GET", "/login/", None),
+        ("GET", "/api/queries/", None),
+        ("GET", "/api/images/", None),
+        ("POST", "/api/queries/", {"text": "a newt", "category": "Species ID", "split": "val"}),
+        ("POST", "/api/token/", {"username": "ann", "password": "wrong"}),
+    ):
+        try:
+            site.api("" if "token" in path else "ada", method, path, body)
+        except urllib.error.HTTPError as error:
+            found.add(error.code)
+        except ValueError:
+            pass  # a page, and no JSON
+    return found
+
+
+def test_labels_wait_for_room_on_the_servers_disk(
+    site: Site, small_disk: Path, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a fox in the snow")
+    images = images_of(site, query, 12)
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    judge(page, "rn")
+    expect(page.locator("[data-saved-text]")).to_have_text("All saved · 2")
+
+    filler = fill(small_disk)
+    site.served.manage("shell", "-c", SWITCH, check=False)
+    judge(page, "nrun")
+    notice = page.locator("[data-notices]")
+    expect(notice).to_contain_text(
+        "The server's disk is full. 4 judgments wait. "
+        "They are kept in this browser and sent when there is room."
+    )
+    expect(page.locator("[data-saved-text]")).to_have_text(
+        "Server’s disk full · 4 waiting, 2 saved"
+    )
+    assert statuses(site) <= {401, 503, 507}
+    assert 507 in statuses(site)
+
+    filler.unlink()
+    expect(page.locator("[data-saved-text]")).to_have_text("All saved · 6", timeout=60_000)
+    expect(notice).not_to_contain_text("disk is full")
+    wanted = ["relevant", "not_relevant", "not_relevant", "relevant", "unsure", "not_relevant"]
+    assert events(site, query) == [
+        ("ann", image, what) for image, what in zip(images, wanted, strict=False)
+    ]
