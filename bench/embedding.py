@@ -299,10 +299,12 @@ def _is_right(encoder: Any, name: str) -> bool:
     if rows.count() != Image.objects.count():
         return False
     seen = list(rows.order_by("-image_id")[:3])
-    files = [source_bytes(PictureRef.of(row.image)) for row in seen]
-    own = encoder.encode_images(
-        [open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS).pixels for data in files]
-    )
+    pictures = []
+    for row in seen:
+        data = source_bytes(PictureRef.of(row.image))
+        with open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS) as picture:
+            pictures.append(picture.pixels)
+    own = encoder.encode_images(pictures)
     stored = np.array([row.vector for row in seen])
     return bool(((own * stored).sum(axis=1) > LEAST_COSINE).all())
 

@@ -14,12 +14,13 @@ class Budget:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held = 0
+        self._door = threading.Lock()
         self._changed = threading.Condition()
 
     @contextmanager
     def held(self, amount: int) -> Iterator[None]:
-        """Wait for room; what is larger than the limit is let in alone."""
-        with self._changed:
+        """Wait for room, in the order of arrival; what is larger than the limit is let in alone."""
+        with self._door, self._changed:
             self._changed.wait_for(lambda: not self._held or self._held + amount <= self._limit)
             self._held += amount
         try:

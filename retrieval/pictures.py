@@ -6,8 +6,7 @@ database for an image that was imported before.
 
 from __future__ import annotations
 
-import os
-import threading
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import BinaryIO, Final, TypeVar
 
 from django.conf import settings
 
+from retrieval.image_metadata import without_metadata
 from retrieval.imaging import (
     DISPLAY_SIDE,
     THUMBNAIL_SIDE,
@@ -49,6 +49,7 @@ __all__ = [
     "any_far",
     "display_file",
     "picture_facts",
+    "public_bytes",
     "roots_known",
     "source_bytes",
     "thumbnail_file",
@@ -57,8 +58,6 @@ __all__ = [
 _GONE: Final = "The image's file is gone from the store. Import it again."
 _T = TypeVar("_T")
 _locations: dict[int, str] = {}
-# A decoded picture may take half a gigabyte.
-_decoding = threading.BoundedSemaphore(os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,8 @@ def any_far() -> bool:
 
 
 def source_bytes(ref: PictureRef) -> bytes:
-    """Return the source file's bytes, unchanged.
+    """Return the source file's bytes, unchanged. They leave the application through
+    `public_bytes` only: they may say where and by whom the picture was taken.
 
     Raises PictureGone, with a text for people, where the file isn't there, is too large
     (imaging.MAX_BYTES), or isn't the one whose SHA-256 is known (PictureChanged), and where its
@@ -120,9 +120,17 @@ def picture_facts(ref: PictureRef) -> StoredPicture:
     )
 
 
+def public_bytes(ref: PictureRef) -> bytes:
+    """Return the source picture as it may be passed on; see `without_metadata`.
+
+    Raises PictureGone as `source_bytes`, and for a file that is no picture.
+    """
+    return _public(source_bytes(ref))
+
+
 def display_file(ref: PictureRef) -> BinaryIO:
-    """Open a JPEG that shows the picture upright, at most DISPLAY_SIDE pixels long where it isn't
-    the source itself. Raises PictureGone as `source_bytes`, and for a file that is no picture.
+    """Open a JPEG that shows the picture upright and holds no metadata, at most DISPLAY_SIDE pixels
+    long where it isn't the source itself. Raises PictureGone as `public_bytes`.
     """
     if ref.root_id is None:
         return _stored(display_path(ref.sha256))
@@ -138,7 +146,7 @@ def display_file(ref: PictureRef) -> BinaryIO:
 
 
 def thumbnail_file(ref: PictureRef) -> BinaryIO:
-    """Open the picture's thumbnail, a JPEG. Raises PictureGone as `display_file`."""
+    """Open the thumbnail, a JPEG without metadata. Raises PictureGone as `public_bytes`."""
     if ref.root_id is None:
         return _stored(thumbnail_path(ref.sha256))
 
@@ -149,11 +157,19 @@ def thumbnail_file(ref: PictureRef) -> BinaryIO:
 
 
 def _from_pixels(data: bytes, at_least: int, use: Callable[[Picture], _T]) -> _T:
-    with _decoding:
-        try:
-            return use(open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=at_least))
-        except ImageRefused as error:
-            raise PictureGone(str(error)) from error
+    most = settings.IMAGE_MAX_PIXELS
+    try:
+        with open_picture(data, max_pixels=most, at_least=at_least) as picture:
+            return use(picture)
+    except ImageRefused as error:
+        raise PictureGone(str(error)) from error
+
+
+def _public(data: bytes) -> bytes:
+    try:
+        return without_metadata(data, max_pixels=settings.IMAGE_MAX_PIXELS)
+    except ImageRefused as error:
+        raise PictureGone(str(error)) from error
 
 
 def _files_at(root_id: int) -> RootFiles:
@@ -164,7 +180,7 @@ def _files_at(root_id: int) -> RootFiles:
 
 def _stored(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        return io.BytesIO(_public(path.read_bytes()))
     except FileNotFoundError as error:
         raise PictureGone(_GONE) from error
 
@@ -175,4 +191,5 @@ def _cached(files: RootFiles, ref: PictureRef, kind: str, make: Callable[[], Mad
         Path(settings.VAR_DIR) / "thumbnails", limit=settings.THUMBNAIL_CACHE_BYTES
     )
     what = "\0".join((kind, files.location, ref.file_name, ref.sha256))
-    return cache.open(content_hash(what.encode()), make)
+    with cache.open(content_hash(what.encode()), make) as file:
+        return io.BytesIO(_public(file.read()))

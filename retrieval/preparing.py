@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from PIL import Image
+
+LONGEST_SHAPE: Final = 8
+"""How many times longer than wide an image is at most when it is resized to be cropped."""
 
 Prepare = Callable[["Image.Image"], NDArray[np.uint8]]
 
@@ -28,7 +31,21 @@ def preparing(steps: Sequence[Any]) -> Prepare:
             image = step(image)
         return np.asarray(image)
 
-    return _by_torch(steps, by_pillow) or by_pillow
+    prepare = _by_torch(steps, by_pillow) or by_pillow
+    crops = any(type(step).__name__ == "CenterCrop" for step in steps)
+    return (lambda image: prepare(_middle(image))) if crops else prepare
+
+
+def _middle(image: Image.Image) -> Image.Image:
+    """Of a very long image the part that a crop of its middle can show: the rest would be resized
+    to be thrown away, to many times its size where the image is thin.
+    """
+    width, height = image.size
+    longest = LONGEST_SHAPE * min(image.size)
+    if max(image.size) <= longest:
+        return image
+    left, top = max(0, (width - longest) // 2), max(0, (height - longest) // 2)
+    return image.crop((left, top, width - left, height - top))
 
 
 def _by_torch(steps: Sequence[Any], by_pillow: Prepare) -> Prepare | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from retrieval.imaging import display_bytes, open_picture, thumbnail_bytes
+from retrieval.imaging import DISPLAY_SIDE, display_bytes, open_picture, thumbnail_bytes
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -45,13 +45,14 @@ def picture_store(data: bytes) -> StoredPicture:
     nothing for what is no picture.
     """
     sha256 = content_hash(data)
-    picture = open_picture(data, max_pixels=settings.IMAGE_MAX_PIXELS)
-    if not is_stored(sha256):
-        shown = display_bytes(picture)
-        if shown is not None:
-            _write(_path(sha256, "display.jpg"), shown)
-        _write(_path(sha256, "thumb.jpg"), thumbnail_bytes(picture))
-        _write(_path(sha256, "source"), data)
+    most = settings.IMAGE_MAX_PIXELS
+    with open_picture(data, max_pixels=most, at_least=DISPLAY_SIDE) as picture:
+        if not is_stored(sha256):
+            shown = display_bytes(picture)
+            if shown is not None:
+                _write(_path(sha256, "display.jpg"), shown)
+            _write(_path(sha256, "thumb.jpg"), thumbnail_bytes(picture))
+            _write(_path(sha256, "source"), data)
     return StoredPicture(sha256, picture.format, picture.width, picture.height, len(data))
 
 

@@ -73,8 +73,10 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
         folder = f"{FOLDER}/images"
         found["images"], kept, refused = write_pictures(snapshot, directory, pictures, folder)
         note = (
-            f"{kept:,} of {kept + refused:,} pictures are here, as the unchanged bytes of their "
-            "files. The others are listed in refused_images.csv, each with the reason.\n\n"
+            f"{kept:,} of {kept + refused:,} pictures are here, upright and without metadata "
+            "(EXIF, XMP, IPTC, comments). Color profiles stay, and the coded pixels of upright "
+            "JPEG, PNG and WebP files are unchanged; sha256 of corpus is that of the file as it "
+            "was imported. The others are listed in refused_images.csv, each with the reason.\n\n"
         )
     configurations = [
         name

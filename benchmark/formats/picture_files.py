@@ -1,4 +1,4 @@
-"""The images' own bytes as Parquet, where their licences allow copies."""
+"""The images themselves as Parquet, where their licences allow copies."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def write_pictures(
 ) -> tuple[list[WrittenFile], int, int]:
     """Write the pictures that may be passed on, and the list of those that are left out.
 
-    Gives the files, how many pictures they hold, and how many are left out. The bytes are the
-    source files', unchanged, which also a licence without derivatives allows. Holds the pictures of
-    one row group.
+    Gives the files, how many pictures they hold, and how many are left out. The bytes are as
+    `pictures` gives them: without metadata, and the pixels as they were, which also a licence
+    without derivatives allows (retrieval/image_metadata.py). Holds the pictures of one row group.
     """
     shards = Shards(directory, folder, "images")
     count = 0
@@ -79,7 +79,7 @@ def _pictures(snapshot: Snapshot, pictures: Pictures, refusals: TextIO) -> Itera
             yield data, image_id, tuple(texts)
             continue
         cells = map(spreadsheet_text, (holder, license, url))
-        reason = reason or "the image's file isn't here"
+        reason = reason or "the image's file isn't here or cannot be read"
         refusals.write(",".join(map(csv_value, (image_id, *cells, reason))) + "\n")
 
 

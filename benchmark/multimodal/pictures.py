@@ -6,10 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final
 
-from PIL import Image as PillowImage
-
-from retrieval.imaging import jpeg_bytes
-from retrieval.pictures import PictureRef, display_file
+from retrieval.imaging import DISPLAY_SIDE, ImageRefused, jpeg_bytes, open_picture
+from retrieval.pictures import PictureGone, PictureRef, display_file
 
 _QUALITY: Final = 92
 
@@ -41,8 +39,12 @@ class Picture:
         with display_file(self.ref) as file:
             if not self._smaller:
                 return file.read()
-            shown = PillowImage.open(file)
-            return jpeg_bytes(shown.convert("RGB"), longest_side=self.side, quality=_QUALITY)
+            data = file.read()
+        try:
+            with open_picture(data, max_pixels=DISPLAY_SIDE**2, at_least=self.side) as shown:
+                return jpeg_bytes(shown.pixels, longest_side=self.side, quality=_QUALITY)
+        except ImageRefused as error:
+            raise PictureGone(str(error)) from error
 
     @property
     def _smaller(self) -> bool:

@@ -1,15 +1,15 @@
-"""The source files of released images."""
+"""The images of a release as they are passed on."""
 
 from __future__ import annotations
 
 from retrieval.models import Image
-from retrieval.pictures import PictureGone, PictureRef, RootUnavailable, source_bytes
-from retrieval.storage import source_read
+from retrieval.pictures import PictureGone, PictureRef, RootUnavailable, public_bytes
+from retrieval.storage import is_stored
 
 
 def released_picture(image_id: int, file_name: str, sha256: str) -> bytes | None:
-    """Return the bytes of an image's source file as a release knows it; None where they aren't
-    here.
+    """Return an image as a release knows it, without metadata; None where its file isn't here or
+    cannot be read.
 
     In the store they are found by `sha256`. An image that stays where it is is known by its id and
     path, and its bytes are hashed: a file that isn't the one that was released is none. Where the
@@ -17,15 +17,15 @@ def released_picture(image_id: int, file_name: str, sha256: str) -> bytes | None
     was brought into the store since. RootUnavailable: the place doesn't answer, so that nobody
     knows.
     """
-    if sha256:
-        data = source_read(sha256)
-        if data is not None:
-            return data
-    image = Image.objects.filter(pk=image_id, file_name=file_name).first()
-    if image is None:
-        return None
+    if sha256 and is_stored(sha256):
+        ref = PictureRef(sha256, None, file_name)
+    else:
+        image = Image.objects.filter(pk=image_id, file_name=file_name).first()
+        if image is None:
+            return None
+        ref = PictureRef(sha256 or image.sha256, image.root_id, file_name)
     try:
-        return source_bytes(PictureRef(sha256 or image.sha256, image.root_id, file_name))
+        return public_bytes(ref)
     except RootUnavailable:
         raise
     except PictureGone:

@@ -25,7 +25,7 @@ from django.conf import settings
 from retrieval.batch_size import BatchSize
 from retrieval.cores import cores
 from retrieval.encoders import Encoder, Launched
-from retrieval.gates import Budget, Turns
+from retrieval.gates import Turns
 from retrieval.imaging import ImageRefused, open_picture
 from retrieval.pictures import PictureGone, PictureRef, RootUnavailable, source_bytes
 from retrieval.root_files import REQUESTS
@@ -36,7 +36,7 @@ PREFETCH_BYTES: Final = 512 * 2**20
 DECODED_PIXELS: Final = 64_000_000
 """Decoded pictures at any time, 200 MB; a larger one is decoded alone."""
 DRAFT: Final = 2
-"""A JPEG is decoded at least this many times larger than the model looks at it: then no vector of
+"""An image is decoded at least this many times larger than the model looks at it: then no vector of
 the demo scenes and of INQUIRE-like photographs is further than a cosine of 0.999 from that of the
 whole picture (tests/retrieval/test_embedding_pipeline.py)."""
 TOGETHER: Final = 8
@@ -147,7 +147,6 @@ class Pipeline:
         self._turns = Turns(self._width)
         if not self._on_cpu:
             self._turns.open()
-        self._decoded = Budget(DECODED_PIXELS)
         self._fed: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[_Batch | BaseException] = queue.SimpleQueue()
         self._pool = ThreadPoolExecutor(readers, thread_name_prefix="read")
@@ -229,9 +228,7 @@ class Pipeline:
     def _read(self, number: int, items: list[Item], rows: np.ndarray) -> None:
         """Bring prepared pictures (n, height, width, 3) to their places in the batch."""
         read = [self._source(item) for item in items]
-        # They are decoded one after the other.
-        largest = max(item.pixels for item in items)
-        with self._turns.held(number), self._decoded.held(largest):
+        with self._turns.held(number):
             for item, data, row in zip(items, read, rows, strict=True):
                 if data is not None and not self._stop.is_set():
                     self._prepare(item, data, row)
@@ -253,10 +250,10 @@ class Pipeline:
     def _prepare(self, item: Item, data: bytes, row: np.ndarray) -> None:
         images = self._encoder.images
         try:
-            picture = open_picture(
+            with open_picture(
                 data, max_pixels=settings.IMAGE_MAX_PIXELS, at_least=DRAFT * images.side
-            )
-            row[:] = images.prepare(picture.pixels)
+            ) as picture:
+                row[:] = images.prepare(picture.pixels)
         except ImageRefused as error:
             item.problem = str(error)
         except Exception as error:

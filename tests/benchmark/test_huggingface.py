@@ -155,7 +155,7 @@ def test_pictures_whose_licence_allows_it_are_the_files_unchanged(tmp_path, load
         8: "the licence is not one that is known here",
         10: "no licence is given",
         11: "no licence is given",
-        12: "the image's file isn't here",
+        12: "the image's file isn't here or cannot be read",
     }
     assert refused.loc[0, "rights_holder"] == "'=1+1"
     card = (tmp_path / "huggingface/README.md").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import numpy as np
 from django.db import connection
 from PIL import Image as PillowImage
 
+from retrieval.imaging import Picture, open_picture
 from retrieval.importing.records import SpeciesRecord
 from retrieval.models import EmbeddingModel, Image, Species
 from retrieval.selectors.ranking import half_rounded
@@ -27,6 +28,12 @@ def encoded(picture: PillowImage.Image, kind: str, **options: Any) -> bytes:
     target = io.BytesIO()
     picture.save(target, kind, **options)
     return target.getvalue()
+
+
+def decoded(data: bytes, **options: Any) -> Picture:
+    """A picture as `open_picture` gives it, after its context has ended."""
+    with open_picture(data, **{"max_pixels": 10**9, **options}) as picture:
+        return picture
 
 
 def coco(root: Path, *, name: str = "train.json", **parts: Any) -> Path:

@@ -1,4 +1,4 @@
-"""JPEGs that are decoded at a part of their size."""
+"""Pictures that are decoded at a part of their size."""
 
 import io
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from retrieval.imaging import ImageRefused, Reason, open_picture
-from tests.retrieval.making import encoded, jpeg
+from retrieval import imaging
+from retrieval.imaging import THUMBNAIL_SIDE, ImageRefused, Reason, thumbnail_bytes
+from tests.retrieval.making import decoded, encoded, jpeg
 
 LIMIT = 100_000_000
 
@@ -39,11 +40,11 @@ def turned(picture, orientation):
 @pytest.mark.parametrize(
     ("at_least", "size"),
     [(800, (1200, 800)), (401, (1200, 800)), (400, (600, 400)), (224, (600, 400)),
-     (200, (300, 200)), (100, (150, 100)), (1, (150, 100)), (5000, (1200, 800))],
+     (200, (300, 200)), (100, (150, 100)), (1, (3, 2)), (5000, (1200, 800))],
 )  # fmt: skip
 def test_the_shorter_side_keeps_what_is_asked_for(at_least, size):
     data = encoded(gradient(1200, 800), "JPEG")
-    picture = open_picture(data, max_pixels=LIMIT, at_least=at_least)
+    picture = decoded(data, max_pixels=LIMIT, at_least=at_least)
     assert picture.pixels.size == size
     assert (picture.width, picture.height, picture.format) == (1200, 800, "JPEG")
     assert picture.shown_as_is
@@ -52,8 +53,8 @@ def test_the_shorter_side_keeps_what_is_asked_for(at_least, size):
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_a_reduced_picture_is_upright_and_like_the_whole_one(orientation):
     data = turned(gradient(1200, 800), orientation)
-    whole = open_picture(data, max_pixels=LIMIT)
-    reduced = open_picture(data, max_pixels=LIMIT, at_least=100)
+    whole = decoded(data, max_pixels=LIMIT)
+    reduced = decoded(data, max_pixels=LIMIT, at_least=100)
     assert reduced.pixels.size == (150, 100)
     assert (reduced.width, reduced.height) == (whole.width, whole.height) == (1200, 800)
     small = whole.pixels.resize((150, 100), Image.Resampling.BOX)
@@ -64,8 +65,8 @@ def test_a_reduced_picture_is_upright_and_like_the_whole_one(orientation):
 @pytest.mark.parametrize("mode", ["L", "CMYK"])
 def test_grey_and_printed_colours_come_out_as_they_do_whole(mode):
     data = encoded(gradient(800, 800).convert(mode), "JPEG", quality=95)
-    whole = open_picture(data, max_pixels=LIMIT).pixels.resize((100, 100), Image.Resampling.BOX)
-    reduced = open_picture(data, max_pixels=LIMIT, at_least=100).pixels
+    whole = decoded(data, max_pixels=LIMIT).pixels.resize((100, 100), Image.Resampling.BOX)
+    reduced = decoded(data, max_pixels=LIMIT, at_least=100).pixels
     assert (reduced.mode, reduced.size) == ("RGB", (100, 100))
     assert np.abs(np.asarray(whole, np.int16) - np.asarray(reduced, np.int16)).mean() < 3
 
@@ -73,26 +74,57 @@ def test_grey_and_printed_colours_come_out_as_they_do_whole(mode):
 def test_the_first_picture_of_several_is_reduced():
     target = io.BytesIO()
     gradient(1600, 1600).save(target, "MPO", save_all=True, append_images=[gradient(8, 8)])
-    picture = open_picture(target.getvalue(), max_pixels=LIMIT, at_least=200)
+    picture = decoded(target.getvalue(), max_pixels=LIMIT, at_least=200)
     assert (picture.format, picture.pixels.size, picture.width) == ("MPO", (200, 200), 1600)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP", "TIFF", "GIF", "BMP"])
-def test_other_formats_come_whole(kind):
-    picture = open_picture(encoded(gradient(300, 200), kind), max_pixels=LIMIT, at_least=10)
-    assert picture.pixels.size == (picture.width, picture.height) == (300, 200)
+@pytest.mark.parametrize(("at_least", "size"), [(60, (300, 200)), (50, (150, 100)), (20, (60, 40))])
+def test_of_other_formats_twice_what_is_asked_for_is_left(kind, at_least, size):
+    picture = decoded(encoded(gradient(300, 200), kind), max_pixels=LIMIT, at_least=at_least)
+    assert (picture.pixels.size, picture.width, picture.height) == (size, 300, 200)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "LA", "I;16", "1", "CMYK", "F"])
+@pytest.mark.parametrize("size", [(1301, 1117), (3, 500_001), (500_001, 3)])
+def test_a_reduced_picture_is_the_mean_of_the_whole_one(mode, size, monkeypatch):
+    monkeypatch.setattr(imaging, "_TILE_PIXELS", 100_000)
+    source = gradient(*size)
+    if mode == "F":
+        source = Image.fromarray(np.asarray(source.convert("L"), np.float32) / 255)
+    elif mode == "I;16":
+        source = Image.fromarray(np.asarray(source.convert("L"), np.uint16) * 257)
+    else:
+        source = source.convert(mode)
+    data = encoded(source, "TIFF" if mode in ("F", "CMYK") else "PNG")
+    whole = decoded(data, max_pixels=LIMIT)
+    reduced = decoded(data, max_pixels=LIMIT, at_least=max(1, min(size) // 6))
+    assert whole.pixels.size == size
+    factor = 3 if min(size) > 3 else 1
+    wanted = np.asarray(whole.pixels.reduce(factor), np.int16)
+    assert np.array_equal(wanted, np.asarray(reduced.pixels, np.int16))
+
+
+def test_a_thumbnail_of_a_reduced_jpeg_is_that_of_the_whole():
+    whole, reduced = (
+        thumbnail_bytes(decoded(encoded(gradient(3000, 2000), "JPEG", quality=95), at_least=side))
+        for side in (None, THUMBNAIL_SIDE)
+    )
+    first, second = (np.asarray(Image.open(io.BytesIO(one)), np.int16) for one in (whole, reduced))
+    assert first.shape == second.shape == (256, 384, 3)
+    assert np.abs(first - second).max() <= 6
 
 
 def test_sizes_are_checked_before_anything_is_reduced():
     data = jpeg(size=(400, 300))
-    assert open_picture(data, max_pixels=120_000, at_least=30).width == 400
+    assert decoded(data, max_pixels=120_000, at_least=30).width == 400
     with pytest.raises(ImageRefused, match="400 × 300 pixels") as raised:
-        open_picture(data, max_pixels=119_999, at_least=30)
+        decoded(data, max_pixels=119_999, at_least=30)
     assert raised.value.reason == Reason.TOO_LARGE
 
 
 def test_a_truncated_file_is_refused_however_few_pixels_are_asked_for():
     data = encoded(gradient(1200, 800), "JPEG")
     with pytest.raises(ImageRefused) as raised:
-        open_picture(data[: len(data) * 9 // 10], max_pixels=LIMIT, at_least=1)
+        decoded(data[: len(data) * 9 // 10], max_pixels=LIMIT, at_least=1)
     assert raised.value.reason == Reason.TRUNCATED

@@ -9,7 +9,6 @@ from django.db import connection
 
 from retrieval.encoders import ModelSpecError, load_encoder
 from retrieval.image_tower import ImageTower
-from retrieval.imaging import open_picture
 from retrieval.models import Embedding, EmbeddingModel, Image, Job, JobItemError
 from retrieval.pictures import PictureRef, source_bytes
 from retrieval.selectors.corpus import corpus_coverage
@@ -20,7 +19,7 @@ from retrieval.services.embedding import embedding_job_create
 from retrieval.services.embedding_pipeline import Pipeline
 from retrieval.services.importing import import_images
 from retrieval.services.jobs import Slice, job_retry, job_slice_run
-from tests.retrieval.making import coco, coco_image, jpeg
+from tests.retrieval.making import coco, coco_image, decoded, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 
 pytestmark = pytest.mark.django_db
@@ -84,7 +83,7 @@ def lose(store, image_id):
 
 
 def pixels_of(image):
-    return open_picture(source_bytes(PictureRef.of(image)), max_pixels=10_000).pixels
+    return decoded(source_bytes(PictureRef.of(image)), max_pixels=10_000).pixels
 
 
 def test_every_image_is_embedded_once(corpus, tiny_model):

@@ -8,11 +8,14 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from PIL import Image as PillowImage
 
+from retrieval import imaging
 from retrieval.batch_size import BatchSize
 from retrieval.demo.corpus import corpus_scene
 from retrieval.demo.draw.compose import render
 from retrieval.encoders import load_encoder, load_open_clip
+from retrieval.gates import Budget
 from retrieval.image_tower import ImageTower, Launched
 from retrieval.imaging import open_picture
 from retrieval.pictures import PictureRef, source_bytes
@@ -28,7 +31,7 @@ from retrieval.services.embedding_pipeline import (
     tuning_of,
 )
 from retrieval.storage import picture_store
-from tests.retrieval.making import encoded, jpeg
+from tests.retrieval.making import decoded, encoded, jpeg
 
 LEAST_COSINE = 0.999
 
@@ -66,7 +69,7 @@ def through(encoder, batches, *, size=12, readers=2):
 
 
 def whole(data):
-    return open_picture(data, max_pixels=10**9).pixels
+    return decoded(data, max_pixels=10**9).pixels
 
 
 def assert_near(items, encoder, pictures):
@@ -208,7 +211,7 @@ def test_a_jpeg_decoded_smaller_keeps_its_vector(encoder, store):
     demo = load_encoder("demo")
     pictures = [render(corpus_scene(number), side) for number, side in enumerate((400, 610, 800))]
     data = [encoded(picture, "JPEG", quality=90) for picture in pictures]
-    side = open_picture(data[0], max_pixels=10**9, at_least=DRAFT * demo.images.side).pixels.width
+    side = decoded(data[0], max_pixels=10**9, at_least=DRAFT * demo.images.side).pixels.width
     assert side == 200
     fed = [
         Item(n, PictureRef(picture_store(one).sha256, None, ""), 10**6, share_id=1)
@@ -220,7 +223,7 @@ def test_a_jpeg_decoded_smaller_keeps_its_vector(encoder, store):
 
 def test_photographs_decoded_smaller_keep_their_vectors(encoder, store, shared_dir):
     data = [path.read_bytes() for path in sorted((shared_dir / "photos").rglob("*.jpg"))[:40]]
-    smaller = open_picture(data[0], max_pixels=10**9, at_least=DRAFT * encoder.images.side)
+    smaller = decoded(data[0], max_pixels=10**9, at_least=DRAFT * encoder.images.side)
     assert smaller.pixels.width < smaller.width
     fed = [
         Item(n, PictureRef(picture_store(one).sha256, None, ""), 10**6, share_id=1)
@@ -230,22 +233,25 @@ def test_photographs_decoded_smaller_keep_their_vectors(encoder, store, shared_d
     assert_near(came, encoder, [whole(one) for one in data])
 
 
-def test_few_large_pictures_are_decoded_at_once(encoder, items, monkeypatch):
-    monkeypatch.setattr(embedding_pipeline, "DECODED_PIXELS", 2400 * 2)
-    decode, now, most = open_picture, [], []
+def test_few_large_pictures_are_decoded_at_once(encoder, store, monkeypatch):
+    monkeypatch.setattr(imaging, "_decoded", Budget(2_500_000))
+    now, most = [], []
+    prepare = ImageTower.prepare
 
-    def watched(*args, **options):
+    def watched(*args):
         now.append(True)
         most.append(len(now))
         time.sleep(0.01)
         try:
-            return decode(*args, **options)
+            return prepare(*args)
         finally:
             now.pop()
 
-    monkeypatch.setattr(embedding_pipeline, "open_picture", watched)
-    fed = items(11)
-    fed.append(Item(11, fed[0].ref, 10**9, share_id=1))
+    monkeypatch.setattr(ImageTower, "prepare", watched)
+    large = encoded(PillowImage.new("L", (1100, 1000)), "PNG")
+    ref = PictureRef(picture_store(large).sha256, None, "large.png")
+    # What the database says of their size doesn't count.
+    fed = [Item(number, ref, 2400, share_id=1) for number in range(12)]
     came, _ = through(encoder, [fed], readers=6)
     assert max(most) == 2
     assert [item.problem for item in came] == [""] * 12

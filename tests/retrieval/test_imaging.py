@@ -10,10 +10,9 @@ from retrieval.imaging import (
     ImageRefused,
     Reason,
     display_bytes,
-    open_picture,
     thumbnail_bytes,
 )
-from tests.retrieval.making import encoded, jpeg
+from tests.retrieval.making import decoded, encoded, jpeg
 
 LIMIT = 1_000_000
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
@@ -61,7 +60,7 @@ def test_exif_orientation_is_applied_to_the_pixels(orientation, kind):
     exif[0x0112] = orientation
     options = {"lossless": True} if kind == "WEBP" else {}
     data = encoded(stored_turned(orientation), kind, exif=exif, **options)
-    picture = open_picture(data, max_pixels=LIMIT)
+    picture = decoded(data, max_pixels=LIMIT)
     assert (picture.width, picture.height) == (6, 4)
     assert corners(picture) == [RED, GREEN, BLUE, WHITE]
 
@@ -72,7 +71,7 @@ def test_a_turned_jpeg_is_shown_through_an_upright_copy():
     wide = Image.new("RGB", (64, 48), RED)
     wide.paste(BLUE, (0, 24, 64, 48))
     data = encoded(wide.transpose(Image.Transpose.ROTATE_90), "JPEG", exif=exif, quality=95)
-    picture = open_picture(data, max_pixels=LIMIT)
+    picture = decoded(data, max_pixels=LIMIT)
     assert not picture.shown_as_is
     for copy in (display_bytes(picture), thumbnail_bytes(picture)):
         shown = Image.open(io.BytesIO(copy))
@@ -85,28 +84,28 @@ def test_a_turned_jpeg_is_shown_through_an_upright_copy():
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 @pytest.mark.parametrize("exif", [b"Exif\0\0nonsense", b"Exif\0\0II*\0\xff\xff\xff\xff", b""])
 def test_damaged_exif_counts_as_upright(exif):
-    picture = open_picture(jpeg(exif=exif), max_pixels=LIMIT)
+    picture = decoded(jpeg(exif=exif), max_pixels=LIMIT)
     assert (picture.width, picture.height) == (40, 30)
 
 
 def test_an_upright_rgb_jpeg_is_shown_as_it_is():
-    picture = open_picture(jpeg(), max_pixels=LIMIT)
+    picture = decoded(jpeg(), max_pixels=LIMIT)
     assert (picture.format, picture.shown_as_is) == ("JPEG", True)
     assert display_bytes(picture) is None
 
 
 def test_a_large_jpeg_is_shown_smaller():
-    picture = open_picture(jpeg(size=(3000, 1000)), max_pixels=10_000_000)
+    picture = decoded(jpeg(size=(3000, 1000)), max_pixels=10_000_000)
     assert Image.open(io.BytesIO(display_bytes(picture))).size == (2048, 683)
     assert (picture.width, picture.height) == (3000, 1000)
 
 
 def test_thumbnails_keep_their_shape_and_are_never_enlarged():
-    wide = open_picture(jpeg(size=(1000, 500)), max_pixels=LIMIT)
+    wide = decoded(jpeg(size=(1000, 500)), max_pixels=LIMIT)
     assert Image.open(io.BytesIO(thumbnail_bytes(wide))).size == (384, 192)
-    small = open_picture(jpeg(size=(20, 10)), max_pixels=LIMIT)
+    small = decoded(jpeg(size=(20, 10)), max_pixels=LIMIT)
     assert Image.open(io.BytesIO(thumbnail_bytes(small))).size == (20, 10)
-    thin = open_picture(jpeg(size=(2000, 1)), max_pixels=LIMIT)
+    thin = decoded(jpeg(size=(2000, 1)), max_pixels=LIMIT)
     assert Image.open(io.BytesIO(thumbnail_bytes(thin))).size == (384, 1)
 
 
@@ -122,24 +121,24 @@ def test_adobes_inverted_cmyk_and_plain_cmyk_come_out_alike():
     assert b"Adobe" not in plain
     assert b"Adobe" not in without_marker
     for data in (adobe, plain):
-        picture = open_picture(data, max_pixels=LIMIT)
+        picture = decoded(data, max_pixels=LIMIT)
         assert near(picture.pixels.getpixel((8, 8)), RED)
         assert not picture.shown_as_is
-    tiff = open_picture(encoded(red, "TIFF"), max_pixels=LIMIT)
+    tiff = decoded(encoded(red, "TIFF"), max_pixels=LIMIT)
     assert near(tiff.pixels.getpixel((8, 8)), RED)
 
 
 def test_sixteen_bit_grey_keeps_its_tones():
     ramp = np.array([[0, 257 * 64, 257 * 128, 65535]], dtype=np.uint16)
     for kind in ("PNG", "TIFF"):
-        picture = open_picture(encoded(Image.fromarray(ramp), kind), max_pixels=LIMIT)
+        picture = decoded(encoded(Image.fromarray(ramp), kind), max_pixels=LIMIT)
         tones = [picture.pixels.getpixel((x, 0)) for x in range(4)]
         assert tones == [(0, 0, 0), (64, 64, 64), (128, 128, 128), (255, 255, 255)]
 
 
 def test_wide_integers_and_floats_are_scaled_to_what_they_hold():
     def tones(values):
-        picture = open_picture(encoded(Image.fromarray(values), "TIFF"), max_pixels=LIMIT)
+        picture = decoded(encoded(Image.fromarray(values), "TIFF"), max_pixels=LIMIT)
         return [picture.pixels.getpixel((x, 0))[0] for x in range(values.shape[1])]
 
     assert tones(np.array([[0, 50_000, 100_000]], dtype=np.int32)) == [0, 128, 255]
@@ -170,7 +169,7 @@ def grey_with_transparent_tone():
     ],
 )
 def test_transparency_becomes_white(data, left):
-    picture = open_picture(data, max_pixels=LIMIT)
+    picture = decoded(data, max_pixels=LIMIT)
     assert [picture.pixels.getpixel((x, 0)) for x in (0, 1)] == [left, WHITE]
 
 
@@ -187,14 +186,14 @@ def test_every_mode_of_png_becomes_rgb(mode, colours, wanted):
     source = Image.new(mode, (2, 1))
     for x, colour in enumerate(colours):
         source.putpixel((x, 0), colour)
-    picture = open_picture(encoded(source, "PNG"), max_pixels=LIMIT)
+    picture = decoded(encoded(source, "PNG"), max_pixels=LIMIT)
     assert picture.pixels.mode == "RGB"
     assert [picture.pixels.getpixel((x, 0)) for x in (0, 1)] == wanted
 
 
 def test_lab_and_ycbcr_tiffs_become_rgb():
     white = Image.new("LAB", (2, 2), (255, 128, 128))
-    picture = open_picture(encoded(white, "TIFF"), max_pixels=LIMIT)
+    picture = decoded(encoded(white, "TIFF"), max_pixels=LIMIT)
     assert near(picture.pixels.getpixel((0, 0)), WHITE, by=2)
 
 
@@ -207,7 +206,7 @@ def test_sixteen_bit_colour_png():
 
     data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0))
     data += chunk(b"IDAT", zlib.compress(pixel)) + chunk(b"IEND", b"")
-    assert open_picture(data, max_pixels=LIMIT).pixels.getpixel((0, 0)) == (255, 0, 128)
+    assert decoded(data, max_pixels=LIMIT).pixels.getpixel((0, 0)) == (255, 0, 128)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF"])
@@ -215,14 +214,14 @@ def test_of_an_animation_the_first_frame_is_taken(kind):
     frames = [Image.new("RGB", (8, 8), colour) for colour in (RED, GREEN, BLUE)]
     options = {"lossless": True} if kind == "WEBP" else {}
     data = encoded(frames[0], kind, save_all=True, append_images=frames[1:], **options)
-    picture = open_picture(data, max_pixels=LIMIT)
+    picture = decoded(data, max_pixels=LIMIT)
     assert picture.pixels.getpixel((4, 4)) == RED
 
 
 @pytest.mark.parametrize("kind", ["BMP", "AVIF", "JPEG2000", "PPM", "MPO"])
 def test_other_formats_are_read(kind):
     options = {"save_all": True, "append_images": [quarters()]} if kind == "MPO" else {}
-    picture = open_picture(encoded(quarters(), kind, **options), max_pixels=LIMIT)
+    picture = decoded(encoded(quarters(), kind, **options), max_pixels=LIMIT)
     assert (picture.format, picture.width, picture.height) == (kind, 6, 4)
 
 
@@ -258,7 +257,7 @@ NOISE = Image.fromarray(
 )
 def test_what_is_no_picture_is_refused_by_reason(data, reason):
     with pytest.raises(ImageRefused) as refused:
-        open_picture(data, max_pixels=178_956_970)
+        decoded(data, max_pixels=178_956_970)
     assert refused.value.reason == reason
     assert str(refused.value).endswith(".")
 
@@ -268,20 +267,20 @@ def test_a_png_with_changed_bytes_is_corrupt():
     middle = len(data) // 2
     data[middle : middle + 8] = bytes(8)
     with pytest.raises(ImageRefused) as refused:
-        open_picture(bytes(data), max_pixels=LIMIT)
+        decoded(bytes(data), max_pixels=LIMIT)
     assert refused.value.reason == Reason.CORRUPT
 
 
 def test_the_pixel_limit_is_exact():
     data = jpeg(size=(40, 30))
-    assert open_picture(data, max_pixels=1200).width == 40
+    assert decoded(data, max_pixels=1200).width == 40
     with pytest.raises(ImageRefused, match="40 × 30 pixels; 1199 are allowed"):
-        open_picture(data, max_pixels=1199)
+        decoded(data, max_pixels=1199)
 
 
 def test_the_limit_holds_above_pillows_own():
     with pytest.raises(ImageRefused) as refused:
-        open_picture(header_only(20_000, 18_000), max_pixels=400_000_000)
+        decoded(header_only(20_000, 18_000), max_pixels=400_000_000)
     assert refused.value.reason == Reason.TRUNCATED
 
 
@@ -289,6 +288,6 @@ def test_a_colour_profile_goes_with_the_copies():
     from PIL import ImageCms
 
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    picture = open_picture(jpeg(icc_profile=profile), max_pixels=LIMIT)
+    picture = decoded(jpeg(icc_profile=profile), max_pixels=LIMIT)
     thumbnail = Image.open(io.BytesIO(thumbnail_bytes(picture)))
     assert thumbnail.info["icc_profile"] == profile

@@ -68,3 +68,13 @@ def test_without_code_for_bytes_pillow_resizes(monkeypatch):
     steps = steps_of(96)
     source = picture(300, 200)
     assert np.array_equal(preparing(steps)(source), through(steps, source))
+
+
+@pytest.mark.parametrize("size", [(1, 300_000), (300_000, 1)])
+def test_of_a_very_long_picture_only_what_is_seen_is_resized(size):
+    source = Image.new("RGB", size, "red")
+    width, height = size
+    source.paste("blue", (width // 2 - 1, height // 2 - 1, width // 2 + 1, height // 2 + 1))
+    prepared = preparing(steps_of(96))(source)
+    assert prepared.shape == (96, 96, 3)
+    assert prepared[48, 48].tolist() == [0, 0, 255]
