@@ -1,8 +1,14 @@
-"""Static files under names that carry their content's hash."""
+"""Static files under names that carry their content's hash, and the one that a library carries."""
 
 from typing import Any
 
+from django.conf import settings
+from django.contrib.staticfiles.finders import BaseStorageFinder
+from django.core.files.storage import FileSystemStorage
+from django.utils.functional import LazyObject
 from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+from annotator.broker import write_whole
 
 
 class StaticFilesStorage(CompressedManifestStaticFilesStorage):
@@ -20,3 +26,24 @@ class StaticFilesStorage(CompressedManifestStaticFilesStorage):
         if name and not self.hashed_files:
             return self.base_url + name
         return super().url(name, force)
+
+
+class _VegaStorage(LazyObject):
+    """The folder of `js/vega.js`, which is made when it is asked for first."""
+
+    def _setup(self) -> None:
+        import vl_convert
+
+        folder = settings.VAR_DIR / "vega" / vl_convert.__version__
+        script = folder / "js" / "vega.js"
+        if not script.exists():
+            script.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(script, vl_convert.javascript_bundle())
+        self._wrapped = FileSystemStorage(location=folder)
+
+
+class VegaFinder(BaseStorageFinder):
+    """Finds `js/vega.js`: Vega, Vega-Lite and Vega-Embed as one script that sets
+    `window.vegaEmbed`; vl-convert carries it."""
+
+    storage = _VegaStorage()

@@ -11,11 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from benchmark.board import statistics
+from benchmark.board import charts, statistics
 from benchmark.board.choice import is_id, mean_title, measure_groups, read_measure
 from benchmark.board.page import scale_of
 from benchmark.board.run_page import image_ids_of, only_by, relevant_ids, row_of
-from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, board_runs, kept, splits_of
+from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, board_runs, splits_of
 from benchmark.board.tables import BOTH, SPLITS, TEST, VAL, Floats, printed, verdicts
 from benchmark.models import Release, Run
 from benchmark.runs.access import labels_visible_to, ranking_visible_to
@@ -117,8 +117,6 @@ def _comparison(
     a, b = board.of(measure)[[row_a, row_b]]
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
-    from benchmark.board import charts
-
     title = mean_title(measure, first.task)
     pairs = _pairs(request, runs, board.query_ids.tolist(), first, second, a, b, measure)
     return {
@@ -128,22 +126,12 @@ def _comparison(
         "means": [printed(measure, float(values.mean())) for values in (a, b)],
         "difference": _signed(measure, float((a - b).mean())),
         "p_value": _p_text(statistics.p_value(runs, board, row_a, row_b, measure)),
-        "svg": kept(
-            lambda: charts.differences_svg(
-                first.name,
-                second.name,
-                list(zip(a.tolist(), b.tolist(), strict=True)),
-                measure=title.removeprefix("m") if title.startswith("mAP") else measure,
-                scale=scale_of(measure),
-            ),
-            "differences",
-            runs.fingerprint,
-            split,
-            measure,
-            first.pk,
-            second.pk,
+        "chart": charts.differences_chart(
             first.name,
             second.name,
+            list(zip(a.tolist(), b.tolist(), strict=True)),
+            measure=title.removeprefix("m") if title.startswith("mAP") else measure,
+            scale=scale_of(measure),
         ),
     }
 

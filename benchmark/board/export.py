@@ -38,7 +38,9 @@ CONTENT_TYPES: Final = {
 }
 #: What the page is styled with; it must stay readable alone.
 STYLES: Final = ("css/base.css", "css/components.css", "css/tables.css", "css/leaderboard.css")
-SCRIPTS: Final = ("js/board-sort.js",)
+SCRIPTS: Final = ("js/board-sort.js", "js/charts.js")
+#: What draws the charts.
+VEGA: Final = "js/vega.js"
 CARD: Final = ("link", "description", "parameters", "training_data", "open_weights", "cost")
 
 
@@ -154,7 +156,7 @@ def leaderboard_json(release: Release) -> str:
 
 
 def leaderboard_html(release: Release) -> str:
-    """One file that shows the tables and pictures by itself, without a server or a connection.
+    """One file that shows the tables and charts by itself, without a server or a connection.
 
     NoSnapshot: see `export`.
     """
@@ -168,6 +170,8 @@ def leaderboard_html(release: Release) -> str:
         "tasks": tasks,
         "any_runs": any(one["splits"] for one in tasks),
         "styles": mark_safe("\n".join(_asset(name) for name in STYLES)),
+        # Nothing in it may end the element that it stands in.
+        "vega": mark_safe(_asset(VEGA).replace("</script", "<\\/script")),
         "scripts": mark_safe("\n".join(_asset(name) for name in SCRIPTS)),
     }
     return render_to_string("benchmark/leaderboard_export.html", context)
@@ -188,10 +192,10 @@ def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
         "choice": choice,
         "measure_title": mean_title(measure, runs.task),
         "tables": tables,
-        "interval_svg": page.interval_svg(choice, runs),
-        "parameters_svg": page.tradeoff_svg(choice, runs, "parameters", shown)[0],
-        "cost_svg": page.tradeoff_svg(choice, runs, "cost", shown)[0],
-        "categories_svg": page.categories_svg(choice, runs, drawn),
+        "interval_chart": page.interval_chart(choice, runs),
+        "parameters_chart": page.tradeoff_chart(choice, runs, "parameters", shown)[0],
+        "cost_chart": page.tradeoff_chart(choice, runs, "cost", shown)[0],
+        "categories_chart": page.categories_chart(choice, runs, drawn),
     }
 
 

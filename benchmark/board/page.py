@@ -1,4 +1,4 @@
-"""What the leaderboard's page shows for a choice: rows, headers and pictures, as printed."""
+"""What the leaderboard's page shows for a choice: rows, headers and charts, as printed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from django.utils.safestring import SafeString
 
-from benchmark.board import statistics
+from benchmark.board import charts, statistics
 from benchmark.board.choice import MEASURES, Choice, columns_of, mean_title
-from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, kept, values_on
+from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, values_on
 from benchmark.board.tables import (
     CATEGORY,
     Board,
@@ -155,10 +155,8 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
     )
 
 
-def interval_svg(choice: Choice, runs: BoardRuns) -> SafeString | None:
+def interval_chart(choice: Choice, runs: BoardRuns) -> SafeString | None:
     """Every run's mean with its interval, the best first; None without any."""
-    from benchmark.board import charts
-
     made = runs.board(choice.split)
     column = _whole_column(choice, runs, made)
     means = column_means(made, column)
@@ -171,24 +169,14 @@ def interval_svg(choice: Choice, runs: BoardRuns) -> SafeString | None:
     if not rows:
         return None
     title = mean_title(choice.measure, choice.task)
-    names = tuple(row.name for row in rows)
-    return kept(
-        lambda: charts.interval_svg(rows, measure=title, scale=scale_of(choice.measure)),
-        "intervals",
-        runs.fingerprint,
-        choice.split,
-        choice.measure,
-        names,
-    )
+    return charts.interval_chart(rows, measure=title, scale=scale_of(choice.measure))
 
 
-def tradeoff_svg(
+def tradeoff_chart(
     choice: Choice, runs: BoardRuns, what: str, shown: Shown
 ) -> tuple[SafeString | None, int]:
-    """The measure against "parameters" or "cost", and how many runs tell that; no picture of
+    """The measure against "parameters" or "cost", and how many runs tell that; no chart of
     fewer than two."""
-    from benchmark.board import charts
-
     made = runs.board(choice.split)
     means = column_means(made, _whole_column(choice, runs, made))
     places = {line.run.pk: line.place for line in shown.lines}
@@ -211,21 +199,14 @@ def tradeoff_svg(
     titles = {"parameters": ("Parameters", "millions"), "cost": ("Cost of the run", "US dollars")}
     title, unit = titles[what]
     measure = mean_title(choice.measure, choice.task)
-    svg = kept(
-        lambda: charts.tradeoff_svg(
-            points, x=title, unit=unit, measure=measure, scale=scale_of(choice.measure)
-        ),
-        what,
-        measure,
-        tuple(points),
+    chart = charts.tradeoff_chart(
+        points, x=title, unit=unit, measure=measure, scale=scale_of(choice.measure)
     )
-    return svg, len(points)
+    return chart, len(points)
 
 
-def categories_svg(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> SafeString | None:
+def categories_chart(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> SafeString | None:
     """The drawn runs' means in each category; None without a run or a category."""
-    from benchmark.board import charts
-
     made = runs.board(choice.split)
     rows = _rows_of(made, runs, drawn)
     parts = subsets(made.query_ids, runs.queries, CATEGORY)
@@ -236,19 +217,11 @@ def categories_svg(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> Saf
         (part.name, [None if np.isnan(value) else float(value) for value in values])
         for part, values in zip(parts, means, strict=True)
     ]
-    names = [drawn_name(run) for run in drawn]
-    return kept(
-        lambda: charts.categories_svg(
-            names,
-            figures,
-            measure=mean_title(choice.measure, choice.task),
-            scale=scale_of(choice.measure),
-        ),
-        "categories",
-        choice.measure,
-        choice.task,
-        names,
+    return charts.categories_chart(
+        [drawn_name(run) for run in drawn],
         figures,
+        measure=mean_title(choice.measure, choice.task),
+        scale=scale_of(choice.measure),
     )
 
 

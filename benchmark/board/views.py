@@ -51,7 +51,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     except NoSnapshot as error:
         context["no_board"] = str(error)
     else:
-        context |= _table(choice, runs) | _pictures(choice, runs)
+        context |= _table(choice, runs) | _charts(choice, runs)
     return render(request, "benchmark/leaderboard.html", context)
 
 
@@ -106,17 +106,17 @@ def _table(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
     }
 
 
-def _pictures(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
+def _charts(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
     shown = page.shown_table(choice, runs)
     drawn = page.drawn_by_category(choice, shown)
     tradeoffs = []
     for what, title in (("parameters", "Parameters"), ("cost", "Cost")):
-        svg, told = page.tradeoff_svg(choice, runs, what, shown)
-        tradeoffs.append({"what": what, "title": title, "svg": svg, "told": told})
+        chart, told = page.tradeoff_chart(choice, runs, what, shown)
+        tradeoffs.append({"what": what, "title": title, "chart": chart, "told": told})
     return {
-        "interval_svg": page.interval_svg(choice, runs),
+        "interval_chart": page.interval_chart(choice, runs),
         "tradeoffs": tradeoffs,
-        "categories_svg": page.categories_svg(choice, runs, drawn),
+        "categories_chart": page.categories_chart(choice, runs, drawn),
         "drawn": {run.pk for run in drawn},
         "most_drawn": MOST_SHAPES,
     }

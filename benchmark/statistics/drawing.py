@@ -1,20 +1,19 @@
-"""The pictures of a release's statistics, as SVG."""
+"""The charts of a release's statistics, and its map as SVG."""
 
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, Final
 
-import altair as alt
 from django.templatetags.static import static
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmark.charts import ACCENT, SERIES, TEXT, chart_svg
+from benchmark.chart_axes import counts_axis
+from benchmark.charts import ACCENT, SERIES, TEXT, Spec, chart, name, number
 from benchmark.statistics.numbers import CELL, Numbers
 
-#: Pixels: every picture is as wide as a card on a phone, so that its letters stay readable there
+#: Pixels: every chart is as wide as a card on a phone, so that its letters stay readable there
 #: and are of one size; wider pages scale it up.
 TOTAL_WIDTH: Final = 300
 #: Of the drawing area beside an axis of numbers.
@@ -25,28 +24,22 @@ LABEL_SIZE: Final = 11
 LABEL_LIMIT: Final = 185
 #: Width of a letter of a name, generously.
 LETTER: Final = 0.58 * LABEL_SIZE
-#: Lines of one picture that can be told apart.
+#: Lines of one chart that can be told apart.
 MOST_LINES: Final = len(SERIES)
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4])
 #: Of the map, in degrees: Antarctica is left out.
 SOUTH, NORTH = -60, 84
 LARGEST_DOT: Final = 4.5
 SMALLEST_DOT: Final = 1.1
-_SIZE: Final = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*"')
 SPLITS: Final = {"val": "Validation", "test": "Test"}
-
-
-def _framed(chart: Any, *, label: str) -> SafeString:
-    """A chart of TOTAL_WIDTH; what is left over goes to its left, where names stand that are wider
-    in the reader's letters than in those that they were measured by.
-    """
-    svg = chart_svg(chart, label=label)
-    width, height = (float(one) for one in _SIZE.search(svg).groups())  # type: ignore[union-attr]
-    whole = max(TOTAL_WIDTH, width)
-    frame = (
-        f'width="{whole:g}" height="{height:g}" viewBox="{width - whole:g} 0 {whole:g} {height:g}"'
-    )
-    return mark_safe(_SIZE.sub(frame, svg, count=1))
+#: Ticks of an axis of counts, about.
+TICKS: Final = 4
+_NAMES: Final[dict[str, Any]] = {
+    "labelLimit": LABEL_LIMIT,
+    "labelColor": TEXT,
+    "ticks": False,
+    "labelFontSize": LABEL_SIZE,
+}
 
 
 def edge(value: float) -> str:
@@ -55,65 +48,64 @@ def edge(value: float) -> str:
 
 
 def histogram(summary: Numbers, *, x: str, y: str, label: str) -> SafeString:
+    """Bars of counts by bin."""
     values = [{"bin": edge(low), "count": count} for low, _, count in summary["bins"]]
-    chart = (
-        alt.Chart(alt.Data(values=values))
-        .mark_bar(color=ACCENT)
-        .encode(
-            x=alt.X(
-                "bin:N", sort=None, title=x, axis=alt.Axis(labelAngle=0, domain=True, ticks=False)
+    most = max((value["count"] for value in values), default=0)
+    spec = {
+        "data": {"values": values},
+        "mark": {"type": "bar", "color": ACCENT},
+        "encoding": {
+            "x": name(
+                "bin", sort=None, title=x, axis={"labelAngle": 0, "domain": True, "ticks": False}
             ),
-            y=alt.Y("count:Q", title=y, axis=alt.Axis(tickCount=4, format=",d", tickMinStep=1)),
-        )
-        .properties(width=WIDTH, height=HEIGHT)
-    )
-    return _framed(chart, label=label)
+            "y": number("count", title=y, axis=counts_axis(most, TICKS)),
+        },
+        "width": WIDTH,
+        "height": HEIGHT,
+    }
+    return _framed(spec, label=label)
 
 
-def stacked(rows: list[Numbers], *, name: str, label: str, group: str | None = None) -> SafeString:
-    """Bars of queries by name, validation and test beside each other; under headings by group."""
+def stacked(rows: list[Numbers], *, key: str, label: str, group: str | None = None) -> SafeString:
+    """Bars of queries by `key`, validation and test beside each other; under headings by group."""
     values = [
-        {"name": row[name] or "None", "split": title, "queries": row[split]}
+        {"name": row[key] or "None", "split": title, "queries": row[split]}
         | ({"group": row[group]} if group else {})
         for row in rows
         for split, title in SPLITS.items()
     ]
-    order = [row[name] or "None" for row in rows]
-    chart = (
-        alt.Chart()
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "queries:Q", title="queries", axis=alt.Axis(tickCount=3, tickMinStep=1, format=",d")
+    order = [row[key] or "None" for row in rows]
+    most = max(sum(row[split] for split in SPLITS) for row in rows)
+    spec = {
+        "mark": "bar",
+        "encoding": {
+            "x": number("queries", title="queries", axis=counts_axis(most, TICKS)),
+            "y": name("name", title=None, sort=order, axis=_NAMES),
+            "color": name(
+                "split",
+                scale={"domain": list(SPLITS.values()), "range": SERIES[1::-1]},
+                legend={"orient": "top", "title": None},
             ),
-            y=alt.Y(
-                "name:N",
-                title=None,
-                sort=order,
-                axis=alt.Axis(
-                    labelLimit=LABEL_LIMIT, labelColor=TEXT, ticks=False, labelFontSize=LABEL_SIZE
-                ),
-            ),
-            color=alt.Color(
-                "split:N",
-                scale=alt.Scale(domain=list(SPLITS.values()), range=list(SERIES[1::-1])),
-                legend=alt.Legend(orient="top", title=None),
-            ),
-            order=alt.Order("split:N", sort="descending"),
-        )
-        .properties(width=_beside(order), height=alt.Step(ROW_HEIGHT))
-    )
-    if group is None:
-        return _framed(chart.properties(data=alt.Data(values=values)), label=label)
-    heading = alt.Header(
-        title=None, labelOrient="top", labelAnchor="start", labelFontWeight="bold", labelPadding=4
-    )
-    faceted = (
-        chart.properties(data=alt.Data(values=values))
-        .facet(row=alt.Row("group:N", header=heading), spacing=8)
-        .resolve_scale(y="independent")
-    )
-    return _framed(faceted, label=label)
+            "order": name("split", sort="descending"),
+        },
+        "width": _beside(order),
+        "height": {"step": ROW_HEIGHT},
+    }
+    if group is not None:
+        header = {
+            "title": None,
+            "labelOrient": "top",
+            "labelAnchor": "start",
+            "labelFontWeight": "bold",
+            "labelPadding": 4,
+        }
+        spec = {
+            "facet": {"row": name("group", header=header)},
+            "spec": spec,
+            "spacing": 8,
+            "resolve": {"scale": {"y": "independent"}},
+        }
+    return _framed({"data": {"values": values}, **spec}, label=label)
 
 
 def lines(at: list[int], lines: list[Numbers], *, label: str) -> SafeString:
@@ -124,58 +116,52 @@ def lines(at: list[int], lines: list[Numbers], *, label: str) -> SafeString:
         for line in lines
         for rank, share in zip(at, line["shares"], strict=True)
     ]
-    chart = (
-        alt.Chart(alt.Data(values=values))
-        .mark_line(point=alt.OverlayMarkDef(size=18), strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "rank:Q",
+    spec = {
+        "data": {"values": values},
+        "mark": {"type": "line", "point": {"size": 18}, "strokeWidth": 2},
+        "encoding": {
+            "x": number(
+                "rank",
                 title="rank",
-                scale=alt.Scale(type="log"),
-                axis=alt.Axis(values=[1, 10, 100, 1000], format=",d"),
+                scale={"type": "log"},
+                axis={"values": [1, 10, 100, 1000], "format": ",d"},
             ),
-            y=alt.Y(
-                "share:Q",
+            "y": number(
+                "share",
                 title="share found",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format=".0%", tickCount=5),
+                scale={"domain": [0, 1]},
+                axis={"format": ".0%", "tickCount": 5},
             ),
-            color=alt.Color(
-                "line:N",
+            "color": name(
+                "line",
                 sort=names,
-                scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])),
-                legend=alt.Legend(orient="top", title=None, columns=2, symbolType="stroke"),
+                scale={"domain": names, "range": SERIES[: len(names)]},
+                legend={"orient": "top", "title": None, "columns": 2, "symbolType": "stroke"},
             ),
-            strokeDash=alt.StrokeDash(
-                "line:N",
-                sort=names,
-                scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])),
+            "strokeDash": name(
+                "line", sort=names, scale={"domain": names, "range": DASHES[: len(names)]}
             ),
-        )
-        .properties(width=WIDTH, height=HEIGHT + 30)
-    )
-    return _framed(chart, label=label)
+        },
+        "width": WIDTH,
+        "height": HEIGHT + 30,
+    }
+    return _framed(spec, label=label)
 
 
 def bars(rows: list[tuple[str, int]], *, x: str, label: str) -> SafeString:
     """Bars by name, in the rows' order."""
-    chart = (
-        alt.Chart(alt.Data(values=[{"name": name, "count": count} for name, count in rows]))
-        .mark_bar(color=ACCENT)
-        .encode(
-            x=alt.X("count:Q", title=x, axis=alt.Axis(tickCount=3, tickMinStep=1, format=",d")),
-            y=alt.Y(
-                "name:N",
-                title=None,
-                sort=None,
-                axis=alt.Axis(
-                    labelLimit=LABEL_LIMIT, labelColor=TEXT, ticks=False, labelFontSize=LABEL_SIZE
-                ),
-            ),
-        )
-        .properties(width=_beside([name for name, _ in rows]), height=alt.Step(ROW_HEIGHT))
-    )
-    return _framed(chart, label=label)
+    axis = counts_axis(max(count for _, count in rows), TICKS)
+    spec = {
+        "data": {"values": [{"name": title, "count": count} for title, count in rows]},
+        "mark": {"type": "bar", "color": ACCENT},
+        "encoding": {
+            "x": number("count", title=x, axis=axis),
+            "y": name("name", title=None, sort=None, axis=_NAMES),
+        },
+        "width": _beside([title for title, _ in rows]),
+        "height": {"step": ROW_HEIGHT},
+    }
+    return _framed(spec, label=label)
 
 
 def dots(cells: list[list[int]], *, label: str) -> SafeString:
@@ -200,3 +186,10 @@ def _beside(names: list[str]) -> float:
     """The width that is left for bars beside their names."""
     longest = max(map(len, names)) * LETTER
     return TOTAL_WIDTH - min(longest, LABEL_LIMIT * 1.15) - 12
+
+
+def _framed(spec: Spec, *, label: str) -> SafeString:
+    """A chart of TOTAL_WIDTH; what is left over goes to its left, where names stand that are wider
+    in the reader's letters than in those that they were measured by.
+    """
+    return chart(spec, label=label, width=TOTAL_WIDTH)

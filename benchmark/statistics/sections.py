@@ -1,4 +1,4 @@
-"""What a release's statistics show: pictures, what one sees in each, and its figures."""
+"""What a release's statistics show: charts, what one sees in each, and its figures."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MOST_CELLS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One picture of the page."""
+    """One chart of the page."""
 
     key: str
     title: str
     says: str
     """What one sees, in a sentence or two."""
-    svg: SafeString = field(default_factory=SafeString)
+    chart: SafeString = field(default_factory=SafeString)
     headings: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     """The figures, each as text; the first column names the row."""
@@ -32,7 +32,7 @@ class Section:
 
 
 def sections(numbers: Numbers) -> list[Section]:
-    """The page's pictures, in order; one without figures says why."""
+    """The page's charts, in order; one without figures says why."""
     return [
         _labelled(numbers),
         _relevant(numbers),
@@ -74,7 +74,7 @@ def _counted(key: str, title: str, summary: Numbers, what: str) -> Section:
         key=key,
         title=title,
         says=says,
-        svg=histogram(
+        chart=histogram(
             summary, x=f"{what} images of a query, from", y="queries", label=f"{title}. {says}"
         ),
         headings=[f"{what.capitalize()} images", "Queries"],
@@ -111,7 +111,7 @@ def _seconds(summary: Numbers | None) -> Section:
         key="seconds",
         title=title,
         says=says,
-        svg=histogram(summary, x="seconds, from", y="labels", label=f"{title}. {says}"),
+        chart=histogram(summary, x="seconds, from", y="labels", label=f"{title}. {says}"),
         headings=["Time", "Labels"],
         rows=[
             [_bin_name(low, high, "seconds", whole=False), f"{count:,}"]
@@ -138,7 +138,7 @@ def _categories(rows: list[Numbers]) -> Section:
         key="categories",
         title=title,
         says=says,
-        svg=stacked(rows, name="category", label=f"{title}. {says}", group="supercategory"),
+        chart=stacked(rows, key="category", label=f"{title}. {says}", group="supercategory"),
         shape="tall",
         headings=["Category", "Supercategory", "Validation", "Test"],
         rows=[
@@ -158,7 +158,7 @@ def _groups(rows: list[Numbers]) -> Section:
         key="groups",
         title=title,
         says=says,
-        svg=stacked(rows, name="iconic_group", label=f"{title}. {says}"),
+        chart=stacked(rows, key="iconic_group", label=f"{title}. {says}"),
         shape="tall",
         headings=["Iconic group", "Validation", "Test"],
         rows=[[row["iconic_group"] or "None", str(row["val"]), str(row["test"])] for row in rows],
@@ -185,7 +185,7 @@ def _ranks(numbers: Numbers) -> Section:
         key="ranks",
         title=title,
         says=says,
-        svg=lines(at, named[:MOST_LINES], label=f"{title}. {says}"),
+        chart=lines(at, named[:MOST_LINES], label=f"{title}. {says}"),
         headings=["Rank up to", *(line["name"] for line in named)],
         rows=[
             [f"{rank:,}", *(_percent(line["shares"][place]) for line in numbers["lines"])]
@@ -214,7 +214,7 @@ def _map(numbers: Numbers) -> Section:
         key="map",
         title=title,
         says=says,
-        svg=dots(cells, label=f"{title}. {says}"),
+        chart=dots(cells, label=f"{title}. {says}"),
         headings=["Latitude", "Longitude", "Images"],
         rows=[
             [_degrees(south, "S", "N"), _degrees(west, "W", "E"), f"{count:,}"]
@@ -251,7 +251,7 @@ def _agreement(numbers: Numbers) -> Section:
         key="agreement",
         title=title,
         says=says,
-        svg=bars(rows, x="pairs", label=f"{title}. {says}"),
+        chart=bars(rows, x="pairs", label=f"{title}. {says}"),
         headings=["Labels given", "Pairs"],
         rows=[[name, f"{count:,}"] for name, count in rows],
     )

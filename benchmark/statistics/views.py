@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -18,20 +17,16 @@ from benchmark import selectors
 from benchmark.models import Release
 from benchmark.snapshot import Snapshot
 from benchmark.statistics.numbers import FORM, Numbers, release_statistics
+from benchmark.statistics.sections import sections
 from retrieval.access import require_evaluator
 
-if TYPE_CHECKING:
-    from benchmark.statistics.sections import Section
-
 STATISTICS_FILE = "statistics.json"
-#: Releases whose pictures are kept drawn.
-KEPT = 16
 
 
 @login_required
 @require_safe
 def statistics(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pictures of what a release holds; aggregates alone, so researchers see all of them."""
+    """Charts of what a release holds; aggregates alone, so researchers see all of them."""
     require_evaluator(request.user)
     release = get_object_or_404(selectors.releases(), pk=pk)
     directory = release.snapshot_directory
@@ -40,7 +35,7 @@ def statistics(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"release": release}
     if directory.is_dir():
         numbers = statistics_of(release)
-        context |= {"numbers": numbers, "sections": _drawn(json.dumps(numbers))}
+        context |= {"numbers": numbers, "sections": sections(numbers)}
     return render(request, "benchmark/statistics.html", context)
 
 
@@ -66,11 +61,3 @@ def _keep(path: Path, text: str) -> None:
         os.replace(draft, path)
     except OSError:
         draft.unlink(missing_ok=True)
-
-
-@lru_cache(maxsize=KEPT)
-def _drawn(numbers: str) -> list[Section]:
-    """The pictures of the numbers, which are text so that they can be a key."""
-    from benchmark.statistics.sections import sections
-
-    return sections(json.loads(numbers))

@@ -1,27 +1,21 @@
-"""The leaderboard's pictures: what they say, and that no name covers another."""
+"""The leaderboard's charts: what they say, and that no name covers another."""
 
-import re
-import xml.etree.ElementTree as ET
 from itertools import pairwise
 
 import pytest
 
 from benchmark.board import charts
-from benchmark.board.charts import Interval, Point, log_axis
+from benchmark.board.charts import Interval, Point
+from benchmark.chart_axes import counts_axis, log_axis
 from benchmark.chart_labels import LABEL_LENGTH, LETTER, distinct, place_labels, short
 from benchmark.charts import SIZES, TEXT_SIZE
+from tests.benchmark.charts import drawn, specifications
 
 LONG = "An ensemble of many models with a very long name, variant"
 
 
-def drawn(svg):
-    """Each drawing by the name of its size."""
-    found = {one.get("class"): one[0] for one in ET.fromstring(f"<div>{svg}</div>")}
-    return {size: found[f"chart-{size}"] for size in SIZES}
-
-
-def texts(svg, size="wide"):
-    return [element.text for element in drawn(svg)[size].iter() if element.text]
+def texts(chart, size="wide"):
+    return [element.text for element in drawn(chart)[size].iter() if element.text]
 
 
 def test_names_stand_beside_their_points_and_never_on_each_other():
@@ -59,27 +53,29 @@ def test_long_names_are_cut_in_the_middle_and_stay_distinct():
 
 def test_intervals_name_every_run_in_the_order_given():
     rows = [Interval("better", 0.5, 0.4, 0.6), Interval("<worse> & co", 0.3, 0.25, 0.35)]
-    svg = charts.interval_svg(rows, measure="mAP@50", scale=100)
+    chart = charts.interval_chart(rows, measure="mAP@50", scale=100)
     for size in SIZES:
-        found = [text for text in texts(svg, size) if text in {"better", "<worse> & co"}]
+        found = [text for text in texts(chart, size) if text in {"better", "<worse> & co"}]
         assert found == ["better", "<worse> & co"]
-    assert 'aria-label="mAP@50 of 2 runs with 95 % confidence intervals"' in svg
+    assert 'aria-label="mAP@50 of 2 runs with 95 % confidence intervals"' in chart
 
 
 def test_every_drawing_has_its_width_one_size_of_text_and_every_name():
     rows = [Interval(f"{LONG} {n}", 0.5, 0.4, 0.6) for n in range(30)]
     points = [Point(f"{LONG} {n}", 10.0 * n, n / 30, n + 1) for n in range(30)]
     names = [row.name for row in rows]
-    pictures = {
-        "intervals": charts.interval_svg(rows, measure="mAP@50", scale=100),
-        "categories": charts.categories_svg(
+    drawings = {
+        "intervals": charts.interval_chart(rows, measure="mAP@50", scale=100),
+        "categories": charts.categories_chart(
             names[:5], [(LONG, [0.1, 0.2, 0.3, 0.4, 0.5])], measure="mAP@50", scale=100
         ),
-        "tradeoff": charts.tradeoff_svg(points, x="Cost", unit="$", measure="mAP@50", scale=100),
-        "differences": charts.differences_svg(*names[:2], [(0.5, 0.2)], measure="AP@50", scale=100),
+        "tradeoff": charts.tradeoff_chart(points, x="Cost", unit="$", measure="mAP@50", scale=100),
+        "differences": charts.differences_chart(
+            *names[:2], [(0.5, 0.2)], measure="AP@50", scale=100
+        ),
     }
-    for name, svg in pictures.items():
-        for size, picture in drawn(svg).items():
+    for name, chart in drawings.items():
+        for size, picture in drawn(chart).items():
             width = float(picture.get("width"))
             assert 0.9 * SIZES[size] < width < 1.1 * SIZES[size], (name, size)
             sizes = {
@@ -88,13 +84,13 @@ def test_every_drawing_has_its_width_one_size_of_text_and_every_name():
                 if one.get("font-size") and one.text
             }
             assert sizes <= {TEXT_SIZE - 1, TEXT_SIZE}, (name, size)
-            assert max(map(len, texts(svg, size))) * LETTER < SIZES[size], (name, size)
+            assert max(map(len, texts(chart, size))) * LETTER < SIZES[size], (name, size)
     for size in SIZES:
-        found = texts(pictures["intervals"], size)
+        found = texts(drawings["intervals"], size)
         assert [text.rpartition(" ")[2] for text in found if "…" in text or LONG in text] == [
             str(n) for n in range(30)
         ]
-        found = texts(pictures["categories"], size)
+        found = texts(drawings["categories"], size)
         assert {f" {n}" for n in range(5)} <= {text[-2:] for text in found}
 
 
@@ -118,38 +114,60 @@ def test_a_logarithmic_axis_holds_all_points_and_two_ticks_or_more(values, width
 
 def test_what_costs_nothing_stands_at_a_zero_of_its_own():
     points = [Point("free", 0.0, 0.2, 2), Point("dear", 2.0, 0.4, 1)]
-    svg = charts.tradeoff_svg(points, x="Cost", unit="$", measure="mAP@50", scale=100)
+    chart = charts.tradeoff_chart(points, x="Cost", unit="$", measure="mAP@50", scale=100)
     for size in SIZES:
-        assert {"0", "1", "free", "dear"} <= set(texts(svg, size))
+        assert {"0", "1", "free", "dear"} <= set(texts(chart, size))
 
 
 def test_the_tradeoff_has_a_logarithmic_axis_and_tells_two_stages_apart():
     points = [Point("small", 100, 0.2, 2), Point("large", 10_000, 0.4, 1, two_stage=True)]
-    svg = charts.tradeoff_svg(points, x="Parameters", unit="millions", measure="mAP@50", scale=100)
-    found = texts(svg)
+    chart = charts.tradeoff_chart(
+        points, x="Parameters", unit="millions", measure="mAP@50", scale=100
+    )
+    found = texts(chart)
     assert {"small", "large", "one stage", "two stages"} <= set(found)
     assert {"100", "1k", "10k"} <= set(found)
     with pytest.raises(ValueError, match="below 0"):
-        charts.tradeoff_svg([Point("paid for", -1, 0.2)], x="Cost", unit="$", measure="", scale=1)
+        charts.tradeoff_chart([Point("paid for", -1, 0.2)], x="Cost", unit="$", measure="", scale=1)
 
 
 def test_a_single_point_is_drawn():
-    svg = charts.tradeoff_svg(
+    chart = charts.tradeoff_chart(
         [Point("only", 150, 0.0)], x="Parameters", unit="millions", measure="mAP@50", scale=100
     )
-    assert "only" in texts(svg)
+    assert "only" in texts(chart)
 
 
 def test_categories_take_five_runs_and_leave_out_what_has_no_figure():
     rows = [("Human Impact", [0.2, None]), ("Species ID", [0.4, 0.1])]
-    svg = charts.categories_svg(["one", "two"], rows, measure="mAP@50", scale=100)
-    assert {"Human Impact", "Species ID", "one", "two"} <= set(texts(svg))
-    assert len(re.findall('aria-roledescription="point"', svg)) == 3 * len(SIZES)
+    chart = charts.categories_chart(["one", "two"], rows, measure="mAP@50", scale=100)
+    assert {"Human Impact", "Species ID", "one", "two"} <= set(texts(chart))
+    for spec in specifications(chart):
+        # The spans and the dots have the same data.
+        assert len(spec["layer"][1]["data"]["values"]) == 3
     with pytest.raises(ValueError, match="6 runs"):
-        charts.categories_svg(["x"] * 6, [], measure="", scale=1)
+        charts.categories_chart(["x"] * 6, [], measure="", scale=1)
 
 
 def test_two_runs_are_drawn_query_by_query():
-    svg = charts.differences_svg("one", "two", [(0.5, 0.2), (0.1, 0.1)], measure="AP@50", scale=100)
-    assert {"one: AP@50", "two: AP@50", "difference in AP@50"} <= set(texts(svg))
-    assert len(re.findall('aria-roledescription="bar"', svg)) == 2 * len(SIZES)
+    chart = charts.differences_chart(
+        "one", "two", [(0.5, 0.2), (0.1, 0.1)], measure="AP@50", scale=100
+    )
+    assert {"one: AP@50", "two: AP@50", "difference in AP@50"} <= set(texts(chart))
+    assert [len(spec["data"]["values"]) for spec in specifications(chart)] == [2] * len(SIZES)
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [
+        (0, [0]),
+        (1, [0, 1]),
+        (2, [0, 1, 2]),
+        (5, [0, 2, 4]),
+        (13, [0, 5, 10]),
+        (80, [0, 20, 40, 60, 80]),
+        (12_345, [0, 5000, 10_000]),
+    ],
+)
+def test_counts_have_whole_ticks_that_do_not_repeat(most, ticks):
+    assert counts_axis(most, 4)["values"] == ticks

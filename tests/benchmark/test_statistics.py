@@ -16,6 +16,7 @@ from benchmark.importing import benchmark_import
 from benchmark.models import Release
 from benchmark.services import release_export
 from benchmark.snapshot import Snapshot
+from benchmark.statistics.drawing import TOTAL_WIDTH, bars, histogram, stacked
 from benchmark.statistics.numbers import (
     CELL,
     COUNT_EDGES,
@@ -28,6 +29,7 @@ from benchmark.statistics.numbers import (
 from benchmark.statistics.sections import sections
 from benchmark.statistics.views import statistics_of
 from retrieval.access import Role
+from tests.benchmark.charts import SPECIFICATION, drawings
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.snapshots import (
     empty_snapshot,
@@ -187,22 +189,36 @@ def test_the_edges_of_the_world_are_on_the_map(tmp_path: Path) -> None:
 def test_an_empty_release_says_so_in_each_place(tmp_path: Path) -> None:
     numbers = release_statistics(empty_snapshot(tmp_path))
     drawn = sections(numbers)
-    assert all(one.says and not one.svg and not one.rows for one in drawn)
+    assert all(one.says and not one.chart and not one.rows for one in drawn)
     assert len(drawn) == 8
 
 
-def test_every_picture_has_words_and_figures(tmp_path: Path) -> None:
+def test_every_chart_has_words_and_figures(tmp_path: Path) -> None:
     drawn = {one.key: one for one in sections(release_statistics(small(tmp_path)))}
     for one in drawn.values():
-        assert 'role="img"' in one.svg
-        assert one.says.split(";")[0][:20] in one.svg  # also for who doesn't see it
-        assert 'viewBox="' in one.svg
+        assert 'role="img"' in one.chart
+        assert one.says.split(";")[0][:20] in one.chart  # also for who doesn't see it
+        for drawing in drawings(one.chart):
+            assert 200 < float(drawing.get("width", 0)) <= TOTAL_WIDTH * 1.1
         assert all(len(row) == len(one.headings) for row in one.rows)
         assert one.rows
     assert drawn["relevant"].rows == [["1 images", "1"], ["2 to 4 images", "1"]]
     assert drawn["map"].rows == [["48° N to 51° N", "3° W to 0° E", "2"]]
     assert drawn["agreement"].rows[1] == ["not relevant and relevant", "1"]
     assert "Half of the labels took 4 seconds" in drawn["seconds"].says
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_counts_have_whole_ticks_that_do_not_repeat(most: int) -> None:
+    bins = {"bins": [(1000, 2000, most), (2000, None, 0)]}
+    for chart in (
+        histogram(bins, x="from", y="queries", label="Bins"),
+        stacked([{"name": "a", "val": most, "test": 0}], key="name", label="Splits"),
+        bars([("a", most)], x="pairs", label="Pairs"),
+    ):
+        [drawing] = drawings(chart)
+        shown = [one.text for one in drawing.iter() if one.text and one.text.isdecimal()]
+        assert shown == [str(tick) for tick in range(most + 1)]
 
 
 def test_nasty_names_stay_text(tmp_path: Path) -> None:
@@ -213,12 +229,13 @@ def test_nasty_names_stay_text(tmp_path: Path) -> None:
         queries=[query(1, supercategory=name, category=name, iconic_group=name)],
     )
     for one in sections(release_statistics(snapshot)):
-        assert "<script" not in one.svg
+        assert "<script>" not in one.chart
+        assert all(SPECIFICATION.sub("", one.chart).count(tag) == 0 for tag in ("<script", name))
 
 
-def test_a_toy_release_in_pictures(tmp_path: Path) -> None:
+def test_a_toy_release_in_charts(tmp_path: Path) -> None:
     drawn = sections(release_statistics(toy_snapshot(tmp_path)))
-    assert [one.key for one in drawn if one.svg]
+    assert [one.key for one in drawn if one.chart]
 
 
 @pytest.mark.django_db
@@ -232,9 +249,9 @@ class TestPage:
         judge(query, 2, annotator, "not_relevant", seconds=3)
         return release_export(name="v1", directory=tmp_path / "v1", new=True)
 
-    def test_shows_pictures_with_their_figures(self, release: Release, reviewer: Any) -> None:
+    def test_shows_charts_with_their_figures(self, release: Release, reviewer: Any) -> None:
         page = client_of(reviewer).get(f"/releases/{release.pk}/statistics/").content.decode()
-        assert page.count("<details>") == page.count('<div class="statistic-picture">') >= 5
+        assert page.count("<details>") == page.count('<div class="statistic-chart">') >= 5
         assert "By rank 100 of its candidate list a query has shown 100.0 %" in page
         assert not re.search(r"<[^>]+ style=", page)
         assert "<script>" not in page

@@ -57,18 +57,18 @@ def release(site: Site) -> int:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pictures_fit_a_phone_and_a_desktop(
+def test_the_charts_fit_a_phone_and_a_desktop(
     site: Site, log_in: Callable[..., Page], release: int, scheme: str
 ) -> None:
     page = log_in("rita", viewport=SMALL, color_scheme=scheme)
     page.goto(f"{site.url}/releases/{release}/statistics/")
-    pictures = page.locator(".statistic-picture > svg")
-    expect(pictures).to_have_count(8)
+    charts = page.locator(".statistic-chart svg")
+    expect(charts).to_have_count(8)
     for size in (SMALL, DESKTOP):
         page.set_viewport_size(size)  # type: ignore[arg-type]
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
         widths = page.evaluate(
-            "[...document.querySelectorAll('.statistic-picture > svg')].map((svg) => {"
+            "[...document.querySelectorAll('.statistic-chart svg')].map((svg) => {"
             "  const card = svg.closest('.card').getBoundingClientRect();"
             "  const box = svg.getBoundingClientRect();"
             "  return box.left >= card.left && box.right <= card.right && box.width > 150;"
@@ -78,7 +78,7 @@ def test_the_pictures_fit_a_phone_and_a_desktop(
     # The smallest letters on a phone, in pixels of the screen.
     page.set_viewport_size(SMALL)  # type: ignore[arg-type]
     smallest = page.evaluate(
-        "Math.min(...[...document.querySelectorAll('.statistic-picture text')].map((text) => "
+        "Math.min(...[...document.querySelectorAll('.statistic-chart text')].map((text) => "
         "parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a || 99))"
     )
     assert smallest >= 9

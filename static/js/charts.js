@@ -1,0 +1,53 @@
+/** Draws each [data-vega] from the Vega-Lite specification in it, once its place is displayed. */
+
+const OPTIONS = {
+  mode: "vega-lite",
+  renderer: "svg",
+  actions: false,
+  // Expressions are interpreted: the page's policy forbids to evaluate them.
+  ast: true,
+  defaultStyle: false,
+  tooltip: false,
+};
+
+let library;
+
+function vega() {
+  // An exported page has it in itself.
+  library ??= window.vegaEmbed
+    ? Promise.resolve()
+    : import(document.querySelector("[data-vega-source]").href);
+  return library;
+}
+
+/** Make the drawing as wide as `width` pixels of its own, with what is left over to its left. */
+function frame(svg, width) {
+  const [drawn, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
+  const whole = Math.max(width, drawn);
+  svg.setAttribute("viewBox", `${drawn - whole} 0 ${whole} ${height}`);
+}
+
+async function draw(node) {
+  const place = node.querySelector("[data-vega-place]");
+  try {
+    await vega();
+    await window.vegaEmbed(place, JSON.parse(node.querySelector("script").textContent), OPTIONS);
+    frame(place.querySelector("svg"), Number(node.dataset.vega));
+  } catch (error) {
+    place.textContent = "This chart can’t be drawn here; its figures are in the table.";
+    throw error;
+  }
+}
+
+// Of a chart's sizes one is displayed, which may change with the window.
+const displayed = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting) continue;
+      displayed.unobserve(target);
+      draw(target);
+    }
+  },
+  { rootMargin: "100000px" },
+);
+document.querySelectorAll("[data-vega]").forEach((node) => displayed.observe(node));
