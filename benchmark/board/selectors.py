@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from benchmark.board import tables as leaderboard
 from benchmark.board.tables import Board, Ids, RunValues
@@ -108,6 +108,12 @@ def other_versions(release: Release) -> QuerySet[Release]:
     """The other made versions of a release's benchmark, newest first."""
     versions = Release.objects.made().filter(name=release.name)
     return versions.exclude(pk=release.pk).order_by("-version")
+
+
+def releases_with_runs(user: Any) -> QuerySet[Release]:
+    """The made releases that have a scored run that the user sees, the newest first."""
+    runs = runs_visible_to(user).filter(release=OuterRef("pk"), ready_at__isnull=False)
+    return Release.objects.made().filter(Exists(runs)).order_by("-made_at")
 
 
 def kept(compute: Callable[[], Result], *what: Any) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,7 +13,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 from benchmark.board import page
 from benchmark.board.choice import VIEWS, Choice, mean_title, measure_groups, read_choice
 from benchmark.board.export import CONTENT_TYPES, export, file_name
-from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, board_runs, other_versions
+from benchmark.board.selectors import (
+    PAPER_MEASURES,
+    BoardRuns,
+    board_runs,
+    other_versions,
+    releases_with_runs,
+)
 from benchmark.board.tables import SPLITS
 from benchmark.charts import MOST_SHAPES
 from benchmark.models import Release, Run
@@ -25,6 +31,9 @@ from labeling.errors import Conflict
 from retrieval.access import Role, at_least, require_role
 from retrieval.models import Job
 from retrieval.selectors.jobs import jobs_visible_to
+
+#: Releases that the page of one without runs names.
+OTHERS: Final = 10
 
 
 @login_required
@@ -52,14 +61,19 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         context["no_board"] = str(error)
     else:
         context |= _table(choice, runs) | _charts(choice, runs)
+        if not runs.runs:
+            others = releases_with_runs(request.user).exclude(pk=release.pk)
+            context["others"] = others.only("name", "version")[:OTHERS]
     return render(request, "benchmark/leaderboard.html", context)
 
 
 @login_required
 @require_safe
 def leaderboard_latest(request: HttpRequest) -> HttpResponse:
-    """The leaderboard of the newest release, or the releases where none is made."""
-    release = Release.objects.made().order_by("-made_at").first()
+    """The leaderboard of the newest release that has runs, or of the newest at all; the releases
+    where none is made."""
+    newest = Release.objects.made().order_by("-made_at").first
+    release = releases_with_runs(request.user).first() or newest()
     if release is None:
         return redirect("releases")
     return redirect("leaderboard", pk=release.pk)

@@ -147,7 +147,7 @@ def test_who_may_submit_and_who_compute(release, weak, admin, researcher, annota
 
 
 def test_an_empty_board_says_so(release, annotator, admin):
-    assert "No run yet" in page(annotator, release).content.decode()
+    assert "has no run yet" in page(annotator, release).content.decode()
     assert "“Compute baselines” adds" in page(admin, release).content.decode()
     assert page(admin, release, "?task=rerank").status_code == 200
 
@@ -231,3 +231,16 @@ def test_the_tradeoff_needs_two_runs_that_tell(release, weak, strong, admin):
     text = page(admin, release).content.decode()
     assert "Only one of 6 method cards tells it" in text
     assert "No method card tells it" in text
+
+
+def test_a_newer_release_without_runs_names_those_with_runs(release, weak, researcher, reviewer):
+    newer = toy_release(version=2)
+    shown = page(reviewer, newer).content.decode()
+    assert "Toy v2 has no run yet" in shown
+    assert f'Releases with runs: <a href="/releases/{release.pk}/leaderboard/">Toy v1</a>' in shown
+    reader = client_of(reviewer)
+    assert reader.get("/leaderboard/").url == f"/releases/{release.pk}/leaderboard/"
+    # A private run of somebody else doesn't make a board.
+    scored_run(newer, STRONG, name="private", owner=researcher)
+    assert reader.get("/leaderboard/").url == f"/releases/{release.pk}/leaderboard/"
+    assert client_of(researcher).get("/leaderboard/").url == f"/releases/{newer.pk}/leaderboard/"
