@@ -61,6 +61,12 @@ class ReleaseStepSerializer(serializers.Serializer[dict[str, Any]]):
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
     """A release and the files of it that you may have; there are none until its state is done."""
 
+    judgments = serializers.IntegerField(
+        source="known_judgments",
+        read_only=True,
+        allow_null=True,
+        help_text="single judgments; null where an imported benchmark tells none",
+    )
     state = serializers.CharField(
         read_only=True, help_text="queued, running, done, failed or cancelled"
     )

@@ -32,7 +32,8 @@ class QueryOf:
     text: str
     split: str
     category: str
-    judged: int
+    judged: int | None
+    """None where the version doesn't tell."""
     relevant: int
 
 
@@ -151,7 +152,7 @@ def _queries(
     for query_id, query in new.queries.items():
         before = old.queries.get(query_id)
         if before is None:
-            found.added.append(_query_of(query, sizes))
+            found.added.append(_query_of(query, new, sizes))
             continue
         for changes, was, now in (
             (found.reworded, before.text, query.text),
@@ -163,20 +164,20 @@ def _queries(
             if was != now:
                 changes.append(Changed(query_id, query.text, was, now))
     found.dropped += [
-        _query_of(query, sizes)
+        _query_of(query, old, sizes)
         for query_id, query in old.queries.items()
         if query_id not in new.queries
     ]
 
 
-def _query_of(query: SnapshotQuery, sizes: dict[int, tuple[int, int]]) -> QueryOf:
+def _query_of(query: SnapshotQuery, of: Snapshot, sizes: dict[int, tuple[int, int]]) -> QueryOf:
     judged, relevant = sizes.get(query.query_id, (0, 0))
     return QueryOf(
         query_id=query.query_id,
         text=query.text,
         split=query.split,
         category=query.category,
-        judged=judged,
+        judged=None if of.header.negatives_known is False else judged,
         relevant=relevant,
     )
 

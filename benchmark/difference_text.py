@@ -80,8 +80,8 @@ def _details(difference: dict[str, Any]) -> list[str]:
                 one["text"],
                 one["split"],
                 one["category"],
-                _count(one["judged"]),
-                _count(one["relevant"]),
+                _count(one["judged"], "not known" if one["relevant"] is not None else "withheld"),
+                _count(one["relevant"], "withheld"),
             )
             for one in difference[key]
         ]
@@ -125,8 +125,8 @@ def _details(difference: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _count(value: int | None) -> str:
-    return "withheld" if value is None else f"{value:,}"
+def _count(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else f"{value:,}"
 
 
 def value_text(value: Any) -> str:

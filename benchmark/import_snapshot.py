@@ -149,7 +149,8 @@ def snapshot_import(
             models=told.models if told else [],
             rerank_model=rerank_model,
             consensus=JUDGED_RULE if judged else CONSENSUS_RULE,
-            annotators=layout.annotator_count,
+            annotators=layout.annotator_count or None,
+            negatives_known={one.query.split for one in layout.queries} <= layout.judged_splits,
         )
     )
 
@@ -180,12 +181,14 @@ def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> Snap
         text=query.query_text,
         supercategory=query.supercategory,
         category=query.category,
-        iconic_group=query.iconic_group,
+        iconic_group=query.iconic_group or (own.iconic_group if own else None),
         split=query.split,
         # The query files of a release have INQUIRE's columns alone.
         species=list(query.species) or (own.species if own else []),
         guidelines=query.guidelines or (own.guidelines if own else ""),
-        scientific_terms=query.scientific_terms or (own.scientific_terms if own else False),
+        scientific_terms=own.scientific_terms
+        if query.scientific_terms is None and own
+        else query.scientific_terms,
         model=own.model if own else "",
         list_depth=own.list_depth if own else 0,
         list_size=own.list_size if own else 0,

@@ -41,7 +41,7 @@ def labels_read(
     """Read all of it into a layout whose queries and annotations were read already; what is wrong,
     or contradicts the annotations, goes to `errors`."""
     splits = {one.query.query_id: one.query.split for one in layout.queries}
-    covered: set[str] = set()
+    covered = layout.judged_splits
     for path in judgments:
         before = layout.judgment_count
         with path.open("rb") as file:
@@ -107,7 +107,9 @@ def _read_fixed(
             image_id=row.whole("inat24_image_id"),
             score=row.number("clip_score"),
         )
-        relevant, judged = (row.one_of(column, "01") == "1" for column in ("relevant", "judged"))
+        relevant = row.one_of("relevant", "01") == "1"
+        # Blank where nobody knows.
+        judged = row.one_of("judged", ("0", "1", "")) == "1"
         numbers = [row.number(column) if row.fields[column] else None for column in _NUMBERS]
         texts = [row.fields[column] for column in (_PATH_COLUMN, *_TEXTS)]
         if any("\0" in text or "\ufffd" in text for text in texts):

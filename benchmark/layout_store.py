@@ -108,6 +108,8 @@ class Layout:
         """Rows that repeat a pair."""
         self.rows = 0
         """Rows of the annotations."""
+        self.judged_splits: set[str] = set()
+        """Of whose queries every judgment is told."""
         self.header: Header | None = None
         """Of the snapshot that goes along with a release made by this application."""
         self.own_queries: dict[int, SnapshotQuery] = {}

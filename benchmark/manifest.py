@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmark.snapshot import Header, Snapshot
+from benchmark.snapshot import Snapshot
 
 MANIFEST_FILE: Final = "manifest.json"
 
@@ -22,12 +22,12 @@ class Counts:
 
     val_queries: int
     test_queries: int
-    pairs: int
-    """Judged pairs."""
+    pairs: int | None
+    """Judged pairs; None where the snapshot doesn't tell which images were judged."""
     positives: int
     """Relevant pairs."""
-    judgments: int
-    """Single judgments."""
+    judgments: int | None
+    """Single judgments; None where an imported benchmark tells none."""
     images: int
     """That the snapshot tells of."""
 
@@ -35,13 +35,15 @@ class Counts:
 def counts_of(snapshot: Snapshot) -> Counts:
     """Count what a snapshot holds."""
     splits = [query.split for query in snapshot.queries.values()]
+    header = snapshot.header
     relevant = pq.read_table(snapshot.path("pairs"), columns=["relevant"])["relevant"]
+    judgments = int(pq.read_metadata(snapshot.path("judgments")).num_rows)
     return Counts(
         val_queries=splits.count("val"),
         test_queries=splits.count("test"),
-        pairs=len(relevant),
+        pairs=None if header.negatives_known is False else len(relevant),
         positives=int(pc.sum(relevant).as_py() or 0),
-        judgments=int(pq.read_metadata(snapshot.path("judgments")).num_rows),
+        judgments=None if header.annotators is None else judgments,
         images=snapshot.image_count,
     )
 
@@ -49,15 +51,15 @@ def counts_of(snapshot: Snapshot) -> Counts:
 def write_manifest(
     directory: Path,
     *,
-    header: Header,
+    header: Mapping[str, Any],
     counts: Counts,
     options: Mapping[str, Any],
     files: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Write the manifest; `files` are entries of a release's `file_list`, without the manifest
-    itself."""
+    """Write the manifest; `header` is the snapshot's `header_data`, and `files` are entries of a
+    release's `file_list`, without the manifest itself."""
     content = {
-        "release": asdict(header),
+        "release": header,
         "options": {key: options[key] for key in sorted(options)},
         "counts": asdict(counts),
         "files": [

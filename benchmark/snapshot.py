@@ -73,7 +73,18 @@ class Header:
     """Whether the Hugging Face folder holds the images' bytes."""
     consensus: str = ""
     """The rule by which judgments became relevance, in words."""
-    annotators: int = 0
+    annotators: int | None = 0
+    """None where an imported benchmark tells no judgments."""
+    negatives_known: bool | None = None
+    """Whether the snapshot tells which images were judged and not relevant, for every query; None
+    in snapshots of older versions."""
+
+    @property
+    def tells_negatives(self) -> bool:
+        """`negatives_known`, for older snapshots as their other fields tell it."""
+        if self.negatives_known is not None:
+            return self.negatives_known
+        return self.origin != "imported" or bool(self.annotators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +95,15 @@ class SnapshotQuery:
     text: str
     supercategory: str
     category: str
-    iconic_group: str
-    """Empty where it has none."""
+    iconic_group: str | None
+    """Empty where it has none; None where an imported benchmark doesn't say."""
     split: str
     """"val" or "test"."""
     species: list[str]
     """Scientific names of the species filter; empty for the whole corpus."""
     guidelines: str
-    scientific_terms: bool
+    scientific_terms: bool | None
+    """None where an imported benchmark doesn't say."""
     model: str
     """Under which its candidate list was ordered; empty where it has none."""
     list_depth: int
@@ -194,9 +206,16 @@ class Snapshot:
     @cached_property
     def header(self) -> Header:
         """What is told of the release."""
-        data = json.loads((self.directory / HEADER_FILE).read_text(encoding="utf-8"))
-        data["models"] = [ListModel(**one) for one in data["models"]]
-        return Header(**data)
+        data = self.header_data
+        return Header(**data | {"models": [ListModel(**one) for one in data["models"]]})
+
+    @cached_property
+    def header_data(self) -> dict[str, Any]:
+        """The same as it was written; fields that came later are missing in older snapshots."""
+        data: dict[str, Any] = json.loads(
+            (self.directory / HEADER_FILE).read_text(encoding="utf-8")
+        )
+        return data
 
     @cached_property
     def queries(self) -> dict[int, SnapshotQuery]:

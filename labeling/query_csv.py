@@ -23,7 +23,7 @@ MAX_QUERY_ID: Final = 2**31 - 1
 MAX_TEXT_LENGTH: Final = 500
 
 _BOOLEANS: Final = {
-    **dict.fromkeys(("", "0", "false", "no"), False),
+    **dict.fromkeys(("0", "false", "no"), False),
     **dict.fromkeys(("1", "true", "yes"), True),
 }
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -45,7 +45,8 @@ class QueryRow:
     species: tuple[str, ...] = ()
     """Scientific names of the species filter, in the file's order; empty means the whole corpus."""
     guidelines: str = ""
-    scientific_terms: bool = False
+    scientific_terms: bool | None = None
+    """None where the file doesn't say."""
     line: int = 0
     """The line of the file on which the row begins, from 1."""
     index: int = -1
@@ -88,9 +89,9 @@ def read_queries(
     can be named by line. `name` is the file's name for messages; it also gives the split
     ("…_val.csv", "…_test.csv") unless a split column does; a name that says nothing means
     `default_split`. Without `vocabulary`, another benchmark's categories and groups are taken as
-    they are, and columns that aren't known are passed over. A byte order mark and CRLF are
-    understood. Query texts are kept verbatim, other fields are stripped. Never raises for what the
-    file holds: callers refuse the file whole when there is any error.
+    they are, `iconic_group` may be missing, and columns that aren't known are passed over. A byte
+    order mark and CRLF are understood. Query texts are kept verbatim, other fields are stripped.
+    Never raises for what the file holds: callers refuse the file whole when there is any error.
     """
     reader = _Reader(name, split_of_name(name) or default_split, vocabulary)
     rows = list(reader.rows(lines))
@@ -191,7 +192,8 @@ class _Reader:
         before = len(self.errors)
         known = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
         for column in REQUIRED_COLUMNS:
-            if column not in columns:
+            optional = column == "iconic_group" and not self.vocabulary
+            if column not in columns and not optional:
                 self.error(line, column, "the column is missing from the header")
         for column in sorted({name for name in columns if columns.count(name) > 1}):
             self.error(line, column or "(unnamed)", "the column stands twice in the header")
@@ -213,7 +215,7 @@ class _Reader:
             self._check_category(line, value["category"], value["supercategory"])
         else:
             self._check_named(line, value)
-        group = value["iconic_group"]
+        group = value.get("iconic_group", "")
         if self.vocabulary and group and group not in ICONIC_GROUPS:
             self.error(
                 line,
@@ -223,8 +225,8 @@ class _Reader:
         split = value.get("split", "") or self.split
         if split not in SPLITS:
             self.error(line, "split", f"unknown split {split!r}; known are {', '.join(SPLITS)}")
-        terms = _BOOLEANS.get(value.get("scientific_terms", "").lower())
-        if terms is None:
+        terms = value.get("scientific_terms", "").lower()
+        if terms and terms not in _BOOLEANS:
             self.error(line, "scientific_terms", "write true or false")
         if len(self.errors) > before or query_id is None:
             return None
@@ -238,7 +240,7 @@ class _Reader:
             split=split,
             species=tuple(dict.fromkeys(name for name in names if name)),
             guidelines=value.get("guidelines", ""),
-            scientific_terms=bool(terms),
+            scientific_terms=_BOOLEANS.get(terms),
             line=line,
             index=_index(value.get("", "")),
         )

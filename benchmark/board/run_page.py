@@ -67,7 +67,7 @@ class Found:
     rank: int | None
     """From 1; None where the run doesn't have it."""
     mark: str
-    """"relevant", "not_relevant", "unjudged", or empty where labels are hidden."""
+    """As of `marks_of`, or empty where labels are hidden."""
     image: Image | None
     """None where the picture isn't here, or not for this user."""
 
@@ -147,10 +147,12 @@ def image_ids_of(rankings: Mapping[int, Ranking], query_id: int) -> Ids:
 
 
 def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
-    """ "relevant", "not_relevant" or "unjudged" for each image."""
+    """ "relevant", "not_relevant", "unjudged", or "unknown" where the release doesn't tell which
+    images were judged, for each image."""
     judged, relevant = release_qrels(release).of(query_id)
     known = dict(zip(judged.tolist(), relevant.tolist(), strict=True))
-    names = {True: "relevant", False: "not_relevant", None: "unjudged"}
+    rest = "unjudged" if release_data(release).header.tells_negatives else "unknown"
+    names = {True: "relevant", False: "not_relevant", None: rest}
     return [names[known.get(image_id)] for image_id in image_ids.tolist()]
 
 

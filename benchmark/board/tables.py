@@ -37,6 +37,7 @@ GROUPINGS: Final = {
     TERMS: "By scientific terms",
 }
 NO_GROUP: Final = "No group"
+NOT_KNOWN: Final = "Not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +172,9 @@ def subsets(
 ) -> tuple[Subset, ...]:
     """The parts into which a grouping takes the queries, by name; empty parts don't appear.
 
-    Queries without an iconic group are one part, the last. With scientific terms comes first, as in
-    the paper's Table 5. ValueError: an unknown grouping.
+    Queries without an iconic group are one part, the last; after it come those of which it isn't
+    known. With scientific terms comes first, as in the paper's Table 5. ValueError: an unknown
+    grouping.
     """
     if grouping not in GROUPINGS:
         raise ValueError(f"there is no grouping {grouping!r}")
@@ -181,7 +183,7 @@ def subsets(
         parts.setdefault(_part(queries[query_id], grouping), []).append(place)
     if grouping == ALL and not parts:
         parts[GROUPINGS[ALL]] = []
-    names = sorted(parts, key=lambda name: (name == NO_GROUP, name.casefold()))
+    names = sorted(parts, key=lambda name: (name == NOT_KNOWN, name == NO_GROUP, name.casefold()))
     return tuple(Subset(grouping, name, np.array(parts[name], dtype=np.int64)) for name in names)
 
 
@@ -191,8 +193,10 @@ def _part(query: SnapshotQuery, grouping: str) -> str:
     if grouping == CATEGORY:
         return query.category
     if grouping == ICONIC_GROUP:
-        return query.iconic_group or NO_GROUP
+        return NOT_KNOWN if query.iconic_group is None else query.iconic_group or NO_GROUP
     if grouping == TERMS:
+        if query.scientific_terms is None:
+            return NOT_KNOWN
         return "With scientific terms" if query.scientific_terms else "Without scientific terms"
     return GROUPINGS[ALL]
 

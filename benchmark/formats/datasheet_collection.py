@@ -112,6 +112,8 @@ def _procedure(facts: Facts) -> str:
 def _sampling(facts: Facts) -> str:
     lists, queries = facts.lists, len(facts.queries)
     text = f"Queries with a species filter: {share(lists.filtered, queries)}."
+    if facts.unknown_negatives and not lists.filtered:
+        text = "Whether queries had a species filter is not known."
     if lists.fixed:
         text += (
             f" Fixed lists for re-ranking were made with {plain(facts.header.rerank_model)}; "
@@ -135,9 +137,13 @@ def _effort(facts: Facts) -> str:
         times += f" Judgments per query: {labels.judgments / len(facts.queries):,.1f} on average."
     votes = ""
     if labels.votes:
+        nobody = "not known" if facts.unknown_negatives else 0
         votes = "\n\n" + table(
             ["people who judged a pair", "pairs"],
-            [[people, share(count, facts.pairs)] for people, count in sorted(labels.votes.items())],
+            [
+                [people or nobody, share(count, facts.pairs)]
+                for people, count in sorted(labels.votes.items())
+            ],
         )
     agreed = labels.agreement
     if not agreed.images:

@@ -10,6 +10,7 @@ from benchmark.formats.markdown import counted, percent, plain, share, table
 
 #: Rows of a table before the rest is summed up.
 LONGEST_TABLE: Final = 25
+_UNKNOWN: Final = " Which other images were judged is not known."
 _SPLITS: Final = {"val": "validation", "test": "test"}
 
 
@@ -69,8 +70,11 @@ def _labels(facts: Facts) -> str:
         return "No pair has one."
     if facts.header.origin == "imported" and facts.relevant == facts.pairs:
         pairs = counted(facts.pairs, "relevant pair", "relevant pairs")
-        return f"The release names {pairs}, and none that isn't relevant."
+        named = f"The release names {pairs}, and none that isn't relevant."
+        return f"{named}{_UNKNOWN}" if facts.unknown_negatives else named
     relevant = share(facts.relevant, facts.pairs)
+    if facts.unknown_negatives:
+        return f"Of the pairs that the release names, {relevant} are relevant.{_UNKNOWN}"
     return f"Each judged pair is relevant or not: {relevant} are relevant."
 
 
@@ -79,7 +83,9 @@ def _totals(facts: Facts) -> str:
     counts = table(
         ["", *_SPLITS.values(), "both"],
         [
-            [name, *(f"{one:,}" for one in values), f"{sum(values):,}"]
+            [name, *(["not known"] * 3)]
+            if name == "judged pairs" and facts.unknown_negatives
+            else [name, *(f"{one:,}" for one in values), f"{sum(values):,}"]
             for name, values in (
                 ("queries", [facts.splits[split].queries for split in _SPLITS]),
                 ("judged pairs", [facts.splits[split].pairs for split in _SPLITS]),
@@ -100,7 +106,7 @@ def _totals(facts: Facts) -> str:
                 ("judged images", facts.splits[split].judged_per_query),
                 ("relevant images", facts.splits[split].relevant_per_query),
             )
-            if spread is not None
+            if spread is not None and not (name == "judged images" and facts.unknown_negatives)
         ],
     )
     named = facts.images.images
@@ -135,16 +141,19 @@ def _totals(facts: Facts) -> str:
         ["iconic group of the query", *_SPLITS.values()],
         [
             [
-                plain(group) or "none",
+                "not known" if group is None else plain(group) or "none",
                 *(
                     sum((query.iconic_group, query.split) == (group, split) for query in queries)
                     for split in _SPLITS
                 ),
             ]
-            for group in sorted({query.iconic_group for query in queries})
+            for group in sorted(
+                {query.iconic_group for query in queries},
+                key=lambda group: (group is None, group or ""),
+            )
         ],
     )
-    terms = sum(query.scientific_terms for query in queries)
+    terms = [query.scientific_terms for query in queries if query.scientific_terms is not None]
     return "\n\n".join(
         [
             counts,
@@ -152,7 +161,9 @@ def _totals(facts: Facts) -> str:
             images,
             categories,
             groups,
-            f"Queries with scientific terms: {share(terms, len(queries))}.",
+            f"Queries with scientific terms: {share(sum(terms), len(terms))}."
+            if terms
+            else "Queries with scientific terms: not known.",
         ]
     )
 
@@ -209,7 +220,7 @@ def _limits(facts: Facts) -> str:
             f"{share(queries - lists.listed, queries)} queries have no candidate list here, so it "
             "isn't known how far down they were judged."
         )
-    if queries > lists.filtered:
+    if queries > lists.filtered and not (facts.unknown_negatives and not lists.filtered):
         limits.append(
             f"{share(queries - lists.filtered, queries)} queries were labelled without a species "
             "filter: relevant images that the model ranked low may have been missed."
@@ -230,7 +241,12 @@ def _limits(facts: Facts) -> str:
             f"{share(left_open, queries)} queries were completed with something left open: the "
             "stop rule not met, or images unsure or disputed. left\\_open.csv says what and why."
         )
-    if lists.fixed_unjudged:
+    if lists.fixed_unjudged and facts.unknown_negatives:
+        limits.append(
+            f"Whether somebody judged {share(lists.fixed_unjudged, lists.fixed_images)} images of "
+            "the fixed lists for re-ranking is not known; they count as not relevant."
+        )
+    elif lists.fixed_unjudged:
         limits.append(
             f"{share(lists.fixed_unjudged, lists.fixed_images)} images of the fixed lists for "
             "re-ranking were not judged for the query; they count as not relevant."

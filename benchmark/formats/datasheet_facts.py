@@ -126,6 +126,12 @@ class Facts:
     images: ImageFacts
 
     @property
+    def unknown_negatives(self) -> bool:
+        """Whether the release doesn't tell which images were judged and not relevant. Sheets of
+        older releases come out as they were written, which didn't say so."""
+        return self.header.negatives_known is False
+
+    @property
     def pairs(self) -> int:
         return sum(split.pairs for split in self.splits.values())
 

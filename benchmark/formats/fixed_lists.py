@@ -55,8 +55,8 @@ class ListedImage:
     query_id: int
     rank: int
     """From 1, as the model ordered the list."""
-    judged: int
-    """1 where somebody judged it, else 0."""
+    judged: int | None
+    """1 where somebody judged it, else 0; None where the release doesn't tell."""
 
 
 #: What tells a label.
@@ -68,6 +68,7 @@ def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
     query id and rank."""
     queries = snapshot.queries_of(split)
     labels = snapshot.fixed_labels
+    unjudged = None if snapshot.header.negatives_known is False else 0
     lists = {}
     for query_id, group in groupby(snapshot.fixed(), key=attrgetter("query_id")):
         entries = list(group)
@@ -93,7 +94,7 @@ def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
                 inat24_file_name=file_name,
                 supercategory=query.supercategory,
                 category=query.category,
-                iconic_group=query.iconic_group,
+                iconic_group=query.iconic_group or "",
                 inat24_species_id=int(folder[1]) if folder else None,
                 inat24_species_name=species,
                 latitude=latitude,
@@ -104,7 +105,7 @@ def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
                 rights_holder=holder,
                 query_id=query_id,
                 rank=one.rank,
-                judged=int(label is not None),
+                judged=unjudged if label is None else 1,
             )
 
 

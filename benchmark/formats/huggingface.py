@@ -136,6 +136,9 @@ def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
 
 def _rerank(snapshot: Snapshot, directory: Path) -> dict[str, list[WrittenFile]]:
     labelled = schema_of(ListedImage)
+    if snapshot.header.negatives_known is not False:
+        place = labelled.get_field_index("judged")
+        labelled = labelled.set(place, labelled.field(place).with_nullable(False))
     bare = pa.schema([field for field in labelled if field.name not in LABEL_COLUMNS])
     found: dict[str, list[WrittenFile]] = {"rerank": [], "rerank_unlabelled": []}
     for split, access in ACCESS.items():

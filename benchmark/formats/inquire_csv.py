@@ -76,7 +76,7 @@ def _query_row(query: SnapshotQuery) -> QueryRow:
         query_text=query.text,
         supercategory=query.supercategory,
         category=query.category,
-        iconic_group=query.iconic_group,
+        iconic_group=query.iconic_group or "",
         split=query.split,
     )
 

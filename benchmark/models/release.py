@@ -112,6 +112,11 @@ class Release(models.Model):
         return self.made_at is not None
 
     @property
+    def known_judgments(self) -> int | None:
+        """How many single judgments there are; None where an imported benchmark tells none."""
+        return self.judgments or None if self.origin == self.Origin.IMPORTED else self.judgments
+
+    @property
     def state(self) -> str:
         """ "done" once it is made, else the state of its job; without a job "running" while a
         command makes it, and "failed" where nothing works on it."""

@@ -15,6 +15,7 @@ from django.http import Http404
 
 from benchmark.models import Release, Run, RunScores
 from benchmark.scoring.evaluation import fit_queries, restrict
+from benchmark.scoring.measures import DEFAULT_MEASURES, Measure
 from benchmark.scoring.qrels import Qrels
 from benchmark.snapshot import Header, Snapshot, SnapshotQuery
 from retrieval.access import Role, at_least, role_of
@@ -66,6 +67,13 @@ def release_qrels(release: Release) -> Qrels:
 def release_queries(release: Release) -> dict[int, SnapshotQuery]:
     """The queries of a release by id, ascending. NoSnapshot: see `release_data`."""
     return release_data(release).queries
+
+
+def release_measures(release: Release) -> list[Measure]:
+    """The measures that runs are scored by; how much was judged isn't among them where the release
+    doesn't tell it. NoSnapshot: see `release_data`."""
+    told = release_data(release).header.tells_negatives
+    return [measure for measure in DEFAULT_MEASURES if told or measure.kind != "Judged"]
 
 
 def fixed_lists(release: Release) -> dict[int, npt.NDArray[np.int64]]:

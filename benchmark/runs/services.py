@@ -15,10 +15,9 @@ from django.db.models.functions import Now
 
 from benchmark.models import Release, Run, RunScores
 from benchmark.runs.files import Ranking
-from benchmark.runs.selectors import release_data, task_qrels
+from benchmark.runs.selectors import release_data, release_measures, task_qrels
 from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.evaluation import best_rerank, random_scores, score_run, scored_query_ids
-from benchmark.scoring.measures import DEFAULT_MEASURES
 from labeling.errors import Conflict
 from retrieval.models import Job
 from retrieval.services.jobs import job_advance, job_cancel, job_create, job_retry
@@ -69,7 +68,7 @@ def run_score(*, run: Run, release: Release) -> RunScores:
     if run.kind == Run.Kind.RANDOM:
         values = _random(run, release)
     else:
-        values = score_run(rankings_on(run, release), qrels, DEFAULT_MEASURES)
+        values = score_run(rankings_on(run, release), qrels, release_measures(release))
     scores, _ = RunScores.objects.update_or_create(
         run=run,
         release=release,
@@ -303,7 +302,8 @@ def _within(ranking: Ranking, fixed: npt.NDArray[np.int64]) -> Ranking:
 def _random(run: Run, release: Release) -> dict[str, npt.NDArray[np.float64]]:
     """The expected scores of a random order, of the corpus or within the fixed lists."""
     data = release_data(release)
+    measures = release_measures(release)
     if run.task == Run.Task.FULL:
-        return random_scores(data.qrels, data.header.corpus_images, DEFAULT_MEASURES)
+        return random_scores(data.qrels, data.header.corpus_images, measures)
     qrels = data.fixed_qrels
-    return random_scores(qrels, qrels.sizes(), DEFAULT_MEASURES)
+    return random_scores(qrels, qrels.sizes(), measures)

@@ -74,7 +74,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
         entries = [_entry(directory, key, file, count) for key, file in written]
         write_manifest(
             directory,
-            header=snapshot.header,
+            header=snapshot.header_data,
             counts=counts,
             options=release.options,
             files=entries,

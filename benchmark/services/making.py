@@ -93,5 +93,5 @@ def _record(release: Release, written: Written) -> None:
         val_queries=counts.val_queries,
         test_queries=counts.test_queries,
         positives=counts.positives,
-        judgments=counts.judgments,
+        judgments=counts.judgments or 0,
     )

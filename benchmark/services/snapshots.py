@@ -94,6 +94,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             include_images=bool(release.options.get("include_images")),
             consensus=CONSENSUS_RULE,
             annotators=labels.annotators,
+            negatives_known=True,
         )
     )
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from benchmark.snapshot import Snapshot, SnapshotQuery
 
 #: Of the numbers' form; stored ones of another are made anew.
-FORM: Final = 1
+FORM: Final = 2
 #: Lower ends of the bins of images per query; the last is open.
 COUNT_EDGES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: Seconds; lower ends, the last open.
@@ -29,10 +29,11 @@ Ints = npt.NDArray[np.int64]
 def release_statistics(snapshot: Snapshot) -> Numbers:
     """Everything that the page shows, as JSON holds it.
 
-    form, queries {val, test}, pairs, relevant, images, judgments, annotators: counts.
-    labelled, relevant_per_query: of all queries, see `summary`; labelled is None where no judgment
-        is told, since then only relevant images are.
-    categories: [{supercategory, category, val, test}]; iconic_groups: [{iconic_group, val, test}].
+    form, queries {val, test}, pairs, relevant, images, judgments, annotators: counts; of pairs,
+        judgments and annotators None where an imported benchmark doesn't tell them.
+    labelled, relevant_per_query: of all queries, see `summary`; labelled is None where pairs is.
+    categories: [{supercategory, category, val, test}]; iconic_groups: [{iconic_group, val, test}],
+        with None for the group of queries of which it isn't known.
     map: {cells: [[south, west, images]] of CELL degrees, the fullest first; placed, unplaced}: each
         relevant image once, however many queries it is relevant for.
     seconds: `summary` of the judgments with a time, and `total`; None without any.
@@ -45,6 +46,8 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         snapshot.path("pairs"), columns=["query_id", "image_id", "relevant", "rank"]
     )
     judgments = int(pq.read_metadata(snapshot.path("judgments")).num_rows)
+    header = snapshot.header
+    told = header.origin != "imported" or judgments
     query_ids = pairs["query_id"].to_numpy()
     relevant = pairs["relevant"].to_numpy()
     ranks = pairs["rank"].fill_null(0).to_numpy()
@@ -53,12 +56,14 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     return {
         "form": FORM,
         "queries": _splits(queries.values()),
-        "pairs": len(query_ids),
+        "pairs": len(query_ids) if header.tells_negatives else None,
         "relevant": int(relevant.sum()),
         "images": snapshot.image_count,
-        "judgments": judgments,
-        "annotators": snapshot.header.annotators,
-        "labelled": summary(_per_query(order, query_ids), COUNT_EDGES) if judgments else None,
+        "judgments": judgments if told else None,
+        "annotators": header.annotators if told else None,
+        "labelled": summary(_per_query(order, query_ids), COUNT_EDGES)
+        if header.tells_negatives
+        else None,
         "relevant_per_query": summary(_per_query(order, query_ids[relevant]), COUNT_EDGES),
         "categories": _grouped(queries.values(), "supercategory", "category"),
         "iconic_groups": _grouped(queries.values(), "iconic_group"),
@@ -134,10 +139,11 @@ def _per_query(order: Ints, owners: Ints) -> Ints:
 
 
 def _grouped(queries: Iterable[SnapshotQuery], *names: str) -> list[Numbers]:
-    groups: defaultdict[tuple[str, ...], list[SnapshotQuery]] = defaultdict(list)
+    groups: defaultdict[tuple[str | None, ...], list[SnapshotQuery]] = defaultdict(list)
     for query in queries:
         groups[tuple(getattr(query, name) for name in names)].append(query)
-    return [dict(zip(names, key, strict=True)) | _splits(groups[key]) for key in sorted(groups)]
+    order = sorted(groups, key=lambda key: [(part is None, part or "") for part in key])
+    return [dict(zip(names, key, strict=True)) | _splits(groups[key]) for key in order]
 
 
 def _map(snapshot: Snapshot, image_ids: Ints) -> Numbers:

@@ -152,6 +152,12 @@ def _groups(rows: list[Numbers]) -> Section:
     title = "Queries by iconic group"
     if not rows:
         return Section("groups", title, "There are no queries in this release.")
+    if all(row["iconic_group"] is None for row in rows):
+        return Section("groups", title, "The queries’ iconic groups are not known.")
+    rows = [
+        row | {"iconic_group": "Not known" if row["iconic_group"] is None else row["iconic_group"]}
+        for row in rows
+    ]
     rows = sorted(rows, key=lambda row: (-row["val"] - row["test"], row["iconic_group"]))
     says = f"{_most(rows, 'iconic_group')}."
     return Section(

@@ -169,7 +169,7 @@ def _import_row(
         "iconic_group": row.iconic_group,
         "split": row.split if "split" in file.given else "",
         "guidelines": row.guidelines,
-        "scientific_terms": row.scientific_terms,
+        "scientific_terms": bool(row.scientific_terms),
         "species": list({s.pk: s for name in row.species for s in species(name)}.values()),
     }
     try:
