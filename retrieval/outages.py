@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
@@ -49,8 +50,9 @@ def outage_of(error: BaseException | None) -> Outage | None:
 
 
 def free_bytes() -> int:
-    """How much room the disk of VAR_DIR has for us."""
-    return shutil.disk_usage(settings.VAR_DIR).free
+    """How much room the disk of VAR_DIR has for us, also before that folder is made."""
+    folder = Path(settings.VAR_DIR).absolute()
+    return shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
