@@ -13,6 +13,7 @@ Any benchmark may have its own categories and groups. A release of this applicat
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from benchmark.layout_store import Layout, LayoutQuery
 from benchmark.tables import csv_records, numbered_texts, whole_number
 from labeling.categories import SPLITS
 from labeling.query_csv import RowError, read_queries
+from retrieval.regular_files import open_regular
 
 PATH_COLUMN: Final = "image_path"
 
@@ -63,7 +65,7 @@ def layout_read(directory: Path, *, database: Path) -> Layout:
         layout.queries = queries
         known = {one.query.query_id for one in queries}
         for path in files.annotations:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 rows = _annotation_rows(file, path, known, errors)
                 layout.add_rows(rows, name=path.name, errors=errors)
         if not errors:
@@ -120,7 +122,7 @@ def _read_queries(paths: list[Path], errors: list[RowError]) -> list[LayoutQuery
     first: dict[int, str] = {}
     counts: Counter[str] = Counter()
     for path in paths:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             rows, wrong = read_queries(file, name=path.name, vocabulary=False)
         errors += wrong
         if not wrong and _ends(path.stem.lower(), "queries") and not _has_split(path):
@@ -148,7 +150,10 @@ def _without_repeated_indexes(queries: list[LayoutQuery]) -> list[LayoutQuery]:
 
 
 def _header(path: Path) -> list[str]:
-    with path.open("r", encoding="utf-8-sig", errors="replace", newline="") as file:
+    with (
+        open_regular(path) as data,
+        io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace", newline="") as file,
+    ):
         records = csv.reader(file)
         try:
             return [column.strip() for column in next(filter(None, records), [])]

@@ -24,6 +24,7 @@ from labeling.categories import SPLITS
 from labeling.consensus import consensus
 from labeling.query_csv import RowError, split_of_name
 from labeling.stopping import RELEVANCES
+from retrieval.regular_files import open_regular
 
 RERANK_FOLDER: Final = "inquire_rerank"
 
@@ -44,7 +45,7 @@ def labels_read(
     covered = layout.judged_splits
     for path in judgments:
         before = layout.judgment_count
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             layout.add_judgments(_judgments(file, path.name, splits, errors), errors=errors)
         # A benchmark that came in without judgments goes out with a file of none.
         if layout.judgment_count > before:
@@ -54,7 +55,7 @@ def labels_read(
     for split in SPLITS:
         path = directory / RERANK_FOLDER / f"{split}.csv"
         if path.is_file():
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 _read_fixed(layout, file, split, splits, errors)
     if not errors:
         known = {query_id for query_id, split in splits.items() if split in covered}

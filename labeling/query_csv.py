@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Final, Protocol, TextIO
 
 from labeling.categories import CATEGORIES, ICONIC_GROUPS, SPLITS, SUPERCATEGORIES
+from retrieval.control_characters import has_controls, printable
 
 REQUIRED_COLUMNS: Final = ("query_id", "query_text", "supercategory", "category", "iconic_group")
 OPTIONAL_COLUMNS: Final = ("species", "guidelines", "scientific_terms", "split")
@@ -26,6 +27,8 @@ _BOOLEANS: Final = {
     **dict.fromkeys(("0", "false", "no"), False),
     **dict.fromkeys(("1", "true", "yes"), True),
 }
+#: What lays a text out in lines; a field in quotes may hold it.
+_LAYOUT: Final = dict.fromkeys(map(ord, "\t\r\n"))
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _NEEDS_QUOTES: Final = re.compile('[,"\r\n]')
 
@@ -65,7 +68,7 @@ class RowError:
 
     def __str__(self) -> str:
         where = f"{self.file}, line {self.line}"
-        return (
+        return printable(
             f"{where}, {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
         )
 
@@ -205,6 +208,9 @@ class _Reader:
     def _row(self, line: int, fields: Mapping[str, str]) -> QueryRow | None:
         before = len(self.errors)
         value = {column: field.strip() for column, field in fields.items()}
+        for column, text in fields.items():
+            if has_controls(text.translate(_LAYOUT)):
+                self.error(line, column, f"holds control characters: {text[:60]!r}")
         query_id = self._query_id(line, value["query_id"])
         if not value["query_text"]:
             self.error(line, "query_text", "the text is blank")

@@ -22,6 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from retrieval.control_characters import printable
+from retrieval.regular_files import open_regular
+
 VECTORS_FOLDER: Final = "img_emb"
 METADATA_FOLDER: Final = "metadata"
 _VECTORS: Final = re.compile(r"img_emb_(\d+)\.npy")
@@ -48,7 +51,7 @@ class LayoutRefused(ValueError):
     """The files are not what they should be; the text names the file and says why."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(printable(f"{path}: {reason}"))
         self.path = path
         self.reason = reason
 
@@ -204,7 +207,7 @@ def _numbered(folder: Path, pattern: re.Pattern[str]) -> dict[int, Path]:
 def _array(path: Path) -> tuple[tuple[int, int], np.dtype[Any], int, Literal["C", "F"]]:
     """Shape, number format, offset and order of an .npy file, from its header and its size."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             read = _HEADERS.get(np.lib.format.read_magic(file))
             if read is None:
                 raise ValueError("it is of a version that holds no plain numbers")
@@ -228,7 +231,7 @@ def _array(path: Path) -> tuple[tuple[int, int], np.dtype[Any], int, Literal["C"
 
 def _table(path: Path) -> tuple[list[str], int]:
     try:
-        with pq.ParquetFile(path) as file:
+        with open_regular(path) as opened, pq.ParquetFile(opened) as file:
             return file.schema_arrow.names, file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise LayoutRefused(path, f"is no Parquet file: {error}") from error

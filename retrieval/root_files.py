@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 import threading
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Final, Protocol
 from django.conf import settings
 
 from retrieval.imaging import MAX_BYTES
+from retrieval.regular_files import NotRegular, open_regular
 from retrieval.relative_paths import is_below
 
 REQUESTS: Final = 32
@@ -198,13 +198,12 @@ def _made(location: str) -> RootFiles:
 
 def _bytes_of(path: Path) -> bytes:
     """The bytes of a regular file; the path is resolved, so its last part is no link."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(handle, "rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise PictureGone("The image's path leads to no file.")
-        _check_size(about.st_size)
-        return file.read()
+    try:
+        with open_regular(path, flags=os.O_NOFOLLOW) as file:
+            _check_size(os.fstat(file.fileno()).st_size)
+            return file.read()
+    except NotRegular as error:
+        raise PictureGone("The image's path leads to no file.") from error
 
 
 def _check_size(size: int) -> None:

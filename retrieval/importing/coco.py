@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from retrieval.control_characters import has_controls
 from retrieval.importing import fields
 from retrieval.importing.coco_index import NO_CATEGORY, NO_KEY, NOT_ANNOTATED, CocoIndex
 from retrieval.importing.json_stream import JsonFile
@@ -116,6 +117,9 @@ class CocoSource:
     def _refuse(self, record: str, error: RecordRefused) -> None:
         self._refuse_record(Refusal(str(self.path), record, error.field, error.reason))
 
+    def _refuse_file(self, reason: str) -> NoReturn:
+        raise ImportRefused(str(self.path), f"{reason} Nothing was imported.")
+
     def _refuse_id(self, item: Any) -> None:
         if not isinstance(item, dict):
             raise RecordRefused("", "must be an object")
@@ -129,6 +133,8 @@ class CocoSource:
             "annotations": self._read_annotation,
         }
         for name, position, value in self._file.blocks(told):
+            if position is None and name in _SINGULAR and value != []:
+                self._refuse_file(f"“{name}” must be a list, not {fields.shown(value)}.")
             if position is None:
                 has_images = has_images or (name == "images" and value == [])
                 if name == "licenses" and value == []:
@@ -141,9 +147,7 @@ class CocoSource:
                 for at, item in enumerate(value, start=position):
                     self._read_record(readers[name], name, at, item)
         if not has_images:
-            raise ImportRefused(
-                str(self.path), "The file has no list “images”: it is no COCO file."
-            )
+            self._refuse_file("The file has no list “images”: it is no COCO file.")
 
     def _read_record(
         self, reader: Callable[[dict[str, Any]], None], name: str, position: int, item: Any
@@ -220,8 +224,12 @@ class CocoSource:
         file_name = item.get("file_name")
         if not isinstance(file_name, str) or not file_name:
             raise RecordRefused("file_name", "is missing")
-        if len(file_name) > 500 or fields.has_controls(file_name):
-            raise RecordRefused("file_name", "must be printable and of at most 500 letters")
+        if len(file_name) > 500 or has_controls(file_name):
+            raise RecordRefused(
+                "file_name",
+                "must hold no control characters and be of at most 500 letters, not "
+                + fields.shown(file_name),
+            )
         width, height = fields.size(item, "width"), fields.size(item, "height")
         license_name, license_url = self._license_of(item)
         name = self._names.get(number)
@@ -237,7 +245,7 @@ class CocoSource:
             fields.moment(item, "date", "date_captured"),
             fields.number(item, "latitude", low=-90, high=90),
             fields.number(item, "longitude", low=-180, high=180),
-            fields.number(item, "location_uncertainty", low=0),
+            fields.number(item, "location_uncertainty", low=0, high=fields.FARTHEST),
             width,
             height,
         )
@@ -288,7 +296,7 @@ class CocoSource:
     def _key_or_none(self, image_id: Any) -> int | None:
         """Return the integer id itself; a text gets a negative number of its own."""
         if isinstance(image_id, str):
-            if not image_id or len(image_id) > MAX_TEXT_ID or fields.has_controls(image_id):
+            if not image_id or len(image_id) > MAX_TEXT_ID or has_controls(image_id):
                 return None
             if not (image_id.isascii() and image_id.isdigit() and str(int(image_id)) == image_id):
                 return self._text_ids.setdefault(image_id, -2 - len(self._text_ids))

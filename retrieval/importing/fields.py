@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from retrieval.control_characters import has_controls
 from retrieval.importing.records import RecordRefused
 from retrieval.importing.species_names import clean_name
 from retrieval.relative_paths import is_below
@@ -17,6 +17,8 @@ from retrieval.relative_paths import is_below
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 _LARGE: Final = 2.0**53
+FARTHEST: Final = 20_040_000
+"""Meters that no two places on Earth are further apart: no location is less certain."""
 # The largest that the database's column of pixels takes.
 _LARGEST_SIDE: Final = 2**31 - 1
 
@@ -36,7 +38,7 @@ def text(item: Mapping[str, Any], field: str, *, limit: int, required: bool = Fa
     if len(value) > limit:
         raise RecordRefused(field, f"has {len(value)} letters; at most {limit} are allowed")
     if has_controls(value):
-        raise RecordRefused(field, "holds characters that cannot be printed")
+        raise RecordRefused(field, f"holds control characters: {shown(value)}")
     return value
 
 
@@ -58,7 +60,7 @@ def number(
     if not math.isfinite(found):
         raise RecordRefused(field, f"must be a number, not {shown(value)}")
     if not low <= found <= high:
-        bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+        bounds = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:.12g}"
         raise RecordRefused(field, f"must be {bounds}, not {shown(value)}")
     return found
 
@@ -154,16 +156,6 @@ def _is_plain(value: str) -> bool:
         and "  " not in value
         and value[0] != " "
         and value[-1] != " "
-    )
-
-
-def has_controls(value: str) -> bool:
-    """Tell whether a text holds control characters or bytes that are no text.
-
-    The joiners that Persian or Hindi names need are neither, though not “printable” either.
-    """
-    return not value.isprintable() and any(
-        unicodedata.category(letter) in ("Cc", "Cs") for letter in value
     )
 
 

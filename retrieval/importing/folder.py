@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from retrieval.importing.fields import has_controls
+from retrieval.control_characters import has_controls, printable
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -81,7 +81,8 @@ class FolderSource:
                     self._refuse_path(
                         name,
                         "file_name",
-                        f"The path must be printable and of at most {MAX_FILE_NAME} letters.",
+                        "must hold no control characters and be of at most "
+                        f"{MAX_FILE_NAME} letters",
                     )
                     continue
                 if path.is_dir():
@@ -101,10 +102,7 @@ class FolderSource:
 
     def _refuse_path(self, name: str, field: str, reason: str) -> None:
         # A name may hold bytes that are no text.
-        name, reason = (
-            text.encode("utf-8", "backslashreplace").decode() for text in (name, reason)
-        )
-        self._refuse(Refusal(name, "", field, reason))
+        self._refuse(Refusal(printable(name), "", field, printable(reason)))
 
 
 def _files(folder: Path) -> Iterator[Path]:

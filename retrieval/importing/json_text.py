@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NoReturn, Self
 
 from retrieval.importing.records import ImportRefused
+from retrieval.regular_files import open_regular
 
 WINDOW: Final = 512 * 1024
 """Bytes that are read at once, more where one value is longer."""
@@ -28,7 +29,7 @@ class Text:
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self._path = path
-        self._file = path.open("rb")
+        self._file = open_regular(path)
         if offset == 0 and self._file.read(len(_BOM)) == _BOM:
             offset = len(_BOM)
         self._file.seek(offset)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from retrieval.control_characters import printable
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -18,14 +20,14 @@ class Refusal:
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.record, self.field) if part)
-        return f"{where}: {self.reason}"
+        return printable(f"{where}: {self.reason}")
 
 
 class ImportRefused(Exception):
     """A source that is refused whole, before anything was written."""
 
     def __init__(self, file: str, reason: str) -> None:
-        super().__init__(f"{file}: {reason}")
+        super().__init__(printable(f"{file}: {reason}"))
         self.file = file
         self.reason = reason
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
+from retrieval.control_characters import has_controls
 from retrieval.importing.records import RecordRefused, SpeciesRecord
 
 # Other data sets' names of the groups that INQUIRE calls otherwise (iNat21, iNat2017).
@@ -71,6 +72,8 @@ def species_from_folder(name: str) -> SpeciesRecord:
     Taken are iNaturalist's `00019_Animalia_Chordata_Amphibia_Anura_Ranidae_Rana_temporaria`,
     `Rana temporaria` and `Rana_temporaria`. Raises RecordRefused for anything else.
     """
+    if has_controls(name):
+        raise RecordRefused("folder", f"holds control characters: {name!r}")
     parts = clean_name(name.replace("_", " ")).split(" ")
     if len(parts) > _INAT_RANKS + 1 and _NUMBER.fullmatch(parts[0]):
         kingdom, phylum, class_name, order, family, genus, *epithets = parts[1:]

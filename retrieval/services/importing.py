@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from django.db import connection
 
+from retrieval.control_characters import has_controls
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.copy_rows import image_row
 from retrieval.importing.folder import FolderSource
@@ -150,6 +151,12 @@ def _import(
             str(source.root),
             "The data set's name is longer than 100 letters. Give a shorter one with --dataset.",
         )
+    if has_controls(report.dataset):
+        raise ImportRefused(
+            str(source.root),
+            f"The data set's name holds control characters: {report.dataset!r}. Give another with "
+            "--dataset.",
+        )
     species = species_upsert(records=source.species())
     ids = {name: one.pk for name, one in species.items()}
     if root is None:
@@ -195,6 +202,8 @@ def _source(path: Path, refuse: OnRefusal, checking: Progress | None) -> CocoSou
         return FolderSource(path, refuse)
     if path.is_file():
         return CocoSource(path, refuse, checking)
+    if path.exists():
+        raise ImportRefused(str(path), "This is neither a file nor a folder.")
     raise ImportRefused(str(path), "There is no such file or folder.")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from os import cpu_count
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from retrieval.importing.copy_rows import Facts
 from retrieval.importing.fields import check_inside, file_inside
 from retrieval.importing.records import ImageRecord, RecordRefused, Refusal
 from retrieval.models import Image
+from retrieval.regular_files import open_regular
 from retrieval.storage import StoredPicture, content_hash, is_stored, picture_store
 
 BATCH: Final = 200
@@ -77,7 +78,7 @@ def pictures_read(
     the same as at the last import is not decoded.
     """
     folder = root.resolve()
-    with ThreadPoolExecutor(max_workers=cpu_count()) as threads:
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
         coming: list[_Reading] = []
         while batch := list(islice(images, BATCH)):
             known = _known_pictures(dataset, batch)
@@ -126,9 +127,10 @@ def _read(
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise RecordRefused("file", f"has {size} bytes; at most {MAX_BYTES} are allowed")
-        return path.read_bytes()
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                raise RecordRefused("file", f"has {size} bytes; at most {MAX_BYTES} are allowed")
+            return file.read()
     except OSError as error:
         raise RecordRefused("file", f"cannot be read: {error.strerror}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -275,3 +276,13 @@ def test_nothing_is_labelled_by_an_import(exported: Path) -> None:
     before = list(Query.objects.values_list("query_id", flat=True))
     benchmark_import(directory=exported, name="again")
     assert list(Query.objects.values_list("query_id", flat=True)) == before
+
+
+@pytest.mark.parametrize("name", ["inquire_queries_val", "inquire_annotations", "judgments"])
+def test_a_pipe_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    folder = write_layout(tmp_path / "toy")
+    (folder / f"{name}.csv").unlink(missing_ok=True)
+    os.mkfifo(folder / f"{name}.csv")
+    with pytest.raises(CommandError, match=f"Not a regular file: .*{name}.csv"):
+        call_command("import_benchmark", str(folder), "--images", "none")
+    assert not Release.objects.exists()

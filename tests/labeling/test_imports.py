@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -322,3 +323,11 @@ class TestJudgments:
         path.write_text("query_id\n")
         with pytest.raises(CommandError, match="Nothing was imported: 1 errors"):
             call_command("import_judgments", str(path), annotator="ann", stderr=out)
+
+
+@pytest.mark.django_db
+def test_a_pipe_is_refused_by_name(tmp_path: Path, annotator: Any) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    for command in (["import_queries"], ["import_judgments", "--annotator", "ann"]):
+        with pytest.raises(CommandError, match=r"pipe\.csv: Not a regular file"):
+            call_command(*command, str(tmp_path / "pipe.csv"))

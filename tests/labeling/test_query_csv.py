@@ -280,3 +280,15 @@ def test_another_benchmarks_vocabulary_is_taken_where_that_is_asked_for():
 def test_the_unnamed_column_is_a_number_or_nothing(text, index):
     data = b"," + HEADER + f"\n{text},7,a fox,".encode() + MATING + b",Birds\n"
     assert read(data)[0][0].index == index
+
+
+def test_control_characters_are_named_and_never_printed():
+    rows, errors = read_queries(
+        [HEADER + b"\n", b"7,a\x1b[2J fox," + MATING + b",Mammals\n"], name="a\x07_val.csv"
+    )
+    assert rows == []
+    assert [str(error) for error in errors] == [
+        r"a\x07_val.csv, line 2, query_text: holds control characters: 'a\x1b[2J fox'"
+    ]
+    rows, errors = read(HEADER + b"\n" + b'7,"a\tfox\non ice",' + MATING + b",Mammals\n")
+    assert (errors, rows[0].query_text) == ([], "a\tfox\non ice")

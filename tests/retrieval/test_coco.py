@@ -88,7 +88,9 @@ def test_sections_may_come_in_any_order(tmp_path):
     [
         ({"file_name": None}, "file_name", "is missing"),
         ({"file_name": 7}, "file_name", "is missing"),
-        ({"file_name": "a\0.jpg"}, "file_name", "printable"),
+        ({"file_name": "a\0.jpg"}, "file_name", r"no control characters"),
+        ({"file_name": "a\x1b[2J.jpg"}, "file_name", r"not 'a\x1b[2J.jpg'"),
+        ({"location_uncertainty": 1e40}, "location_uncertainty", "from 0 to 20040000, not 1e+40"),
         ({"file_name": "x" * 501}, "file_name", "at most 500"),
         ({"width": -3}, "width", "positive integer, not -3"),
         ({"height": 0}, "height", "positive integer, not 0"),
@@ -101,7 +103,7 @@ def test_sections_may_come_in_any_order(tmp_path):
         ({"latitude": 10**400}, "latitude", "must be a number"),
         ({"date": 2**63}, "date", "must be a date"),
         ({"license": 2**63}, "license", "lists no licence 9223372036854775808"),
-        ({"location_uncertainty": -1}, "location_uncertainty", "at least 0"),
+        ({"location_uncertainty": -1}, "location_uncertainty", "from 0 to 20040000"),
         ({"date": "yesterday"}, "date", "must be a date"),
         ({"date": 20210530}, "date", "must be a date"),
         ({"date": "2021-02-30"}, "date", "must be a date"),
@@ -112,7 +114,7 @@ def test_sections_may_come_in_any_order(tmp_path):
         ({"license": 9}, "license", "lists no licence 9"),
         ({"rights_holder": ["Ada"]}, "rights_holder", "must be text"),
         ({"rights_holder": "x" * 501}, "rights_holder", "at most 500"),
-        ({"rights_holder": "A\u0000da"}, "rights_holder", "cannot be printed"),
+        ({"rights_holder": "A\u0000da"}, "rights_holder", r"control characters: 'A\x00da'"),
     ],
 )
 def test_a_bad_field_is_named_and_the_rest_goes_on(tmp_path, fields, field, says):
@@ -274,7 +276,10 @@ def test_a_bad_category_is_named_and_its_images_too(tmp_path, category, record, 
 
 
 def test_without_a_list_of_licences_none_is_looked_up(tmp_path):
-    path = coco(tmp_path, licenses=None)
+    path = coco(tmp_path)
+    whole = json.loads(path.read_text())
+    del whole["licenses"]
+    path.write_text(json.dumps(whole))
     _, images, refused = read(path)
     assert refused == []
     assert images["1"].license == ""
@@ -299,6 +304,13 @@ def test_a_file_without_images_is_refused_whole(tmp_path, whole):
     path.write_text(whole)
     with pytest.raises(ImportRefused, match="no list “images”"):
         CocoSource(path, lambda refusal: None)
+
+
+@pytest.mark.parametrize("name", ["licenses", "annotations", "categories"])
+@pytest.mark.parametrize("value", [None, {}, "none", 0, False])
+def test_what_should_be_a_list_and_is_none_is_refused_by_name(tmp_path, name, value):
+    with pytest.raises(ImportRefused, match=f"“{name}” must be a list, not {value!r}. Nothing"):
+        CocoSource(coco(tmp_path, **{name: value}), lambda refusal: None)
 
 
 def test_the_real_photos_are_read_without_a_loss(shared_dir):

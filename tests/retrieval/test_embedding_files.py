@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,15 @@ def test_each_damage_is_named_with_its_file(tmp_path: Path, damage: Any, text: s
     write_part(tmp_path, 0, VECTORS, {"key": list("abcd")})
     damage(tmp_path)
     with pytest.raises(LayoutRefused, match=text):
+        layout_read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["img_emb/img_emb_0.npy", "metadata/metadata_0.parquet"])
+def test_a_pipe_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    write(tmp_path, rows=4, per_file=4, at_a_time=4)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(LayoutRefused, match=f"{name}.*Not a regular file"):
         layout_read(tmp_path)
 
 

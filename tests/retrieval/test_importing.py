@@ -166,7 +166,7 @@ def test_bad_folders_and_files_are_named_and_the_rest_goes_on(tmp_path):
     assert refusals(report) == {
         ("holiday", "", "folder"),
         ("notes.txt", "", "file"),
-        ("a\nb.jpg", "", "file_name"),
+        ("a\\nb.jpg", "", "file_name"),
     }
 
 

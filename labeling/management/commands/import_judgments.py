@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
 from labeling.services.imports import JudgmentImportRefused, judgments_import
+from retrieval.regular_files import open_regular
 
 
 class Command(BaseCommand):
@@ -26,7 +27,8 @@ class Command(BaseCommand):
         if person is None:
             raise CommandError(f"There is no user {annotator!r}; make one with create_user.")
         try:
-            data = file.read_bytes()
+            with open_regular(file) as opened:
+                data = opened.read()
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}") from error
         try:

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from labeling.categories import SPLITS
 from labeling.services.imports import QueryImportRefused, queries_import
+from retrieval.regular_files import open_regular
 
 
 class Command(BaseCommand):
@@ -23,7 +24,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, files: list[Path], split: str, **options: Any) -> None:
         try:
-            contents = [(path.name, path.read_bytes()) for path in files]
+            contents = []
+            for path in files:
+                with open_regular(path) as file:
+                    contents.append((path.name, file.read()))
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
         try:
