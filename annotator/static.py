@@ -1,5 +1,6 @@
 """Static files under names that carry their content's hash, and the one that a library carries."""
 
+from importlib.metadata import version
 from typing import Any
 
 from django.conf import settings
@@ -34,11 +35,11 @@ class _VegaStorage(LazyObject):
     def _setup(self) -> None:
         import vl_convert
 
-        folder = settings.VAR_DIR / "vega" / vl_convert.__version__
+        folder = settings.VAR_DIR / "vega" / version("vl-convert-python")
         script = folder / "js" / "vega.js"
         if not script.exists():
             script.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(script, vl_convert.javascript_bundle())
+            write_whole(script, vl_convert.javascript_bundle())  # type: ignore[call-arg]
         self._wrapped = FileSystemStorage(location=folder)
 
 
@@ -46,4 +47,4 @@ class VegaFinder(BaseStorageFinder):
     """Finds `js/vega.js`: Vega, Vega-Lite and Vega-Embed as one script that sets
     `window.vegaEmbed`; vl-convert carries it."""
 
-    storage = _VegaStorage()
+    storage = _VegaStorage()  # type: ignore[assignment]

@@ -29,8 +29,6 @@ TEXT_SIZE: Final = 12
 SIZES: Final = {"wide": 1080, "medium": 520, "narrow": 300}
 
 CONFIG: Final = {
-    # The place of the chart says what it shows.
-    "aria": False,
     "font": "system-ui, sans-serif",
     "axis": {
         "labelColor": MUTED,

@@ -32,7 +32,10 @@ async function draw(node) {
   try {
     await vega();
     await window.vegaEmbed(place, JSON.parse(node.querySelector("script").textContent), OPTIONS);
-    frame(place.querySelector("svg"), Number(node.dataset.vega));
+    const svg = place.querySelector("svg");
+    // What it shows is said by the label of its place.
+    svg.setAttribute("aria-hidden", "true");
+    frame(svg, Number(node.dataset.vega));
   } catch (error) {
     place.textContent = "This chart can’t be drawn here; its figures are in the table.";
     throw error;
