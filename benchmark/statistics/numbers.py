@@ -39,7 +39,8 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     seconds: `summary` of the judgments with a time, and `total`; None without any.
     ranks: {at: RANKS, lines: [{name, queries, shares}]}, see `found_by_rank`; the first line is of
         all queries, the others of each supercategory; no lines without candidate lists.
-    agreement: see `agreement`, and given: [[which labels, how many of the pairs]], most first.
+    agreement: see `agreement`, and given: [[which labels, how many of the pairs]], most first; None
+        where judgments is.
     """
     queries = snapshot.queries
     pairs = pq.read_table(
@@ -70,7 +71,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "map": _map(snapshot, image_ids),
         "seconds": _seconds(snapshot),
         "ranks": _ranks(queries, query_ids[relevant], ranks[relevant]),
-        "agreement": _agreement(snapshot),
+        "agreement": _agreement(snapshot) if told else None,
     }
 
 

@@ -237,8 +237,10 @@ def _degrees(low: int, below: str, above: str) -> str:
     return " to ".join(ends)
 
 
-def _agreement(numbers: Numbers) -> Section:
+def _agreement(numbers: Numbers | None) -> Section:
     title = "Agreement"
+    if numbers is None:
+        return Section("agreement", title, "How far people agree is not known.")
     if not numbers["pairs"]:
         return Section("agreement", title, "No image was judged by two people for the same query.")
     says = (

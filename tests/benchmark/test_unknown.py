@@ -80,13 +80,14 @@ def test_a_file_may_say_it(tmp_path: Path) -> None:
 def test_pages_and_the_datasheet_say_so(release: Release, admin: Any) -> None:
     client = client_of(admin)
     page = client.get(f"/releases/{release.pk}/").content.decode()
-    assert "<dt>judgments</dt><dd>not known</dd>" in page
-    assert "<dt>annotators</dt><dd>not known</dd>" in page
+    assert '<dt>judgments</dt><dd class="unknown">not known</dd>' in page
+    assert '<dt>annotators</dt><dd class="unknown">not known</dd>' in page
     assert "judgments not known" in page
     assert '<span class="muted">not known</span>' in client.get("/releases/").content.decode()
     page = client.get(f"/releases/{release.pk}/statistics/").content.decode()
-    assert "<dt>judged pairs</dt><dd>not known</dd>" in page
-    assert "<dt>judgments</dt><dd>not known</dd>" in page
+    assert '<dt>judged pairs</dt><dd class="unknown">not known</dd>' in page
+    assert '<dt>judgments</dt><dd class="unknown">not known</dd>' in page
+    assert "How far people agree is not known." in page
     (groups,) = (one for one in sections(statistics_of(release)) if one.key == "groups")
     assert groups.rows == [["Not known", "1", "1"], ["Mammals", "0", "1"]]
     sheet = (release.directory / "DATASHEET.md").read_text()
