@@ -150,6 +150,11 @@ def snapshot_import(
             rerank_model=rerank_model,
             consensus=JUDGED_RULE if judged else CONSENSUS_RULE,
             annotators=layout.annotator_count or None,
+            matched={
+                "path": found.by_path,
+                "data_set": found.by_data_set,
+                "absent": found.absent,
+            },
             negatives_known={one.query.split for one in layout.queries} <= layout.judged_splits,
         )
     )

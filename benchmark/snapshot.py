@@ -78,6 +78,9 @@ class Header:
     negatives_known: bool | None = None
     """Whether the snapshot tells which images were judged and not relevant, for every query; None
     in snapshots of older versions."""
+    matched: dict[str, int] | None = None
+    """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
+    many are absent from it."""
 
     @property
     def tells_negatives(self) -> bool:

@@ -130,7 +130,7 @@ def test_strangers_with_the_ids_of_a_benchmark_stay_out_of_it(
 
 
 def test_a_data_set_that_the_user_names_says_whose_the_ids_are(
-    images: list[Image], tmp_path: Path, capsys: Any
+    images: list[Image], admin: Any, tmp_path: Path, capsys: Any
 ) -> None:
     Image.objects.filter(pk=2).update(dataset="other")
     Image.objects.filter(pk=3).update(source_id="x")
@@ -138,7 +138,11 @@ def test_a_data_set_that_the_user_names_says_whose_the_ids_are(
     directory = str(layout(tmp_path, annotations=rows))
     call_command("import_benchmark", directory, "--dataset", "toy")
     assert "1 matched by path, 2 by data set name; not in the corpus: 3" in capsys.readouterr().out
-    known = [one.image_id for one in snapshot_of(Release.objects.get()).images() if one.sha256]
+    snapshot = snapshot_of(Release.objects.get())
+    assert snapshot.header.matched == {"path": 1, "data_set": 2, "absent": 3}
+    page = client_of(admin).get(f"/releases/{Release.objects.get().pk}/").content.decode()
+    assert "1 of the corpus by path, 2 by data set name, 3 not in the corpus" in page
+    known = [one.image_id for one in snapshot.images() if one.sha256]
     assert known == [1, 4, 5]
     with pytest.raises(CommandError, match="from a data set called 'tory'"):
         call_command("import_benchmark", directory, "--dataset", "tory")
