@@ -36,6 +36,8 @@ GIVES_UP = 3
 STOP_SECONDS = 60
 POLL_SECONDS = 0.1
 LOG_BYTES = 5_000_000
+# Of its write-ahead log: without room for another one the server soon stops.
+LOG_SEGMENT_BYTES = 16 * 2**20
 PR_SET_PDEATHSIG = 1
 SYSTEM_USER = "embedded_postgres"
 
@@ -99,6 +101,7 @@ def guard(var_dir: Path) -> int:
     with locked(layout.guardian_lock):
         _trim(layout.log)
         try:
+            _check_room(layout)
             account = _account()
             binaries = _binaries()
             for folder in (binaries, layout.var_dir):
@@ -108,7 +111,8 @@ def guard(var_dir: Path) -> int:
             _prepare_socket_dir(layout, account)
             _clear_stale_pid(layout)
         except EmbeddedPostgresError as error:
-            print(error, file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):
+                print(error, file=sys.stderr, flush=True)
             return GIVES_UP
         server = _launch(layout, binaries, account)
         with layout.users_lock.open("ab") as users:
@@ -120,6 +124,11 @@ def guard(var_dir: Path) -> int:
                     continue
                 _stop(server)
         return 0 if server.returncode == 0 else 1
+
+
+def _check_room(layout: Layout) -> None:
+    if shutil.disk_usage(layout.var_dir).free < LOG_SEGMENT_BYTES:
+        raise EmbeddedPostgresError(f"The disk of {layout.var_dir} is full.")
 
 
 def _binaries() -> Path:

@@ -6,7 +6,7 @@ import yaml
 from tests.processes import ROOT
 
 COMPOSE = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())
-READERS = ("annotator/settings.py", "annotator/gunicorn_conf.py")
+READERS = ("annotator/settings.py",)
 # Read by huggingface_hub, which loads models.
 OTHERS = {"HF_HOME"}
 

@@ -2,17 +2,20 @@
 
 import http.cookiejar
 import json
+import random
 import re
+import string
 import urllib.error
 import urllib.parse
 import urllib.request
+from contextlib import contextmanager
 
 import pytest
 
 from annotator.embedded_postgres import DATABASE, EmbeddedPostgres
 from annotator.postgres_guardian import DATABASE_USER
 from tests.conftest import PASSWORD
-from tests.processes import database_url
+from tests.processes import database_url, fill
 
 PROBLEM = "application/problem+json"
 
@@ -42,13 +45,27 @@ class Browser:
         return self.ask("/login/", urllib.parse.urlencode(form).encode())[0]
 
 
+@contextmanager
+def running(folder):
+    """A PostgreSQL of its own, which the application under test doesn't start by itself."""
+    server = EmbeddedPostgres(folder)
+    server.ensure()
+    try:
+        yield server
+    finally:
+        server.leave(wait=True)
+
+
 @pytest.fixture
 def database(tmp_path):
-    """A PostgreSQL of its own, which the application under test doesn't start by itself."""
-    server = EmbeddedPostgres(tmp_path / "database")
-    server.ensure()
-    yield server
-    server.leave(wait=True)
+    with running(tmp_path / "database") as server:
+        yield server
+
+
+@pytest.fixture
+def small_database(small_disk):
+    with running(small_disk / "database") as server:
+        yield server
 
 
 def url_of(database):
@@ -84,3 +101,33 @@ def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(
     database.ensure()
     assert [browser.ask(path)[0] for path in (*pages, *addresses)] == before
     served.wait_healthy()
+
+
+def test_what_has_no_room_in_the_database_is_refused_until_there_is(
+    small_database, small_disk, serve
+):
+    served = serve(DATABASE_URL=url_of(small_database))
+    token = served.manage("create_user", "ada", "--role", "admin", "--password", PASSWORD)
+    headers = {"Authorization": f"Token {token.stdout.strip()}", "Content-Type": "application/json"}
+    guidelines = "".join(random.Random(0).choices(string.ascii_letters, k=6000))
+
+    def write(number):
+        query = {"text": f"a newt {number}", "category": "Species ID", "guidelines": guidelines}
+        body = json.dumps({**query, "split": "val"}).encode()
+        return Browser(served.url).ask("/api/queries/", body, **headers)
+
+    assert write(0)[0] == 201
+    filler = fill(small_disk)
+    statuses = {}
+    for number in range(1, 300):
+        status, answered, text = write(number)
+        statuses[status] = (answered, text)
+        if status != 201:
+            break
+    assert set(statuses) <= {201, 507}
+    answered, text = statuses[507]
+    assert (answered["Content-Type"], answered["Retry-After"]) == (PROBLEM, "30")
+    assert json.loads(text)["detail"] == "The server's disk is full."
+
+    filler.unlink()
+    assert write(300)[0] == 201

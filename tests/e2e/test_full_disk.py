@@ -18,8 +18,12 @@ from tests.processes import Served, fill
 pytestmark = pytest.mark.e2e
 
 IMAGES = 40
-#: PostgreSQL begins a new file of its log, for which there is no room, and stops.
-SWITCH = "from django.db import connection as c; c.cursor().execute('SELECT pg_switch_wal()')"
+#: PostgreSQL writes its log until there is no room for another file of it, and stops.
+WRITE = """
+from django.db import connection
+for _ in range(1000):
+    connection.cursor().execute("SELECT pg_logical_emit_message(false, '', repeat('x', 1000000))")
+"""
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def statuses(site: Site) -> set[int]:
         ("GET", "/healthz", None),
         ("GET", "/login/", None),
         ("GET", "/api/queries/", None),
-        ("GET", "/api/images/", None),
+        ("GET", "/api/flags/", None),
         ("POST", "/api/queries/", {"text": "a newt", "category": "Species ID", "split": "val"}),
         ("POST", "/api/token/", {"username": "ann", "password": "wrong"}),
     ):
@@ -69,7 +73,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
     expect(page.locator("[data-saved-text]")).to_have_text("All saved · 2")
 
     filler = fill(small_disk)
-    site.served.manage("shell", "-c", SWITCH, check=False)
+    assert site.served.manage("shell", "-c", WRITE, check=False).returncode == 1
     judge(page, "nrun")
     notice = page.locator("[data-notices]")
     expect(notice).to_contain_text(
