@@ -7,6 +7,7 @@ iconic_group. The unnamed column is the query's position, from 0, among all quer
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -198,7 +199,7 @@ class _Reader:
             optional = column == "iconic_group" and not self.vocabulary
             if column not in columns and not optional:
                 self.error(line, column, "the column is missing from the header")
-        for column in sorted({name for name in columns if columns.count(name) > 1}):
+        for column in sorted(name for name, count in Counter(columns).items() if count > 1):
             self.error(line, column or "(unnamed)", "the column stands twice in the header")
         for column in columns:
             if self.vocabulary and column and column not in known:

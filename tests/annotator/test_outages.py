@@ -103,20 +103,28 @@ def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(
     served.wait_healthy()
 
 
-def test_what_has_no_room_in_the_database_is_refused_until_there_is(
+def test_what_has_no_room_in_the_database_or_for_uploads_is_refused_until_there_is(
     small_database, small_disk, serve
 ):
-    served = serve(DATABASE_URL=url_of(small_database))
+    served = serve(DATABASE_URL=url_of(small_database), TMPDIR=str(small_disk))
     token = served.manage("create_user", "ada", "--role", "admin", "--password", PASSWORD)
-    headers = {"Authorization": f"Token {token.stdout.strip()}", "Content-Type": "application/json"}
+    script = {"Authorization": f"Token {token.stdout.strip()}"}
     guidelines = "".join(random.Random(0).choices(string.ascii_letters, k=6000))
 
     def write(number):
         query = {"text": f"a newt {number}", "category": "Species ID", "guidelines": guidelines}
         body = json.dumps({**query, "split": "val"}).encode()
+        headers = script | {"Content-Type": "application/json"}
         return Browser(served.url).ask("/api/queries/", body, **headers)
 
+    def upload():
+        part = 'Content-Disposition: form-data; name="file"; filename="queries.csv"'
+        body = f"--edge\r\n{part}\r\n\r\n{'text,' * 700_000}\r\n--edge--\r\n".encode()
+        headers = script | {"Content-Type": "multipart/form-data; boundary=edge"}
+        return Browser(served.url).ask("/api/queries/import/", body, **headers)
+
     assert write(0)[0] == 201
+    assert upload()[0] == 400
     filler = fill(small_disk)
     statuses = {}
     for number in range(1, 300):
@@ -129,5 +137,9 @@ def test_what_has_no_room_in_the_database_is_refused_until_there_is(
     assert (answered["Content-Type"], answered["Retry-After"]) == (PROBLEM, "30")
     assert json.loads(text)["detail"] == "The server's disk is full."
 
+    status, answered, _ = upload()
+    assert (status, answered["Content-Type"], answered["Retry-After"]) == (507, PROBLEM, "30")
+
     filler.unlink()
     assert write(300)[0] == 201
+    assert upload()[0] == 400

@@ -80,9 +80,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
         "The server's disk is full. 4 judgments wait. "
         "They are kept in this browser and sent when there is room."
     )
-    expect(page.locator("[data-saved-text]")).to_have_text(
-        "Server’s disk full · 4 waiting, 2 saved"
-    )
+    expect(page.locator("[data-saved-text]")).to_have_text("Disk full · 4 waiting, 2 saved")
     assert statuses(site) <= {401, 503, 507}
     assert 507 in statuses(site)
 

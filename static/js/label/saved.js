@@ -28,7 +28,7 @@ const SHORT = {
   offline: "Offline",
   logged_out: "Logged out",
   other_user: "Other user",
-  full: "Server’s disk full",
+  full: "Disk full",
   server: "Not answered",
 };
 
