@@ -21,7 +21,7 @@ from labeling.selectors.assignments import still_labeling
 from labeling.selectors.progress import annotators_of, progress
 from labeling.selectors.reference import pinned_examples
 from labeling.selectors.review import agreements_of, given_up, left_open
-from labeling.services.imports import QueryImportRefused, queries_import_file
+from labeling.services.imports import QueryImportRefused, queries_import_uploads
 from labeling.services.lists import list_refresh
 from labeling.services.queries import (
     query_create,
@@ -172,9 +172,8 @@ def query_import(request: HttpRequest) -> HttpResponse:
             form.add_error("file", "The file is larger than 5 MB.")
         else:
             try:
-                report = queries_import_file(
-                    data=upload.read(),
-                    name=upload.name,
+                report = queries_import_uploads(
+                    files=[(upload.name, upload.read())],
                     split=form.cleaned_data["split"],
                     by=request.user,
                 )

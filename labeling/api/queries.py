@@ -35,7 +35,7 @@ from labeling.selectors.assignments import still_labeling
 from labeling.selectors.overview import QueryOverview, overview_of, queries_filtered
 from labeling.selectors.progress import Progress, progress
 from labeling.selectors.review import OpenPoint, given_up, left_open
-from labeling.services.imports import queries_import
+from labeling.services.imports import queries_import_uploads
 from labeling.services.queries import (
     query_change,
     query_create_in_state,
@@ -183,7 +183,7 @@ class QueryViewSet(
         """
         require_role(request.user, Role.ADMIN)
         files, split = _uploads(request)
-        report = queries_import(files=files, by=request.user, split=split)
+        report = queries_import_uploads(files=files, by=request.user, split=split)
         return Response(ImportReportSerializer(asdict(report)).data)
 
     def _written(self, request: Request, *, partial: bool) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from retrieval.models import Image, Species
 from retrieval.selectors.species import species_resolve
 
 IMAGES_AT_A_TIME = 5000
+LINES_OF_UPLOADS = 1000
 
 #: Names of a query's fields in the file, where they differ.
 _COLUMNS = {"text": "query_text"}
@@ -71,9 +72,21 @@ class _File:
     """
 
 
-def queries_import_file(*, data: bytes, name: str, by: Any, split: str = "") -> ImportReport:
-    """Import one CSV of queries, such as an upload; see `queries_import`."""
-    return queries_import(files=[(name, data)], by=by, split=split)
+def queries_import_uploads(
+    *, files: Sequence[tuple[str, bytes]], by: Any, split: str = ""
+) -> ImportReport:
+    """Import CSVs of queries in a request, which is answered within seconds: QueryImportRefused
+    also for more than LINES_OF_UPLOADS lines in all files. See `queries_import`."""
+    lines = 0
+    for name, data in files:
+        lines += data.count(b"\n")
+        if lines > LINES_OF_UPLOADS:
+            message = (
+                f"an upload may have {LINES_OF_UPLOADS:,} lines; divide the file, or use the "
+                "command import_queries, which takes any number"
+            )
+            raise QueryImportRefused([RowError(name, LINES_OF_UPLOADS + 1, "", message)])
+    return queries_import(files=files, by=by, split=split)
 
 
 def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = "") -> ImportReport:

@@ -15,12 +15,13 @@ from django.core.management import CommandError, call_command
 from labeling.judgment_csv import JudgmentRow, read_judgments
 from labeling.models import Judgment, JudgmentEvent, Query
 from labeling.services.imports import (
+    LINES_OF_UPLOADS,
     ImportReport,
     JudgmentImportRefused,
     QueryImportRefused,
     judgments_import,
     queries_import,
-    queries_import_file,
+    queries_import_uploads,
 )
 from labeling.services.queries import query_transition
 from retrieval.models import Image
@@ -34,7 +35,7 @@ NEWT = "7,a newt,Species,Species ID,Amphibians"
 
 def load(*lines: str, name: str = "queries.csv", **options: Any) -> ImportReport:
     data = "\n".join(lines).encode()
-    return queries_import_file(data=data, name=name, by=None, **options)
+    return queries_import_uploads(files=[(name, data)], by=None, **options)
 
 
 def refusals(*lines: str, name: str = "queries.csv") -> list[str]:
@@ -156,6 +157,23 @@ class TestQueries:
             "q_test.csv, line 2, query_id: 7 stands already in q_val.csv, line 2"
         )
         assert not Query.objects.exists()
+
+    @pytest.mark.parametrize("ending", ["\n", "\n" + NEWT])
+    def test_an_upload_has_a_thousand_lines_at_most_and_the_command_any_number(
+        self, ending: str, tmp_path: Path
+    ) -> None:
+        text = HEADER + "\n" + NEWT + ending * LINES_OF_UPLOADS
+        [refusal] = refusals(text)
+        assert refusal.startswith("queries.csv, line 1001: an upload may have 1,000 lines")
+        # Of all files together.
+        half = (HEADER + "\n" * 600).encode()
+        with pytest.raises(QueryImportRefused, match=r"q_test\.csv, line 1001"):
+            queries_import_uploads(files=[("q_val.csv", half), ("q_test.csv", half)], by=None)
+        assert not Query.objects.exists()
+        path = tmp_path / "queries.csv"
+        path.write_text(HEADER + "\n" + NEWT + "\n" * 2000)
+        call_command("import_queries", str(path), stdout=io.StringIO())
+        assert Query.objects.get().query_id == 7
 
     def test_a_new_text_of_a_complete_query_is_refused(
         self, toy_model: Any, open_query: MakeQuery, admin: Any
