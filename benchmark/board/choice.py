@@ -101,6 +101,18 @@ def read_choice(parameters: Any) -> Choice:
     )
 
 
+def visible_choice(choice: Choice, runs: BoardRuns) -> Choice:
+    """The choice as far as its reader may see it: of a split whose labels are hidden only the table
+    of all queries in the measures that are shown; of one with too few queries nothing."""
+    if choice.split not in runs.splits:
+        choice = replace(choice, split=next(iter(runs.splits)))
+    if not runs.hides(choice.split):
+        return choice
+    measures = runs.main_measures(choice.split)
+    measure = choice.measure if choice.measure in measures else measures[0]
+    return replace(choice, view=ALL, measure=measure, beside=None, runs=())
+
+
 def read_measure(text: str | None, task: str) -> str:
     """The key of a measure, or of the task's first where there is no such measure."""
     try:
@@ -115,7 +127,7 @@ def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, .
     if choice.view == MEASURES:
         return measure_columns([*runs.measures, choice.measure], whole)
     if choice.view == ALL:
-        return measure_columns([*PAPER_MEASURES[Run.Task(choice.task)], choice.measure], whole)
+        return measure_columns([*runs.main_measures(choice.split), choice.measure], whole)
     parts = subsets(board.query_ids, runs.queries, choice.view)
     return subset_columns(choice.measure, (whole, *parts))
 

@@ -15,10 +15,23 @@ from benchmark.board import charts, statistics
 from benchmark.board.choice import is_id, mean_title, measure_groups, read_measure
 from benchmark.board.page import scale_of
 from benchmark.board.run_page import image_ids_of, only_by, relevant_ids, row_of
-from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, board_runs, splits_of
-from benchmark.board.tables import BOTH, SPLITS, TEST, VAL, Floats, printed, verdicts
+from benchmark.board.selectors import BoardRuns, board_runs, splits_of
+from benchmark.board.tables import (
+    ALL,
+    BOTH,
+    SPLITS,
+    TEST,
+    VAL,
+    Board,
+    Floats,
+    column_means,
+    measure_columns,
+    printed,
+    subsets,
+    verdicts,
+)
 from benchmark.models import Release, Run
-from benchmark.runs.access import labels_visible_to, ranking_visible_to
+from benchmark.runs.access import ranking_visible_to
 from benchmark.runs.selectors import NoSnapshot, get_run_for
 from benchmark.runs.services import rankings_on
 from benchmark.runs.store import RunDamaged
@@ -57,9 +70,13 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     except NoSnapshot as error:
         return render(request, "benchmark/compare.html", context | {"trouble": str(error)})
     context["runs"] = runs.runs
-    split, splits = _splits(request, first, second)
+    split, splits = _splits(request, runs, first, second)
     measure = read_measure(request.GET.get("measure"), task)
-    known = dict.fromkeys([*PAPER_MEASURES[Run.Task(task)], *runs.measures, measure])
+    known = dict.fromkeys(runs.main_measures(split))
+    if not runs.hides(split):
+        known |= dict.fromkeys([*runs.measures, measure])
+    elif measure not in known:
+        measure = next(iter(known))
     context |= {
         "split": split,
         "splits": [(value, SPLITS[value]) for value in splits],
@@ -93,14 +110,17 @@ def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
     return release, task if task in Run.Task.values else Run.Task.FULL
 
 
-def _splits(request: HttpRequest, first: Run | None, second: Run | None) -> tuple[str, list[str]]:
-    """The split that is asked for, of those that both runs hold."""
+def _splits(
+    request: HttpRequest, runs: BoardRuns, first: Run | None, second: Run | None
+) -> tuple[str, list[str]]:
+    """The split that is asked for, of those that both runs hold and the reader may look at."""
     held = {VAL, TEST}
     for run in (first, second):
         held &= splits_of(run) if run is not None else held
     splits = [TEST, VAL, BOTH] if len(held) == 2 else sorted(held)
+    splits = [split for split in splits if split in runs.splits]
     asked = request.GET.get("split", "")
-    return asked if asked in splits else next(iter(splits), TEST), splits
+    return asked if asked in splits else next(iter(splits), VAL), splits
 
 
 def _comparison(
@@ -114,6 +134,8 @@ def _comparison(
     row_a, row_b = (row_of(runs, board, run) for run in (first, second))
     if row_a is None or row_b is None:
         return {"problem": "The two runs hold no split in common, or one is not scored yet."}
+    if runs.hides(split):
+        return _hidden_comparison(runs, board, row_a, row_b, measure)
     a, b = board.of(measure)[[row_a, row_b]]
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
@@ -136,6 +158,21 @@ def _comparison(
     }
 
 
+def _hidden_comparison(
+    runs: BoardRuns, board: Board, first: int, second: int, measure: str
+) -> dict[str, Any]:
+    """What the leaderboard says of two of its rows: the rounded means, and their groups."""
+    whole = measure_columns([measure], subsets(board.query_ids, runs.queries, ALL)[0])[0]
+    a, b = column_means(board, whole)[[first, second]].tolist()
+    letters = statistics.groups(runs, board, measure)
+    return {
+        "hides": True,
+        "means": [printed(measure, a), printed(measure, b)],
+        "difference": _signed(measure, a - b),
+        "groups": [letters.get(first, ""), letters.get(second, "")],
+    }
+
+
 def _pairs(
     request: HttpRequest,
     runs: BoardRuns,
@@ -149,8 +186,7 @@ def _pairs(
     """Every query, those where the first is furthest ahead at the top."""
     order = np.argsort(b - a, kind="stable").tolist()
     ends = [runs.queries[query_ids[place]] for place in {*order[:COUNTED], *order[-COUNTED:]}]
-    counted = [one.query_id for one in ends if labels_visible_to(request.user, one.split)]
-    only = _only(request, first, second, counted)
+    only = _only(request, first, second, [one.query_id for one in ends])
     pairs = []
     for place in order:
         query = runs.queries[query_ids[place]]

@@ -20,10 +20,11 @@ from benchmark.board.selectors import (
     other_versions,
     values_on,
 )
-from benchmark.board.tables import SPLITS, TEST, board
+from benchmark.board.tables import board
 from benchmark.models import Release, Run
 from benchmark.runs.selectors import NoSnapshot, release_queries
 from benchmark.scoring.correlation import Correlations, correlations
+from retrieval.access import require_evaluator
 
 #: Fewer runs than this put in order say nothing.
 FEWEST: Final = 3
@@ -51,23 +52,26 @@ class Cell:
 @require_safe
 def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Kendall's tau-b between measures over the runs, and between versions for one measure."""
+    require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     task = request.GET.get("task")
     task = task if task in Run.Task.values else Run.Task.FULL
-    split = request.GET.get("split")
-    split = split if split in SPLITS else TEST
-    context: dict[str, Any] = {"release": release, "task": task, "split": split}
+    context: dict[str, Any] = {"release": release, "task": task}
     try:
         runs = board_runs(release, task, request.user)
     except NoSnapshot as error:
         return render(request, "benchmark/correlations.html", context | {"trouble": str(error)})
+    splits = {split: title for split, title in runs.splits.items() if not runs.hides(split)}
+    asked_split = request.GET.get("split")
+    split = asked_split if asked_split in splits else next(iter(splits))
     measure = read_measure(request.GET.get("measure"), task)
     asked = [key for key in request.GET.getlist("columns") if key in runs.measures]
     chosen = asked or [key for key in USUAL[Run.Task(task)] if key in runs.measures]
     known = dict.fromkeys([*PAPER_MEASURES[Run.Task(task)], *runs.measures])
     context |= {
         "tasks": Run.Task.choices,
-        "splits": SPLITS.items(),
+        "split": split,
+        "splits": splits.items(),
         "measure": measure,
         "measure_title": mean_title(measure, task),
         "measures": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,13 +19,14 @@ from benchmark.board.choice import Choice, mean_title
 from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, published_runs
 from benchmark.board.tables import (
     BOTH,
-    GROUPINGS,
     SPLITS,
     TEST,
     VAL,
     Board,
     Floats,
     Subset,
+    column_means,
+    measure_columns,
     subsets,
 )
 from benchmark.formats.writing import spreadsheet_text
@@ -55,7 +56,7 @@ class Record:
     means: dict[str, float]
     """Measure key -> mean, from 0 to 1; without the measures that it has no figure of."""
     intervals: dict[str, tuple[float, float]]
-    """Of the paper's measures."""
+    """Of the main measures."""
 
 
 def file_name(release: Release, extension: str) -> str:
@@ -139,9 +140,9 @@ def leaderboard_json(release: Release) -> str:
                 "measures": record.means,
                 "intervals": record.intervals,
             }
-        groups = {split: _groups(runs, runs.board(split)) for split in SPLITS}
+        groups = {split: _groups(runs, runs.board(split), split) for split in runs.splits}
         told["tasks"][task] = {
-            "measure_of_groups": PAPER_MEASURES[Run.Task(task)][0],
+            "measure_of_groups": {split: runs.main_measures(split)[0] for split in runs.splits},
             "runs": [
                 {
                     "id": run.pk,
@@ -163,7 +164,11 @@ def leaderboard_html(release: Release) -> str:
     tasks = []
     for task, title in ((Run.Task.FULL, "Full ranking"), (Run.Task.RERANK, "Re-ranking")):
         runs = published_runs(release, task)
-        splits = [_split_section(runs, split) for split in (TEST, VAL) if runs.board(split).runs]
+        splits = [
+            _split_section(runs, split)
+            for split in (TEST, VAL)
+            if split in runs.splits and runs.board(split).runs
+        ]
         tasks.append({"task": task, "title": title, "splits": splits})
     context = {
         "release": release,
@@ -178,11 +183,11 @@ def leaderboard_html(release: Release) -> str:
 
 
 def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
-    measure = PAPER_MEASURES[Run.Task(runs.task)][0]
+    measure = runs.main_measures(split)[0]
     choice = Choice(task=runs.task, split=split, measure=measure)
     tables = [
         page.shown_table(Choice(task=runs.task, split=split, view=view, measure=measure), runs)
-        for view in GROUPINGS
+        for view in runs.groupings(split)
     ]
     shown = tables[0]
     drawn = page.drawn_by_category(choice, shown)
@@ -200,24 +205,30 @@ def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
 
 
 def _records(runs: BoardRuns) -> Iterator[Record]:
-    for split in (VAL, TEST, BOTH):
+    for split in sorted(runs.splits, key=(VAL, TEST, BOTH).index):
         board = runs.board(split)
+        measures = runs.main_measures(split) if runs.hides(split) else runs.measures
         spans = {
             key: statistics.every_interval(runs, board, key)
-            for key in PAPER_MEASURES[Run.Task(runs.task)]
-            if key in runs.measures
+            for key in runs.main_measures(split)
+            if key in measures
         }
-        for grouping in GROUPINGS:
+        for grouping in runs.groupings(split):
             for part in subsets(board.query_ids, runs.queries, grouping):
                 if len(part.queries):
                     here = {key: found[part.key] for key, found in spans.items()}
-                    yield from _part_records(runs, board, part, here)
+                    yield from _part_records(runs, board, part, measures, here)
 
 
 def _part_records(
-    runs: BoardRuns, board: Board, part: Subset, spans: Mapping[str, Floats]
+    runs: BoardRuns,
+    board: Board,
+    part: Subset,
+    measures: Sequence[str],
+    spans: Mapping[str, Floats],
 ) -> Iterator[Record]:
-    means = {key: board.of(key)[:, part.queries].mean(axis=1) for key in runs.measures}
+    columns = measure_columns(measures, part)
+    means = {column.measure: column_means(board, column) for column in columns}
     for row, place in enumerate(board.runs):
         known = [key for key in means if not np.isnan(means[key][row])]
         yield Record(
@@ -234,8 +245,8 @@ def _part_records(
         )
 
 
-def _groups(runs: BoardRuns, board: Board) -> dict[int, str]:
-    letters = statistics.groups(runs, board, PAPER_MEASURES[Run.Task(runs.task)][0])
+def _groups(runs: BoardRuns, board: Board, split: str) -> dict[int, str]:
+    letters = statistics.groups(runs, board, runs.main_measures(split)[0])
     return {runs.runs[board.runs[row]].pk: found for row, found in letters.items()}
 
 

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from benchmark.board import charts, statistics
 from benchmark.board.choice import MEASURES, Choice, columns_of, mean_title
-from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, values_on
+from benchmark.board.selectors import BoardRuns, values_on
 from benchmark.board.tables import (
     CATEGORY,
     Board,
@@ -116,7 +116,7 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
     places = {run: row for row, run in enumerate(made.runs)}
     letters = statistics.groups(runs, made, choice.measure)
     spans = [
-        statistics.intervals(runs, made, column) if _has_interval(choice, column) else None
+        statistics.intervals(runs, made, column) if _has_interval(choice, runs, column) else None
         for column in columns
     ]
     others = _beside(choice, runs, beside) if beside is not None else {}
@@ -207,6 +207,8 @@ def tradeoff_chart(
 
 def categories_chart(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> SafeString | None:
     """The drawn runs' means in each category; None without a run or a category."""
+    if runs.hides(choice.split):
+        return None
     made = runs.board(choice.split)
     rows = _rows_of(made, runs, drawn)
     parts = subsets(made.query_ids, runs.queries, CATEGORY)
@@ -233,8 +235,8 @@ def drawn_by_category(choice: Choice, shown: Shown) -> list[Run]:
     return asked or competing[:DRAWN_BY_CATEGORY]
 
 
-def _has_interval(choice: Choice, column: Column) -> bool:
-    return choice.view != MEASURES or column.measure in PAPER_MEASURES[Run.Task(choice.task)]
+def _has_interval(choice: Choice, runs: BoardRuns, column: Column) -> bool:
+    return choice.view != MEASURES or column.measure in runs.main_measures(choice.split)
 
 
 def _header(choice: Choice, column: Column, sorted_by: str) -> Header:

@@ -12,7 +12,6 @@ from benchmark.board import statistics
 from benchmark.board.page import Figure
 from benchmark.board.selectors import BoardRuns, board_runs, values_on
 from benchmark.board.tables import (
-    GROUPINGS,
     Board,
     Column,
     Ids,
@@ -99,7 +98,7 @@ def part_lines(
 ) -> dict[str, list[PartLine]]:
     """The run's means with intervals in each subset, by grouping."""
     lines = {}
-    for grouping in GROUPINGS:
+    for grouping in runs.groupings(board.split):
         lines[grouping] = [
             PartLine(
                 part.name,
@@ -112,7 +111,10 @@ def part_lines(
 
 
 def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[QueryLine]:
-    """Every scored query of the board with the run's figure and rank, by query id."""
+    """Every scored query of the board with the run's figure and rank, by query id; none where the
+    labels of the split are hidden."""
+    if runs.hides(board.split):
+        return []
     values = board.of(measure)
     ranks = ranks_among(values)[row]
     known = ~np.isnan(values).all(axis=1)

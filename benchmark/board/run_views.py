@@ -19,9 +19,10 @@ from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, splits_of
 from benchmark.board.tables import GROUPINGS, SPLITS, TEST, VAL
 from benchmark.models import Release, Run
 from benchmark.runs.access import can_edit, labels_visible_to, ranking_visible_to
-from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, scores_of_run
+from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, scores_visible_to
 from benchmark.runs.store import RunDamaged
 from benchmark.selectors import get_release
+from benchmark.scoring.hidden import TOO_FEW_SENTENCE
 
 #: How many of the best and of the worst queries stand apart.
 EXTREMES: Final = 5
@@ -59,6 +60,8 @@ def run_query_page(request: HttpRequest, pk: int, query_id: int) -> HttpResponse
         queries = release_queries(release)
         if query_id not in queries or queries[query_id].split not in splits_of(run):
             raise Http404("The run has no such query.")
+        if not labels_visible_to(request.user, release, queries[query_id].split):
+            raise Http404("Single queries of a test split with hidden labels have no page.")
         context = _query(request, run, release, query_id)
     except (NoSnapshot, RunDamaged) as error:
         context = {"run": run, "release": run.release, "trouble": str(error)}
@@ -66,39 +69,44 @@ def run_query_page(request: HttpRequest, pk: int, query_id: int) -> HttpResponse
 
 
 def _release(request: HttpRequest, run: Run) -> tuple[Release, list[Release]]:
-    """The release whose labels count, of those that the run is scored on."""
-    releases = [score.release for score in scores_of_run(run)]
+    """The release whose labels count, of those on which the reader may see the run's scores."""
+    releases = [score.release for score in scores_visible_to(request.user, run)]
     asked = request.GET.get("release")
     wanted = get_release(asked) if asked else run.release
     return wanted if wanted in releases else run.release, releases
 
 
-def _split(request: HttpRequest, run: Run) -> str:
-    """The split that is asked for, if the run holds it; else the test split before validation."""
-    held = splits_of(run)
+def _split(request: HttpRequest, held: list[str]) -> str:
+    """The split that is asked for, if it is held; else the test split before validation."""
     asked = request.GET.get("split", "")
     return asked if asked in held else TEST if TEST in held else VAL
 
 
 def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     runs = page.runs_with(release, run, request.user)
-    split = _split(request, run)
+    held = [split for split in sorted(splits_of(run)) if split in runs.splits]
+    if not held:
+        return {"trouble": TOO_FEW_SENTENCE}
+    split = _split(request, held)
     measure = read_measure(request.GET.get("measure"), run.task)
+    main = runs.main_measures(split)
+    if runs.hides(split) and measure not in main:
+        measure = main[0]
     board = runs.board(split)
     row = page.row_of(runs, board, run)
     if row is None:
         return {"trouble": "The run holds no query that is scored."}
-    paper = PAPER_MEASURES[Run.Task(run.task)]
-    measures = list(dict.fromkeys([*paper, measure]))
+    measures = list(dict.fromkeys([*main, measure]))
     lines = page.query_lines(runs, board, row, measure)
     by_value = sorted(lines, key=lambda line: (-line.value, line.query.query_id))
     return {
         "release": release,
         "split": split,
-        "splits": [(value, SPLITS[value]) for value in sorted(splits_of(run))],
+        "splits": [(value, SPLITS[value]) for value in held],
+        "hides": runs.hides(split),
         "measure": measure,
         "measure_title": mean_title(measure, run.task),
-        "measures": _measure_options(runs, run, measure),
+        "measures": _measure_options(runs, run, split, measure),
         "columns": [mean_title(one, run.task) for one in measures],
         "parts": [
             (GROUPINGS[grouping], parts)
@@ -163,8 +171,10 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
     }
 
 
-def _measure_options(runs: BoardRuns, run: Run, measure: str) -> list[Any]:
-    known = dict.fromkeys([*PAPER_MEASURES[Run.Task(run.task)], *runs.measures, measure])
+def _measure_options(runs: BoardRuns, run: Run, split: str, measure: str) -> list[Any]:
+    known = dict.fromkeys(runs.main_measures(split))
+    if not runs.hides(split):
+        known |= dict.fromkeys([*runs.measures, measure])
     return [
         (title, [(key, mean_title(key, run.task)) for key in keys])
         for title, keys in measure_groups(list(known)).items()
@@ -189,7 +199,6 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
         "run": run,
         "release": release,
         "query": query,
-        "labels": labels_visible_to(user, query.split),
         "others": others,
         "other": other,
         "within": page.FOUND_WITHIN,
@@ -203,7 +212,7 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     if not ranking_visible_to(user, run):
         return context | {"hidden_order": True}
     ranking = page.ranking_of(run, release, query_id)
-    return context | _images(request, run, release, query_id, ranking, other, context["labels"])
+    return context | _images(request, run, release, query_id, ranking, other)
 
 
 def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> list[dict[str, Any]]:
@@ -237,21 +246,18 @@ def _images(
     query_id: int,
     ranking: Any,
     other: Run | None,
-    labels: bool,
 ) -> dict[str, Any]:
     user = request.user
     pages = Paginator(range(1, len(ranking) + 1), page.PAGE)
     shown = pages.get_page(request.GET.get("page"))
     ranks = list(shown.object_list)
     ids = ranking[ranks[0] - 1 : ranks[-1]] if ranks else ranking[:0]
-    marks = page.marks_of(release, query_id, ids) if labels else [""] * len(ids)
+    marks = page.marks_of(release, query_id, ids)
     found: dict[str, Any] = {
         "page": shown,
         "returned": len(ranking),
         "images": page.found_images(release, user, ids, ranks=ranks, marks=marks),
     }
-    if not labels:
-        return found
     relevant = page.relevant_ids(release, run.task, query_id)
     lost, lost_ranks = page.missed(relevant, ranking)
     found |= {

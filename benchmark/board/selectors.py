@@ -16,8 +16,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 from benchmark.board import tables as leaderboard
 from benchmark.board.tables import Board, Ids, RunValues
 from benchmark.models import Release, Run, RunScores
+from benchmark.runs.access import labels_visible_to
 from benchmark.runs.selectors import release_queries, runs_visible_to, task_qrels
+from benchmark.scoring import hidden
 from benchmark.scoring.evaluation import scored_query_ids
+from benchmark.scoring.hidden import LabelsHidden
 from benchmark.scoring.measures import DEFAULT_MEASURES
 from benchmark.snapshot import SnapshotQuery
 
@@ -54,6 +57,31 @@ class BoardRuns:
     """Those that are scored, of both splits."""
     fingerprint: str
     """Changes with the runs and their scores; for `kept`."""
+    test_hidden: bool
+    """Whether the reader doesn't see the labels of the test split."""
+
+    @property
+    def splits(self) -> dict[str, str]:
+        """The splits that the reader may look at, with their titles: of a test split whose labels
+        are hidden only a summary, and not even that of few queries."""
+        if not self.test_hidden:
+            return leaderboard.SPLITS
+        test = {leaderboard.TEST: leaderboard.SPLITS[leaderboard.TEST]}
+        enough = len(self._scored(leaderboard.TEST)) >= hidden.FEWEST_QUERIES
+        return (test if enough else {}) | {leaderboard.VAL: leaderboard.SPLITS[leaderboard.VAL]}
+
+    def hides(self, split: str) -> bool:
+        """Whether the reader sees no more than a summary of a split."""
+        return self.test_hidden and split != leaderboard.VAL
+
+    def groupings(self, split: str) -> dict[str, str]:
+        """The ways in which the reader may see a split's queries taken apart, with their titles."""
+        groupings = leaderboard.GROUPINGS
+        return {leaderboard.ALL: groupings[leaderboard.ALL]} if self.hides(split) else groupings
+
+    def main_measures(self, split: str) -> tuple[str, ...]:
+        """Keys of the measures of a split's first table, the first of them sorting it."""
+        return hidden.MEASURES if self.hides(split) else PAPER_MEASURES[Run.Task(self.task)]
 
     @property
     def measures(self) -> list[str]:
@@ -63,18 +91,46 @@ class BoardRuns:
         return [key for key in usual if key in there] + [key for key in there if key not in usual]
 
     def board(self, split: str) -> Board:
-        """Those that hold a split, side by side. ValueError: an unknown split."""
-        return leaderboard.board(self.values, self.queries, self.query_ids.tolist(), split=split)
+        """Those that hold a split, side by side; a summary of them where its labels are hidden.
+
+        Without the best possible re-ranks there, whose AP is the recall of their first stages.
+        ValueError: an unknown split. LabelsHidden: one that isn't among `splits`.
+        """
+        if not self.hides(split):
+            return leaderboard.board(
+                self.values, self.queries, self.query_ids.tolist(), split=split
+            )
+        if split not in self.splits:
+            raise LabelsHidden
+        whole = leaderboard.board(self.values, self.queries, self.query_ids.tolist(), split=split)
+        rows = [row for row in range(len(whole.runs)) if row not in whole.oracles]
+        return Board(
+            split=split,
+            query_ids=whole.query_ids,
+            runs=tuple(whole.runs[row] for row in rows),
+            values={},
+            oracles=frozenset(),
+            summary=kept(
+                lambda: hidden.summarize({key: one[rows] for key, one in whole.values.items()}),
+                *("summary", self.fingerprint, split),
+            ),
+        )
+
+    def _scored(self, split: str) -> list[int]:
+        return [one for one in self.query_ids.tolist() if self.queries[one].split == split]
 
 
 def board_runs(release: Release, task: str, user: Any) -> BoardRuns:
     """The scored runs of a release's task that the user sees. NoSnapshot: nothing to score on."""
-    return _board_runs(release, task, runs_visible_to(user))
+    test_hidden = not labels_visible_to(user, release, leaderboard.TEST)
+    return _board_runs(release, task, runs_visible_to(user), test_hidden)
 
 
 def published_runs(release: Release, task: str) -> BoardRuns:
-    """The scored runs that everybody sees: what exports hold. NoSnapshot: nothing to score on."""
-    return _board_runs(release, task, Run.objects.filter(published_at__isnull=False))
+    """The scored runs that everybody sees, as researchers see them: what exports hold.
+    NoSnapshot: nothing to score on."""
+    published = Run.objects.filter(published_at__isnull=False)
+    return _board_runs(release, task, published, release.labels_hidden)
 
 
 def values_on(release: Release, runs: tuple[Run, ...]) -> dict[int, RunValues]:
@@ -126,7 +182,9 @@ def kept(compute: Callable[[], Result], *what: Any) -> Result:
     return found
 
 
-def _board_runs(release: Release, task: str, visible: QuerySet[Run]) -> BoardRuns:
+def _board_runs(
+    release: Release, task: str, visible: QuerySet[Run], test_hidden: bool
+) -> BoardRuns:
     scores = list(
         _light(
             RunScores.objects.filter(
@@ -148,6 +206,7 @@ def _board_runs(release: Release, task: str, visible: QuerySet[Run]) -> BoardRun
         queries=release_queries(release),
         query_ids=scored_query_ids(task_qrels(release, task)),
         fingerprint=repr((release.pk, task, versions)),
+        test_hidden=test_hidden,
     )
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark.board.selectors import BoardRuns, kept
-from benchmark.board.tables import GROUPINGS, Board, Column, Floats, subsets
+from benchmark.board.tables import ALL, GROUPINGS, Board, Column, Floats, subsets
 from benchmark.scoring import significance
+from benchmark.scoring.hidden import LabelsHidden, Summary
 
 
 def intervals(runs: BoardRuns, board: Board, column: Column) -> Floats:
-    """(runs, 2) the 95 % interval of each run's mean in a column; NaN without queries."""
+    """(runs, 2) the 95 % interval of each run's mean in a column; NaN without queries.
+    LabelsHidden."""
+    if board.summary is not None:
+        return _of_summary(board.summary, column, len(board.runs))
     return kept(
         lambda: significance.bootstrap_intervals(
             board.of(column.measure)[:, column.subset.queries]
@@ -20,7 +24,11 @@ def intervals(runs: BoardRuns, board: Board, column: Column) -> Floats:
 
 
 def every_interval(runs: BoardRuns, board: Board, measure: str) -> dict[str, Floats]:
-    """The same of every subset of every grouping, by the subset's key."""
+    """The same of every subset of every grouping, by the subset's key; where labels are hidden,
+    of all queries together alone."""
+    if board.summary is not None:
+        known = board.summary.intervals.get(measure)
+        return {} if known is None else {ALL: known}
 
     def compute() -> dict[str, Floats]:
         return {
@@ -35,6 +43,9 @@ def every_interval(runs: BoardRuns, board: Board, measure: str) -> dict[str, Flo
 
 def interval(board: Board, row: int, column: Column) -> tuple[float, float]:
     """The same of one run alone."""
+    if board.summary is not None:
+        low, high = _of_summary(board.summary, column, len(board.runs))[row]
+        return float(low), float(high)
     values = board.of(column.measure)[row, column.subset.queries]
     low, high = significance.bootstrap_intervals(values)
     return float(low), float(high)
@@ -44,6 +55,8 @@ def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
     """Letters of each row of the board that competes, by mean over all its queries: rows that share
     a letter can't be told apart (paired randomisation test, Holm's correction for all pairs, 5 %).
     """
+    if board.summary is not None:
+        return dict(board.summary.groups.get(measure, {}))
 
     def compute() -> dict[int, str]:
         values = board.of(measure)
@@ -67,3 +80,9 @@ def p_value(runs: BoardRuns, board: Board, first: int, second: int, measure: str
         lambda: significance.randomisation_test(values[first], values[second]),
         *("p", runs.fingerprint, board.split, measure, first, second),
     )
+
+
+def _of_summary(summary: Summary, column: Column, runs: int) -> Floats:
+    if column.subset.grouping != ALL:
+        raise LabelsHidden
+    return summary.intervals.get(column.measure, np.full((runs, 2), np.nan))

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from benchmark.scoring.hidden import LabelsHidden, Summary
 from benchmark.snapshot import SnapshotQuery
 
 Floats = npt.NDArray[np.float64]
@@ -83,9 +84,13 @@ class Board:
     """Measure key -> (runs, q); NaN throughout the row of a run without that measure."""
     oracles: frozenset[int]
     """Positions within `runs`."""
+    summary: Summary | None = None
+    """Instead of `values`, where the labels of the split are hidden from the reader."""
 
     def of(self, measure: str) -> Floats:
-        """(runs, q) of a measure; NaN throughout if no run has it."""
+        """(runs, q) of a measure; NaN throughout if no run has it. LabelsHidden."""
+        if self.summary is not None:
+            raise LabelsHidden
         found = self.values.get(measure)
         if found is None:
             return np.full((len(self.runs), len(self.query_ids)), np.nan)
@@ -240,9 +245,14 @@ def table(board: Board, columns: Sequence[Column], *, sort: str, descending: boo
 
 
 def column_means(board: Board, column: Column) -> Floats:
-    """(runs,) means over the column's queries; NaN where there are none."""
+    """(runs,) means over the column's queries; NaN where there are none. LabelsHidden."""
+    unknown = np.full(len(board.runs), np.nan)
+    if board.summary is not None:
+        if column.subset.grouping != ALL:
+            raise LabelsHidden
+        return board.summary.means.get(column.measure, unknown)
     if not column.queries:
-        return np.full(len(board.runs), np.nan)
+        return unknown
     means: Floats = board.of(column.measure)[:, column.subset.queries].mean(axis=1)
     return means
 

@@ -11,7 +11,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmark.board import page
-from benchmark.board.choice import VIEWS, Choice, mean_title, measure_groups, read_choice
+from benchmark.board.choice import (
+    VIEWS,
+    Choice,
+    mean_title,
+    measure_groups,
+    read_choice,
+    visible_choice,
+)
 from benchmark.board.export import CONTENT_TYPES, export, file_name
 from benchmark.board.selectors import (
     PAPER_MEASURES,
@@ -20,15 +27,15 @@ from benchmark.board.selectors import (
     other_versions,
     releases_with_runs,
 )
-from benchmark.board.tables import SPLITS
+from benchmark.board.tables import ALL, TEST
 from benchmark.charts import MOST_SHAPES
 from benchmark.models import Release, Run
-from benchmark.runs.access import can_submit
 from benchmark.runs.baselines import baselines_begin, baselines_job
 from benchmark.runs.corpus import withdrawn_since
 from benchmark.runs.selectors import NoSnapshot
+from benchmark.scoring.hidden import TOO_FEW_SENTENCE
 from labeling.errors import Conflict
-from retrieval.access import Role, at_least, require_role
+from retrieval.access import Role, at_least, require_evaluator, require_role
 from retrieval.models import Job
 from retrieval.selectors.jobs import jobs_visible_to
 
@@ -40,6 +47,7 @@ OTHERS: Final = 10
 @require_http_methods(["GET", "HEAD", "POST"])
 def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A release's leaderboard; admins have its baselines made here."""
+    require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     if request.method == "POST":
         return _baselines(request, release)
@@ -49,7 +57,6 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         "release": release,
         "choice": choice,
         "tabs": _tabs(choice),
-        "may_submit": can_submit(request.user),
         "may_compute": at_least(request.user, Role.ADMIN),
         "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
         "baselines_made": job is not None and job.state in Job.UNFINISHED,
@@ -60,7 +67,8 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     except NoSnapshot as error:
         context["no_board"] = str(error)
     else:
-        context |= _table(choice, runs) | _charts(choice, runs)
+        choice = visible_choice(choice, runs)
+        context |= {"choice": choice} | _table(choice, runs) | _charts(choice, runs)
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]
@@ -72,6 +80,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
 def leaderboard_latest(request: HttpRequest) -> HttpResponse:
     """The leaderboard of the newest release that has runs, or of the newest at all; the releases
     where none is made."""
+    require_evaluator(request.user)
     newest = Release.objects.made().order_by("-made_at").first
     release = releases_with_runs(request.user).first() or newest()
     if release is None:
@@ -103,15 +112,21 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
 
 
 def _table(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
-    versions = list(other_versions(runs.release))
+    hides = runs.hides(choice.split)
+    versions = [] if hides else list(other_versions(runs.release))
     beside = next((one for one in versions if one.pk == choice.beside), None)
-    known = dict.fromkeys([*PAPER_MEASURES[Run.Task(choice.task)], *runs.measures, choice.measure])
+    known = dict.fromkeys(
+        [*runs.main_measures(choice.split), *([] if hides else [*runs.measures, choice.measure])]
+    )
     return {
         "shown": page.shown_table(choice, runs, beside),
         "beside": beside,
         "versions": versions,
-        "splits": SPLITS.items(),
-        "views": VIEWS.items(),
+        "splits": runs.splits.items(),
+        "views": [(view, title) for view, title in VIEWS.items() if view == ALL or not hides],
+        "hides": hides,
+        "no_test": TEST not in runs.splits,
+        "too_few": TOO_FEW_SENTENCE,
         "measure_title": mean_title(choice.measure, choice.task),
         "measures": [
             (title, [(key, mean_title(key, choice.task)) for key in keys])
@@ -140,6 +155,7 @@ def _charts(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
 @require_safe
 def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
     """The published runs as CSV, JSON or one web page."""
+    require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     if extension not in CONTENT_TYPES:
         raise Http404("There is no such export.")

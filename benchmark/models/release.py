@@ -32,9 +32,16 @@ class Release(models.Model):
         MADE = "made", "Made here"
         IMPORTED = "imported", "Imported"
 
+    class TestLabels(models.TextChoices):
+        """Who sees which images are relevant to the queries of the test split."""
+
+        HIDDEN = "hidden", "Hidden: reviewers and admins alone"
+        PUBLIC = "public", "Public: researchers too"
+
     name = models.CharField(max_length=100, help_text="the benchmark's name")
     version = models.PositiveIntegerField(default=1, help_text="from 1, counted within the name")
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.MADE)
+    test_labels = models.CharField(max_length=10, choices=TestLabels, default=TestLabels.HIDDEN)
     previous = models.ForeignKey(
         "self",
         on_delete=models.PROTECT,
@@ -106,6 +113,11 @@ class Release(models.Model):
     def slug(self) -> str:
         """What files and folders of this release are called, e.g. "inquire-v2"."""
         return f"{slugify(self.name) or 'release'}-v{self.version}"
+
+    @property
+    def labels_hidden(self) -> bool:
+        """Whether researchers don't see the labels of its test split."""
+        return self.test_labels == self.TestLabels.HIDDEN
 
     @property
     def files_ready(self) -> bool:

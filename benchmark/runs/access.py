@@ -5,35 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from benchmark.formats import Access
-from benchmark.models import Run
+from benchmark.models import Release, Run
 from retrieval.access import Role, at_least, is_evaluator
 
 
-def can_submit(user: Any) -> bool:
-    """Whether the user may submit runs: whoever may see releases, so not annotators."""
-    return is_evaluator(user)
+def labels_visible_to(user: Any, release: Release, split: str) -> bool:
+    """Whether the user may see which images of a split's queries are relevant, and the scores of
+    single queries.
 
-
-def labels_visible_to(user: Any, split: str) -> bool:
-    """Whether the user may see which images of a split's queries are relevant.
-
-    Reviewers and admins see all; researchers those of the validation split alone; annotators none,
-    since they label without knowing what others said.
+    Reviewers and admins see all. Researchers see those of the validation split, and of the test
+    split where the release makes its labels public. Annotators see none, since they label without
+    knowing what others said.
     """
-    if at_least(user, Role.REVIEWER):
-        return True
-    return split == "val" and is_evaluator(user)
+    if not is_evaluator(user):
+        return False
+    return split == "val" or not release.labels_hidden or at_least(user, Role.REVIEWER)
 
 
-def file_visible_to(user: Any, access: Access | str) -> bool:
+def file_visible_to(user: Any, release: Release, access: Access | str) -> bool:
     """Whether the user may have a file of a release with that access."""
-    return is_evaluator(user) if access == Access.OPEN else at_least(user, Role.REVIEWER)
+    if access == Access.OPEN:
+        return is_evaluator(user)
+    return labels_visible_to(user, release, "test")
 
 
 def can_edit(user: Any, run: Run) -> bool:
     """Whether the user may change a run's method card: its owner, while they may submit, and
     admins."""
-    return at_least(user, Role.ADMIN) or (can_submit(user) and run.owner_id == user.pk)
+    return at_least(user, Role.ADMIN) or (is_evaluator(user) and run.owner_id == user.pk)
 
 
 def can_publish(user: Any, run: Run) -> bool:
@@ -58,4 +57,4 @@ def ranking_visible_to(user: Any, run: Run) -> bool:
 
     A best possible re-rank has the relevant images first, so its order tells the labels.
     """
-    return run.kind != Run.Kind.BEST or at_least(user, Role.REVIEWER)
+    return run.kind != Run.Kind.BEST or labels_visible_to(user, run.release, "test")

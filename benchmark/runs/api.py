@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -16,16 +17,22 @@ from rest_framework import exceptions, mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.generics import GenericAPIView
 from rest_framework.parsers import MultiPartParser
-from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from benchmark.models import Release, Run
-from benchmark.runs.access import can_edit, can_submit, can_unpublish
+from benchmark.runs.access import can_edit, can_unpublish, labels_visible_to
 from benchmark.runs.baselines import baselines_begin
-from benchmark.runs.selectors import NoSnapshot, get_run_for, runs_visible_to
+from benchmark.runs.selectors import (
+    NoSnapshot,
+    get_run_for,
+    query_scores_for,
+    runs_visible_to,
+    scores_visible_to,
+)
 from benchmark.runs.serializers import (
     AllowanceSerializer,
     CardSerializer,
@@ -48,7 +55,7 @@ from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, r
 from benchmark.selectors import get_release
 from labeling.api.errors import ConflictProblem
 from labeling.errors import Conflict
-from retrieval.access import Role, require_role
+from retrieval.access import Role, require_evaluator, require_role
 from retrieval.api.serializers import JobSerializer
 
 RELATED = ("release", "owner", "job", "embedding_model")
@@ -66,15 +73,14 @@ class LimitProblem(exceptions.APIException):
 
 
 class RunView(APIView):
-    """A view on which everybody who is logged in reads, and who may submit writes; refusals of
-    services become problem documents."""
+    """A view for those who may see runs: researchers, reviewers and admins; refusals of services
+    become problem documents."""
 
     permission_classes: ClassVar = [IsAuthenticated]
 
     def check_permissions(self, request: Request) -> None:
         super().check_permissions(request)
-        if request.method not in SAFE_METHODS and not can_submit(request.user):
-            raise PermissionDenied("This needs the role researcher or reviewer.")
+        require_evaluator(request.user)
 
     def handle_exception(self, exc: Exception) -> Response:
         return super().handle_exception(_translated(exc))
@@ -148,7 +154,8 @@ class RunViewSet(
     )
     @action(detail=True, methods=["get", "post"])
     def scores(self, request: Request, pk: int) -> Response:
-        """The score of each query; POST scores the run on another version of its benchmark."""
+        """The score of each query whose labels you may see; POST scores the run on another version
+        of its benchmark, whose test labels you must see."""
         run = get_run_for(request.user, pk)
         if request.method == "POST":
             written = ScoreOnSerializer(data=request.data)
@@ -156,14 +163,19 @@ class RunViewSet(
             release = written.validated_data["release"]
             if release.name != run.release.name:
                 raise exceptions.ValidationError({"release": "It is of another benchmark."})
+            _require(labels_visible_to(request.user, release, "test"))
             if not run.ready:
                 raise Conflict("The run isn't scored on its own release yet.")
             made = run_score_elsewhere(run=run, release=release)
-            return Response(QueryScoresSerializer(made).data, status=status.HTTP_201_CREATED)
+            shown = query_scores_for(request.user, made)
+            return Response(QueryScoresSerializer(shown).data, status=status.HTTP_201_CREATED)
         wanted = request.query_params.get("release")
         release = get_release(wanted) if wanted else run.release
-        found = get_object_or_404(run.scores, release=release)
-        return Response(QueryScoresSerializer(found).data)
+        visible = scores_visible_to(request.user, run)
+        found = next((one for one in visible if one.release_id == release.pk), None)
+        if found is None:
+            raise Http404("The run has no such scores.")
+        return Response(QueryScoresSerializer(query_scores_for(request.user, found)).data)
 
     def _detail(self, request: Request, pk: int) -> Response:
         run = get_run_for(request.user, pk)
@@ -236,7 +248,6 @@ class AllowanceView(RunView):
     @extend_schema(responses=AllowanceSerializer)
     def get(self, request: Request) -> Response:
         """How many the user has left, over all releases."""
-        _require(can_submit(request.user))
         return Response(AllowanceSerializer(allowance_of(request.user)).data)
 
 

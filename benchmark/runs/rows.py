@@ -9,9 +9,10 @@ from typing import Any, Final
 from django.db.models import F
 
 from benchmark.models import Run, RunScores
-from benchmark.runs.access import can_delete, can_edit, can_publish
+from benchmark.runs.access import can_delete, can_edit, can_publish, labels_visible_to
 from benchmark.runs.selectors import NoSnapshot, release_queries
-from benchmark.scoring.measures import Measure, mean_name
+from benchmark.scoring import hidden
+from benchmark.scoring.measures import Measure, mean_name, parse_measure
 from benchmark.selectors.releases import LONG_FIELDS
 from retrieval.models import Job
 
@@ -24,8 +25,9 @@ class RunRow:
     """One run of a list, and what the user may do with it."""
 
     run: Run
-    figures: list[tuple[str, float]]
-    """(split, mean over its scored queries in percent) of each split that the run answers."""
+    figures: list[tuple[str, str, float]]
+    """(split, measure, mean over its scored queries in percent) of each split that the run answers,
+    as far as the user may see it."""
     may_edit: bool
     may_publish: bool
     may_delete: bool
@@ -35,11 +37,6 @@ class RunRow:
         """The job that scores or makes it, while there is something to tell of it."""
         job = self.run.job
         return job if job is not None and job.state != Job.State.DONE else None
-
-    @property
-    def measure(self) -> str:
-        """What the figures are."""
-        return mean_name(HEADLINES[Run.Task(self.run.task)])
 
 
 def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
@@ -61,7 +58,7 @@ def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
     return [
         RunRow(
             run=run,
-            figures=_figures(run, scores.get((run.pk, run.release_id))),
+            figures=_figures(user, run, scores.get((run.pk, run.release_id))),
             may_edit=can_edit(user, run),
             may_publish=can_publish(user, run),
             may_delete=can_delete(user, run),
@@ -70,9 +67,10 @@ def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
     ]
 
 
-def split_means(run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
+def split_means(user: Any, run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
     """split -> measure -> mean over its scored queries, of the splits that the run answers a query
-    of and that have one to be scored; none for a run that isn't ready, or without the release."""
+    of and that have one to be scored, as far as the user may see it; none for a run that isn't
+    ready, or without the release."""
     if not run.ready:
         return {}
     try:
@@ -85,7 +83,7 @@ def split_means(run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
         split = queries[query_id].split
         if split in places:
             places[split].append(place)
-    return {
+    means = {
         split: {
             key: fsum(values[place] for place in chosen) / len(chosen)
             for key, values in scores.measures.items()
@@ -93,9 +91,18 @@ def split_means(run: Run, scores: RunScores) -> dict[str, dict[str, float]]:
         for split, chosen in places.items()
         if chosen
     }
+    if "test" in means and not labels_visible_to(user, scores.release, "test"):
+        test = means.pop("test")
+        if run.kind != Run.Kind.BEST and len(places["test"]) >= hidden.FEWEST_QUERIES:
+            means["test"] = {key: float(hidden.rounded(test[key])) for key in hidden.MEASURES}
+    return means
 
 
-def _figures(run: Run, scores: RunScores | None) -> list[tuple[str, float]]:
-    means = split_means(run, scores) if scores is not None else {}
-    key = HEADLINES[Run.Task(run.task)].key
-    return [(split, 100 * by_measure[key]) for split, by_measure in means.items()]
+def _figures(user: Any, run: Run, scores: RunScores | None) -> list[tuple[str, str, float]]:
+    means = split_means(user, run, scores) if scores is not None else {}
+    usual = HEADLINES[Run.Task(run.task)]
+    return [
+        (split, mean_name(measure), 100 * by_measure[measure.key])
+        for split, by_measure in means.items()
+        for measure in [usual if usual.key in by_measure else parse_measure(hidden.MEASURES[0])]
+    ]

@@ -14,11 +14,12 @@ from django.db.models import Q, QuerySet
 from django.http import Http404
 
 from benchmark.models import Release, Run, RunScores
+from benchmark.runs.access import labels_visible_to
 from benchmark.scoring.evaluation import fit_queries, restrict
 from benchmark.scoring.measures import DEFAULT_MEASURES, Measure
 from benchmark.scoring.qrels import Qrels
 from benchmark.snapshot import Header, Snapshot, SnapshotQuery
-from retrieval.access import Role, at_least, role_of
+from retrieval.access import Role, at_least, is_evaluator
 from retrieval.models import Job
 
 #: Releases whose judged pairs a process remembers; INQUIRE's take 3 MB.
@@ -89,14 +90,15 @@ def task_qrels(release: Release, task: str) -> Qrels:
 
 
 def runs_visible_to(user: Any) -> QuerySet[Run]:
-    """The runs that exist for the user: published ones and their own; for admins all.
+    """The runs that exist for the user: published ones and their own; for admins all, for
+    annotators none, since they label the corpus that is ranked.
 
     The best possible re-rank of a run goes with that run.
     """
     runs = Run.objects.all()
     if at_least(user, Role.ADMIN):
         return runs
-    if role_of(user) is None:
+    if not is_evaluator(user):
         return runs.none()
     return runs.filter(
         Q(published_at__isnull=False)
@@ -121,11 +123,56 @@ def scores_of_run(run: Run) -> list[RunScores]:
     return sorted(scores, key=lambda score: score.release_id != run.release_id)
 
 
-def releases_to_score_on(run: Run) -> list[Release]:
-    """Other made versions of the run's benchmark, newest first; none for a benchmark's only
-    one."""
+def scores_visible_to(user: Any, run: Run) -> list[RunScores]:
+    """Those of a run's scores that the user may see something of, its own release's first.
+
+    On another version only where that doesn't hide its test labels from the user: the difference of
+    two versions tells which labels changed.
+    """
+    return [
+        score
+        for score in scores_of_run(run)
+        if score.release_id == run.release_id or labels_visible_to(user, score.release, "test")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScores:
+    """A run's scores of n queries on a release."""
+
+    release_id: int
+    query_ids: list[int]
+    """(n,) ascending."""
+    measures: dict[str, list[float]]
+    """Measure key -> (n,)."""
+
+
+def query_scores_for(user: Any, scores: RunScores) -> QueryScores:
+    """The scores of those queries whose labels the user may see. NoSnapshot: see `release_data`."""
+    queries = release_queries(scores.release)
+    places = [
+        place
+        for place, query_id in enumerate(scores.query_ids)
+        if labels_visible_to(user, scores.release, queries[query_id].split)
+    ]
+    return QueryScores(
+        release_id=scores.release_id,
+        query_ids=[scores.query_ids[place] for place in places],
+        measures={
+            key: [values[place] for place in places] for key, values in scores.measures.items()
+        },
+    )
+
+
+def releases_to_score_on(user: Any, run: Run) -> list[Release]:
+    """Other made versions of the run's benchmark whose test labels the user may see, newest first;
+    none for a benchmark's only one."""
     others = Release.objects.made().filter(name=run.release.name)
-    return list(others.exclude(pk=run.release_id).order_by("-version"))
+    return [
+        other
+        for other in others.exclude(pk=run.release_id).order_by("-version")
+        if labels_visible_to(user, other, "test")
+    ]
 
 
 def may_score_again(run: Run) -> bool:

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from benchmark.models import Release, Run
 from benchmark.runs.forms import SPLIT_CHOICES
 from benchmark.runs.rows import split_means
-from benchmark.runs.selectors import scores_of_run
+from benchmark.runs.selectors import scores_visible_to
 from benchmark.runs.services import CARD_FIELDS
 from retrieval.models import Job
 
@@ -72,7 +72,8 @@ class RunScoresSerializer(serializers.Serializer[dict[str, Any]]):
     release_name = serializers.CharField()
     means = serializers.DictField(
         child=serializers.DictField(child=serializers.FloatField()),
-        help_text="split -> measure -> mean over the split's queries with relevant images",
+        help_text="split -> measure -> mean over the split's queries with relevant images; of a test "
+        "split whose labels are hidden mAP@50 and nDCG@50 alone, rounded to 0.001",
     )
 
 
@@ -86,7 +87,7 @@ class RunErrorSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class RunDetailSerializer(RunSerializer):
-    """A run with its means on each release that it was scored on."""
+    """A run with its means on each release that it was scored on, as far as you may see them."""
 
     scores = serializers.SerializerMethodField()
     errors = RunErrorSerializer(
@@ -103,14 +104,14 @@ class RunDetailSerializer(RunSerializer):
             {
                 "release": scores.release_id,
                 "release_name": str(scores.release),
-                "means": split_means(run, scores),
+                "means": split_means(self.context["request"].user, run, scores),
             }
-            for scores in scores_of_run(run)
+            for scores in scores_visible_to(self.context["request"].user, run)
         ]
 
 
 class QueryScoresSerializer(serializers.Serializer[Any]):
-    """A run's score of each query."""
+    """A run's score of each query whose labels you may see."""
 
     release = serializers.IntegerField(source="release_id")
     query_ids = serializers.ListField(

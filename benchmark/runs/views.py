@@ -8,13 +8,12 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from benchmark.board.choice import is_id
 from benchmark.models import Release, Run
-from benchmark.runs.access import can_delete, can_edit, can_publish, can_submit, can_unpublish
+from benchmark.runs.access import can_delete, can_edit, can_publish, can_unpublish
 from benchmark.runs.corpus import withdrawn_since
 from benchmark.runs.forms import MethodCardForm, SubmitForm
 from benchmark.runs.rows import run_rows
@@ -37,14 +36,14 @@ from benchmark.runs.services import (
 from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
 from labeling.errors import Conflict
-from retrieval.access import Role, at_least
+from retrieval.access import Role, at_least, require_evaluator
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Upload a run for a release."""
-    _require(can_submit(request.user))
+    require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     try:
         data = release_data(release)
@@ -95,7 +94,7 @@ def _submitted(request: HttpRequest, release: Release, form: SubmitForm) -> Run:
 @require_safe
 def my_runs(request: HttpRequest) -> HttpResponse:
     """The user's own runs; for admins, on demand, everybody's."""
-    _require(can_submit(request.user))
+    require_evaluator(request.user)
     everybody = at_least(request.user, Role.ADMIN) and request.GET.get("of") == "all"
     context = {
         "rows": run_rows(request.user, everybody=everybody),
@@ -128,7 +127,7 @@ def run_card(request: HttpRequest, pk: int) -> HttpResponse:
         "may_unpublish": can_unpublish(request.user, run),
         "may_delete": can_delete(request.user, run),
         "may_score_again": may_score_again(run),
-        "others": releases_to_score_on(run),
+        "others": releases_to_score_on(request.user, run),
         "scored": {score.release_id for score in scores_of_run(run)},
     }
     return render(request, "benchmark/run_card.html", context)
@@ -169,14 +168,14 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 def score(request: HttpRequest, pk: int) -> HttpResponse:
     """Score a run on another release of its benchmark, or again where that failed."""
     run = get_run_for(request.user, pk)
-    _require(can_submit(request.user))
+    require_evaluator(request.user)
     number = request.POST.get("release", "")
     try:
         if number:
-            other = get_object_or_404(
-                Release.objects.made().filter(name=run.release.name),
-                pk=int(number) if is_id(number) else 0,
-            )
+            others = releases_to_score_on(request.user, run)
+            other = next((one for one in others if str(one.pk) == number), None)
+            if other is None:
+                raise Http404("There is no such version that you may score the run on.")
             run_score_elsewhere(run=run, release=other)
             messages.success(request, f"Scored on {other}.")
         elif can_edit(request.user, run) and may_score_again(run):

@@ -44,6 +44,7 @@ def ready_release(
     origin: str = Release.Origin.MADE,
     previous: Release | None = None,
     corpus_images: int = 6,
+    test_labels: str = Release.TestLabels.PUBLIC,
     **values: Any,
 ) -> Release:
     """A made release of these rows, with its snapshot on disk; `values` change the header."""
@@ -54,7 +55,9 @@ def ready_release(
         corpus_images=corpus_images,
         **{"rerank_model": MODEL if fixed else "", **values},
     )
-    release = Release.objects.create(name=name, version=version, origin=origin, previous=previous)
+    release = Release.objects.create(
+        name=name, version=version, origin=origin, previous=previous, test_labels=test_labels
+    )
     snapshot = write_snapshot(
         release.directory / "snapshot",
         header=told,
