@@ -23,6 +23,7 @@ from rest_framework.reverse import reverse
 from benchmark import selectors, services
 from benchmark.downloads import archive_response, file_response
 from benchmark.models import Release
+from benchmark.runs.access import labels_visible_to
 from retrieval.access import Role, require_evaluator, require_role
 
 
@@ -61,17 +62,21 @@ class ReleaseStepSerializer(serializers.Serializer[dict[str, Any]]):
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
     """A release and the files of it that you may have; there are none until its state is done."""
 
-    judgments = serializers.IntegerField(
-        source="known_judgments",
-        read_only=True,
-        allow_null=True,
-        help_text="single judgments; null where an imported benchmark tells none",
-    )
     state = serializers.CharField(
         read_only=True, help_text="queued, running, done, failed or cancelled"
     )
     created_by = serializers.CharField(source="created_by.username", default=None, read_only=True)
     error = serializers.SerializerMethodField(help_text="why making it failed; else empty")
+    test_labels = serializers.ChoiceField(
+        Release.TestLabels.choices, read_only=True, help_text="who sees those of the test split"
+    )
+    positives = serializers.SerializerMethodField(
+        help_text="relevant pairs; null where the labels of the test split are hidden from you"
+    )
+    judgments = serializers.SerializerMethodField(
+        help_text="single judgments; null where an imported benchmark tells none, and where the "
+        "labels of the test split are hidden from you"
+    )
     files = serializers.SerializerMethodField()
     archive = serializers.SerializerMethodField(
         help_text="of the files that you may have; null where there is none"
@@ -92,6 +97,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
             "made_at",
             "previous",
             "options",
+            "test_labels",
             "val_queries",
             "test_queries",
             "positives",
@@ -103,6 +109,15 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
     def get_error(self, release: Release) -> str:
         return selectors.release_error(release)
+
+    def get_positives(self, release: Release) -> int | None:
+        return release.positives if self._labels_visible(release) else None
+
+    def get_judgments(self, release: Release) -> int | None:
+        return release.known_judgments if self._labels_visible(release) else None
+
+    def _labels_visible(self, release: Release) -> bool:
+        return labels_visible_to(self.context["request"].user, release, "test")
 
     @extend_schema_field(ReleaseFileSerializer(many=True))
     def get_files(self, release: Release) -> Any:
@@ -148,6 +163,12 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
     )
     include_images = serializers.BooleanField(
         default=False, help_text="whether the Hugging Face folder holds the images' bytes"
+    )
+    test_labels = serializers.ChoiceField(
+        Release.TestLabels.choices,
+        default=Release.TestLabels.HIDDEN,
+        help_text="hidden: reviewers and admins alone see the labels of the test split, and "
+        "researchers two rounded means of a run; public: researchers see all",
     )
 
 

@@ -126,11 +126,10 @@ def as_json(difference: Difference) -> dict[str, Any]:
 
 
 def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
-    """A difference from `as_json` for those who may not see labels of the test split: its sums, and
-    the counts of each validation query alone.
+    """A difference from `as_json` for those who may not see labels of the test split: pairs are
+    counted in the validation queries alone.
 
-    `judged` and `relevant` of test queries are None, and `withheld` counts the test queries that
-    `judgments_by_query` leaves out. An empty difference stays empty.
+    `judged` and `relevant` of test queries are None. An empty difference stays empty.
     """
     if not difference:
         return {}
@@ -142,8 +141,8 @@ def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
         ]
         for key in ("added", "dropped")
     }
-    withheld = len(difference["judgments_by_query"]) - len(told)
-    return {**difference, **bare, "judgments_by_query": told, "withheld": withheld}
+    counts = {name: sum(one[name] for one in told) for name in difference["judgments"]}
+    return {**difference, **bare, "judgments": counts, "judgments_by_query": told, "withheld": True}
 
 
 def _queries(

@@ -12,6 +12,7 @@ FIRST_VERSION: Final = "This is the first version."
 NO_SNAPSHOT: Final = (
     "The version before was made without a snapshot, so what changed since can't be told."
 )
+WITHHELD: Final = "Which labels of the test split changed is withheld."
 NOTHING: Final = "Nothing changed."
 
 
@@ -36,8 +37,9 @@ def sentences(difference: dict[str, Any]) -> list[str]:
         f"{counts[name]:,} {words}" for name, words in JUDGMENT_CHANGES.items() if counts[name]
     ]
     if changed:
-        count = len(difference["judgments_by_query"]) + difference.get("withheld", 0)
-        queries = counted(count, "query", "queries")
+        queries = counted(len(difference["judgments_by_query"]), "query", "queries")
+        if difference.get("withheld"):
+            queries = f"{queries} of the validation split"
         told.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
     if difference["corpus"]["changed"]:
         was, now = difference["corpus"]["images"]
@@ -114,8 +116,7 @@ def _details(difference: dict[str, Any]) -> list[str]:
         ],
     )
     if difference.get("withheld"):
-        queries = counted(difference["withheld"], "query", "queries")
-        lines += ["", f"The counts of {queries} of the test split are withheld."]
+        lines += ["", WITHHELD]
     corpus = difference["corpus"]
     if corpus["changed"]:
         rows = [

@@ -29,6 +29,13 @@ class ReleaseForm(forms.Form):
         required=False, label="Include the images’ bytes in the Hugging Face folder"
     )
 
+    test_labels = forms.ChoiceField(
+        choices=Release.TestLabels.choices,
+        initial=Release.TestLabels.HIDDEN,
+        label="Labels of the test split",
+        help_text="Hidden ones measure runs that weren’t tuned on them. It can’t be changed later.",
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         names = [model.name for model in embedded_models()]
@@ -41,4 +48,4 @@ class ReleaseForm(forms.Form):
     @property
     def options(self) -> dict[str, Any]:
         """The options of `services.release_create`, of a valid form."""
-        return {key: self.cleaned_data[key] for key in ("rerank_model", "include_images")}
+        return {key: self.cleaned_data[key] for key in ("rerank_model", "include_images", "test_labels")}

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from benchmark.snapshot import Snapshot
 
 MANIFEST_FILE: Final = "manifest.json"
+#: The same of the files and counts that tell no label of the test split, where these are hidden.
+OPEN_MANIFEST_FILE: Final = "manifest_open.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,14 @@ def counts_of(snapshot: Snapshot) -> Counts:
 
 
 def write_manifest(
-    directory: Path,
+    path: Path,
     *,
     header: Mapping[str, Any],
     counts: Counts,
     options: Mapping[str, Any],
     files: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Write the manifest; `header` is the snapshot's `header_data`, and `files` are entries of a
+    """Write a manifest; `header` is the snapshot's `header_data`, and `files` are entries of a
     release's `file_list`, without the manifest itself."""
     content = {
         "release": header,
@@ -68,7 +70,7 @@ def write_manifest(
         ],
     }
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-    (directory / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
 
 
 def listed_names(directory: Path) -> set[str]:

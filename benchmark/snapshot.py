@@ -19,7 +19,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -31,6 +31,8 @@ from benchmark.release_files import JudgmentRow
 from benchmark.scoring.qrels import Qrels
 
 HEADER_FILE: Final = "release.json"
+#: The folder, beside a snapshot's, of the same without labels of the test split.
+OPEN_FOLDER: Final = "snapshot_open"
 ROWS_AT_A_TIME: Final = 20_000
 
 Row = TypeVar("Row")
@@ -81,6 +83,9 @@ class Header:
     matched: dict[str, int] | None = None
     """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
     many are absent from it."""
+    test_labels: str = ""
+    """"hidden" or "public"; "withheld" in a snapshot that leaves them out; empty in those of older
+    versions."""
 
     @property
     def tells_negatives(self) -> bool:
@@ -225,6 +230,19 @@ class Snapshot:
         """All queries by id, ascending."""
         return {query.query_id: query for query in self._rows("queries", SnapshotQuery)}
 
+    @property
+    def labeled_queries(self) -> dict[int, SnapshotQuery]:
+        """The queries whose labels the snapshot holds, by id, ascending."""
+        return self.queries_of("val") if self.header.test_labels == "withheld" else self.queries
+
+    @cached_property
+    def open(self) -> Snapshot:
+        """What researchers may have of it: itself, or where the labels of the test split are hidden
+        the one without them."""
+        if self.header.test_labels != "hidden":
+            return self
+        return Snapshot(self.directory.parent / OPEN_FOLDER)
+
     def queries_of(self, split: str) -> dict[int, SnapshotQuery]:
         """The queries of a split by id, ascending."""
         return {key: query for key, query in self.queries.items() if query.split == split}
@@ -326,6 +344,29 @@ class SnapshotWriter:
 
             yield write
             flush()
+
+
+def write_open_snapshot(snapshot: Snapshot) -> None:
+    """Write `snapshot.open`: of the test split no pair, no judgment and no effort, and no image that
+    only those name."""
+    writer = SnapshotWriter(snapshot.open.directory)
+    writer.directory.mkdir()
+    writer.header(replace(snapshot.header, test_labels="withheld"))
+    labeled = snapshot.queries_of("val")
+    writer.table(
+        "queries",
+        (
+            query
+            if query_id in labeled
+            else replace(query, annotators=0, seconds=0.0, left_open="", completion_reason="")
+            for query_id, query in snapshot.queries.items()
+        ),
+    )
+    writer.table("pairs", (pair for pair in snapshot.pairs() if pair.query_id in labeled))
+    writer.table("judgments", (one for one in snapshot.judgments() if one.query_id in labeled))
+    writer.table("fixed", snapshot.fixed())
+    named = {one.image_id for table in (snapshot.open.pairs(), snapshot.fixed()) for one in table}
+    writer.table("images", (image for image in snapshot.images() if image.image_id in named))
 
 
 def schema_of(row_type: type) -> pa.Schema:

@@ -13,6 +13,7 @@ from benchmark import selectors, services
 from benchmark.difference_text import sentences
 from benchmark.downloads import archive_response, file_response
 from benchmark.forms import ReleaseForm
+from benchmark.runs.access import labels_visible_to
 from retrieval.access import Role, require_evaluator, require_role
 
 
@@ -34,7 +35,10 @@ def releases_page(request: HttpRequest) -> HttpResponse:
             except ValidationError as error:
                 form.add_error(None, error)
     context = {
-        "releases": selectors.releases().defer(*selectors.LONG_FIELDS),
+        "releases": [
+            (release, labels_visible_to(request.user, release, "test"))
+            for release in selectors.releases().defer(*selectors.LONG_FIELDS)
+        ],
         "complete": selectors.complete_query_count(),
         "names": selectors.release_names(),
         "form": form,
@@ -59,6 +63,7 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
         "changes": sentences(difference) if difference else [],
         "steps": selectors.release_steps(release),
         "error": selectors.release_error(release),
+        "hides": not labels_visible_to(request.user, release, "test"),
     }
     return render(request, "benchmark/release.html", context)
 

@@ -34,6 +34,7 @@ from benchmark.selectors.releases import (
     release_steps,
     release_versions,
     releases,
+    snapshot_for,
 )
 from retrieval.selectors.moments import snapshot
 
@@ -70,4 +71,5 @@ __all__ = [
     "released_queries",
     "releases",
     "snapshot",
+    "snapshot_for",
 ]

@@ -16,6 +16,7 @@ from benchmark.formats.picture_files import REFUSED_FILE
 from benchmark.formats.registry import FORMATS
 from benchmark.models import Release
 from benchmark.runs.access import file_visible_to, labels_visible_to
+from benchmark.snapshot import Snapshot
 from retrieval.models import Job
 
 #: The formats' keys of files that no format wrote.
@@ -121,13 +122,28 @@ def release_error(release: Release) -> str:
 
 def files_for(user: Any, release: Release) -> list[dict[str, Any]]:
     """The entries of the files that the user may have."""
-    return [entry for entry in release.file_list if file_visible_to(user, access_of(entry))]
+    return [
+        entry for entry in release.file_list if file_visible_to(user, release, access_of(entry))
+    ]
 
 
 def difference_for(user: Any, release: Release) -> dict[str, Any]:
     """What changed since the version before, as far as the user may know it."""
     difference: dict[str, Any] = release.difference
-    return difference if labels_visible_to(user, "test") else without_test_labels(difference)
+    if labels_visible_to(user, release, "test"):
+        return difference
+    return without_test_labels(difference)
+
+
+def snapshot_for(user: Any, release: Release) -> Snapshot | None:
+    """The snapshot of a made release, without the labels that are hidden from the user; None where
+    its files are lost, or an older version made them without one for this user."""
+    snapshot = Snapshot(release.snapshot_directory)
+    if not snapshot.directory.is_dir():
+        return None
+    if labels_visible_to(user, release, "test"):
+        return snapshot
+    return snapshot.open if snapshot.open is not snapshot else None
 
 
 def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
@@ -165,10 +181,10 @@ def archive_for(user: Any, release: Release) -> dict[str, Any] | None:
     """
     if not release.files_ready or not release.archive:
         return None
-    if file_visible_to(user, Access.LABELS):
+    if file_visible_to(user, release, Access.LABELS):
         return {key: release.archive[key] for key in ("name", "size", "sha256")}
     found: dict[str, Any] | None = release.archive.get("open")
-    return found if file_visible_to(user, Access.OPEN) else None
+    return found if file_visible_to(user, release, Access.OPEN) else None
 
 
 def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
@@ -191,7 +207,7 @@ def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
             for entry in release.file_list
             if (_format_of(entry) if _format_of(entry) in keys else "") == key
         ]
-        seen = [entry for entry in entries if file_visible_to(user, access_of(entry))]
+        seen = [entry for entry in entries if file_visible_to(user, release, access_of(entry))]
         if entries:
             groups.append(FileGroup(title, about, seen, len(entries) - len(seen)))
     return groups

@@ -13,13 +13,19 @@ from benchmark.difference import as_json, compare, without_test_labels
 from benchmark.difference_text import markdown
 from benchmark.formats import Access, WrittenFile
 from benchmark.formats.registry import FORMATS
-from benchmark.manifest import MANIFEST_FILE, Counts, counts_of, write_manifest
+from benchmark.manifest import (
+    MANIFEST_FILE,
+    OPEN_MANIFEST_FILE,
+    Counts,
+    counts_of,
+    write_manifest,
+)
 from benchmark.models import Release
 from benchmark.release_files import SNAPSHOT_FOLDER
 from benchmark.selectors.pictures import released_picture
 from benchmark.selectors.releases import RELEASE_KEY, SNAPSHOT_KEY
 from benchmark.services.progress import Progress
-from benchmark.snapshot import Snapshot
+from benchmark.snapshot import OPEN_FOLDER, Snapshot, write_open_snapshot
 
 DIFFERENCE_FILE: Final = "difference.md"
 #: The same with what tells of labels of the test split, where anything does.
@@ -56,6 +62,9 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     Equal snapshots give equal bytes.
     """
     snapshot = Snapshot(directory / SNAPSHOT_FOLDER)
+    hidden = snapshot.open is not snapshot
+    if hidden:
+        write_open_snapshot(snapshot)
     written: list[tuple[str, WrittenFile]] = []
     for one in FORMATS:
         with progress.step(f"Format: {one.title}"):
@@ -63,24 +72,34 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
             written += [(one.key, file) for file in made]
     with progress.step(DIFFERENCE_STEP):
         difference = _difference(release, snapshot)
-        told = _difference_write(release, difference, directory)
+        told = _difference_write(release, difference, directory, hidden=hidden)
         written += [(RELEASE_KEY, file) for file in told]
+    folders = {SNAPSHOT_FOLDER: Access.LABELS} | ({OPEN_FOLDER: Access.OPEN} if hidden else {})
     written += [
-        (SNAPSHOT_KEY, WrittenFile(f"{SNAPSHOT_FOLDER}/{path.name}", Access.LABELS))
-        for path in sorted(snapshot.directory.iterdir())
+        (SNAPSHOT_KEY, WrittenFile(f"{folder}/{path.name}", access))
+        for folder, access in folders.items()
+        for path in sorted((directory / folder).iterdir())
     ]
     counts = counts_of(snapshot)
-    with progress.step(CHECKSUMS_STEP, len(written) + 1) as count:
+    with progress.step(CHECKSUMS_STEP, len(written) + 1 + hidden) as count:
         entries = [_entry(directory, key, file, count) for key, file in written]
-        write_manifest(
-            directory,
-            header=snapshot.header_data,
-            counts=counts,
-            options=release.options,
-            files=entries,
-        )
-        manifest = WrittenFile(MANIFEST_FILE, Access.OPEN)
-        entries.append(_entry(directory, RELEASE_KEY, manifest, count))
+
+        def manifest_write(name: str, access: Access, files: list[Entry], counts: Counts) -> None:
+            write_manifest(
+                directory / name,
+                header=snapshot.header_data,
+                counts=counts,
+                options=release.options,
+                files=files,
+            )
+            entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
+
+        if hidden:
+            # Checksums and sizes of the other files would tell whether guessed labels are right.
+            shown = [entry for entry in entries if entry["access"] == Access.OPEN]
+            manifest_write(OPEN_MANIFEST_FILE, Access.OPEN, shown, counts_of(snapshot.open))
+        access = Access.LABELS if hidden else Access.OPEN
+        manifest_write(MANIFEST_FILE, access, list(entries), counts)
     with progress.step(ARCHIVE_STEP, len(entries) + len(_open(entries))) as count:
         archive = _archives(release, directory, entries, lambda: count(1))
     return Written(
@@ -104,12 +123,12 @@ def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _difference_write(
-    release: Release, difference: dict[str, Any], directory: Path
+    release: Release, difference: dict[str, Any], directory: Path, *, hidden: bool
 ) -> list[WrittenFile]:
     previous = str(release.previous) if release.previous else ""
     bare, whole = (
         markdown(one, title=str(release), previous=previous)
-        for one in (without_test_labels(difference), difference)
+        for one in (without_test_labels(difference) if hidden else difference, difference)
     )
     (directory / DIFFERENCE_FILE).write_text(bare, encoding="utf-8")
     files = [WrittenFile(DIFFERENCE_FILE, Access.OPEN)]

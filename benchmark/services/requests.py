@@ -26,7 +26,8 @@ def release_create(
 
     `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
     (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
-    whether the Hugging Face folder holds the images' bytes. A version whose making failed or was
+    whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
+    "public". A version whose making failed or was
     cut short is taken up again, with these options. Raises ValidationError, with the field named,
     for a name that is blank, too long or holds control characters, that ends like a version or is a
     number, that is of an imported benchmark or of which a version is being made, and for an unknown
@@ -67,6 +68,7 @@ def release_claim(
     if not name.isprintable():
         raise ValidationError({"name": "The name holds characters that can't be printed."})
     chosen = _options(options or {})
+    test_labels = (options or {}).get("test_labels", Release.TestLabels.HIDDEN)
     versions = Release.objects.select_for_update(of=("self",)).filter(name=name)
     latest = versions.order_by("-version").first()
     if latest is None and (selectors.VERSIONED.fullmatch(name) or name.isdecimal()):
@@ -79,14 +81,16 @@ def release_claim(
     if latest is not None and not latest.files_ready:
         _refuse_unless_left_over(latest)
         latest.options = chosen
+        latest.test_labels = test_labels
         latest.previous = selectors.release_find(name=latest.name)
-        latest.save(update_fields=["options", "previous"])
+        latest.save(update_fields=["options", "test_labels", "previous"])
         return latest
     version = latest.version + 1 if latest else 1
     release = Release(
         name=name,
         version=version,
         origin=origin,
+        test_labels=test_labels,
         previous=latest,
         created_by=created_by,
         options=chosen,

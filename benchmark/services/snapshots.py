@@ -95,6 +95,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             consensus=CONSENSUS_RULE,
             annotators=labels.annotators,
             negatives_known=True,
+            test_labels=release.test_labels,
         )
     )
 

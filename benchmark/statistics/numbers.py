@@ -53,7 +53,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     relevant = pairs["relevant"].to_numpy()
     ranks = pairs["rank"].fill_null(0).to_numpy()
     image_ids = np.unique(pairs["image_id"].to_numpy()[relevant])
-    order = np.array(list(queries), dtype=np.int64)
+    order = np.array(list(snapshot.labeled_queries), dtype=np.int64)
     return {
         "form": FORM,
         "queries": _splits(queries.values()),
@@ -70,7 +70,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "iconic_groups": _grouped(queries.values(), "iconic_group"),
         "map": _map(snapshot, image_ids),
         "seconds": _seconds(snapshot),
-        "ranks": _ranks(queries, query_ids[relevant], ranks[relevant]),
+        "ranks": _ranks(snapshot.labeled_queries, query_ids[relevant], ranks[relevant]),
         "agreement": _agreement(snapshot) if told else None,
     }
 

@@ -26,29 +26,31 @@ STATISTICS_FILE = "statistics.json"
 @login_required
 @require_safe
 def statistics(request: HttpRequest, pk: int) -> HttpResponse:
-    """Charts of what a release holds; aggregates alone, so researchers see all of them."""
+    """Charts of what a release holds; of its validation split alone where the labels of the other
+    are hidden from the reader."""
     require_evaluator(request.user)
     release = get_object_or_404(selectors.releases(), pk=pk)
-    directory = release.snapshot_directory
     if not release.files_ready:
         raise Http404("The release isn't made yet.")
+    snapshot = selectors.snapshot_for(request.user, release)
     context: dict[str, Any] = {"release": release}
-    if directory.is_dir():
-        numbers = statistics_of(release)
+    if snapshot is not None:
+        numbers = statistics_of(snapshot)
+        context["hides"] = snapshot.header.test_labels == "withheld"
         context |= {"numbers": numbers, "sections": sections(numbers)}
     return render(request, "benchmark/statistics.html", context)
 
 
-def statistics_of(release: Release) -> Numbers:
-    """The numbers of a made release, kept beside its files since these never change."""
-    path = release.directory / STATISTICS_FILE
+def statistics_of(snapshot: Snapshot) -> Numbers:
+    """The numbers of a made release, kept beside its snapshot since that never changes."""
+    path = snapshot.directory.with_name(f"{snapshot.directory.name}_{STATISTICS_FILE}")
     try:
         kept: Numbers = json.loads(path.read_text(encoding="utf-8"))
         if kept.get("form") == FORM:
             return kept
     except (OSError, ValueError, AttributeError):
         pass
-    numbers = release_statistics(Snapshot(release.snapshot_directory))
+    numbers = release_statistics(snapshot)
     _keep(path, json.dumps(numbers))
     return numbers
 

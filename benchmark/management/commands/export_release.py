@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP
+from benchmark.models import Release
 from benchmark.selectors import UnknownRelease
 from benchmark.services import ReleaseUnusable, release_export
 from benchmark.services.progress import Step
@@ -42,6 +43,13 @@ class Command(BaseCommand):
             help="put the images' bytes into a new version's Hugging Face folder",
         )
         parser.add_argument(
+            "--test-labels",
+            choices=Release.TestLabels.values,
+            default="",
+            help="who sees the labels of a new version's test split: hidden, reviewers and admins "
+            "alone, or public, researchers too (default: hidden)",
+        )
+        parser.add_argument(
             "--force", action="store_true", help="replace a directory that holds a release"
         )
 
@@ -52,6 +60,8 @@ class Command(BaseCommand):
             asked["rerank_model"] = options["rerank_model"]
         if options["include_images"]:
             asked["include_images"] = True
+        if options["test_labels"]:
+            asked["test_labels"] = options["test_labels"]
         try:
             release = release_export(
                 name=options["name"],

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark.importing import NO_IMAGES, benchmark_import, benchmark_import_begin
 from benchmark.inquire_layout import LayoutRefused
 from benchmark.management.arguments import refuse
+from benchmark.models import Release
 from benchmark.services.progress import Step
 from retrieval.importing.records import Refusal
 from retrieval.jobs import JobFailed
@@ -62,6 +63,14 @@ class Command(BaseCommand):
             "it",
         )
         parser.add_argument(
+            "--test-labels",
+            choices=Release.TestLabels.values,
+            default="",
+            help="who sees the labels of the test split: hidden, reviewers and admins alone, or "
+            "public, researchers too (default: public where the files name relevant images of test "
+            "queries, since who has the files has them)",
+        )
+        parser.add_argument(
             "--replace-nothing", action="store_true", help="refuse a name that is here already"
         )
         parser.add_argument(
@@ -77,6 +86,7 @@ class Command(BaseCommand):
             "use_corpus": options["images"] != NO_IMAGES,
             "data_set": options["data_set"],
             "rerank_model": options["rerank_model"],
+            "test_labels": options["test_labels"],
             "new_only": options["replace_nothing"],
         }
         try:
