@@ -100,8 +100,8 @@ def demo_queries_open() -> list[Query]:
 
 
 def demo_release_job() -> Job:
-    """The job that labels twelve more queries as the scenes truly are, makes a release of them, and
-    runs on it: it works on while the demo is used."""
+    """The job that labels fifteen more queries as the scenes truly are, makes a release of them,
+    and runs on it: it works on while the demo is used."""
     people = {name: User.objects.get(username=name) for name in ("admin", "researcher")}
     labeller = User.objects.filter(username=LABELLER).first()
     if labeller is None:

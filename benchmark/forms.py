@@ -48,4 +48,6 @@ class ReleaseForm(forms.Form):
     @property
     def options(self) -> dict[str, Any]:
         """The options of `services.release_create`, of a valid form."""
-        return {key: self.cleaned_data[key] for key in ("rerank_model", "include_images", "test_labels")}
+        return {
+            key: self.cleaned_data[key] for key in ("rerank_model", "include_images", "test_labels")
+        }

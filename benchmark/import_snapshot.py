@@ -156,6 +156,7 @@ def snapshot_import(
                 "absent": found.absent,
             },
             negatives_known={one.query.split for one in layout.queries} <= layout.judged_splits,
+            test_labels=release.test_labels,
         )
     )
 

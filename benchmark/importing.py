@@ -64,6 +64,7 @@ def benchmark_import(
     use_corpus: bool = True,
     data_set: str = "",
     rerank_model: str = "",
+    test_labels: str = "",
     new_only: bool = False,
     created_by: Any = None,
     report: Report | None = None,
@@ -81,6 +82,8 @@ def benchmark_import(
     `rerank_model` is the name of a model whose top 100 of the corpus are the fixed lists, instead
     of those in the files; all images of the benchmark must be in the corpus, and the whole corpus
     embedded with that model.
+    `test_labels` is "hidden" or "public", by default public where the files name relevant images
+    of test queries, unless they are of a release made here that hides them.
 
     Nothing is written unless all files are right. Raises LayoutRefused with every error,
     ValidationError for the name, the data set and the model, OSError for what can't be read, and
@@ -90,7 +93,8 @@ def benchmark_import(
     _require_data_set(corpus_images, images)
     with _read(directory) as layout:
         _require_corpus(layout, rerank_model, corpus_images)
-        release = _claim(name or directory.resolve().name, created_by, new_only, rerank_model)
+        wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
+        release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
         return _fill(release, layout, images, corpus_images, report, on_refusal, None)
 
 
@@ -103,6 +107,7 @@ def benchmark_import_begin(
     use_corpus: bool = True,
     data_set: str = "",
     rerank_model: str = "",
+    test_labels: str = "",
     new_only: bool = False,
     created_by: Any = None,
 ) -> Release:
@@ -114,7 +119,8 @@ def benchmark_import_begin(
     _require_data_set(corpus_images, images)
     with _read(directory) as layout:
         _require_corpus(layout, rerank_model, corpus_images)
-        release = _claim(name or directory.resolve().name, created_by, new_only, rerank_model)
+        wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
+        release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
     release.job = job_create(
         kind=JOB_KIND,
         params={
@@ -183,11 +189,17 @@ def _require_corpus(layout: Layout, rerank_model: str, corpus_images: CorpusImag
         raise ValidationError({"rerank_model": message})
 
 
-def _claim(name: str, created_by: Any, new_only: bool, rerank_model: str) -> Release:
+def _claim(
+    layout: Layout, name: str, created_by: Any, new_only: bool, wanted: dict[str, str]
+) -> Release:
     if new_only and selectors.release_find(name=name) is not None:
         raise ValidationError({"name": f"A benchmark {name.strip()!r} is here already."})
-    # No picture's bytes go along.
-    options = {"rerank_model": rerank_model, "include_images": False}
+    # No image's bytes go along.
+    options = {**wanted, "include_images": False}
+    if not options["test_labels"]:
+        own = layout.header.test_labels if layout.header else ""
+        shipped = layout.ships_test_labels and own != Release.TestLabels.HIDDEN
+        options["test_labels"] = Release.TestLabels.PUBLIC if shipped else Release.TestLabels.HIDDEN
     return release_claim(
         name=name, created_by=created_by, options=options, origin=Release.Origin.IMPORTED
     )

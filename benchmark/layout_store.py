@@ -134,6 +134,13 @@ class Layout:
         return self._number(f"SELECT count(*) FROM ({_PAIRS})")
 
     @property
+    def ships_test_labels(self) -> bool:
+        """Whether the files name a relevant image of a test query."""
+        test = {one.query.query_id for one in self.queries if one.query.split == "test"}
+        named = self._connection.execute("SELECT DISTINCT query_id FROM pair")
+        return any(query_id in test for (query_id,) in named)
+
+    @property
     def image_count(self) -> int:
         """How many images the files name."""
         return self._number("SELECT count(*) FROM image")

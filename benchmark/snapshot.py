@@ -347,8 +347,8 @@ class SnapshotWriter:
 
 
 def write_open_snapshot(snapshot: Snapshot) -> None:
-    """Write `snapshot.open`: of the test split no pair, no judgment and no effort, and no image that
-    only those name."""
+    """Write `snapshot.open`: of the test split no pair, no judgment and no effort, and no image
+    that only those name."""
     writer = SnapshotWriter(snapshot.open.directory)
     writer.directory.mkdir()
     writer.header(replace(snapshot.header, test_labels="withheld"))

@@ -31,12 +31,12 @@ from benchmark.board.tables import (
     verdicts,
 )
 from benchmark.models import Release, Run
-from benchmark.runs.access import ranking_visible_to
 from benchmark.runs.selectors import NoSnapshot, get_run_for
 from benchmark.runs.services import rankings_on
 from benchmark.runs.store import RunDamaged
 from benchmark.selectors import get_release
 from benchmark.snapshot import SnapshotQuery
+from retrieval.access import require_evaluator
 
 #: Queries whose images are counted: those at either end of the differences.
 COUNTED: Final = 10
@@ -61,6 +61,7 @@ class Pair:
 @require_safe
 def compare_page(request: HttpRequest) -> HttpResponse:
     """Two runs of one task on one release: differences, who wins, and how sure that is."""
+    require_evaluator(request.user)
     first = _run(request, "a")
     second = _run(request, "b")
     release, task = _where(request, first or second)
@@ -140,7 +141,7 @@ def _comparison(
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
     title = mean_title(measure, first.task)
-    pairs = _pairs(request, runs, board.query_ids.tolist(), first, second, a, b, measure)
+    pairs = _pairs(runs, board.query_ids.tolist(), first, second, a, b, measure)
     return {
         "pairs": pairs,
         "counted": COUNTED if any(pair.only_first is not None for pair in pairs) else 0,
@@ -174,7 +175,6 @@ def _hidden_comparison(
 
 
 def _pairs(
-    request: HttpRequest,
     runs: BoardRuns,
     query_ids: list[int],
     first: Run,
@@ -186,7 +186,7 @@ def _pairs(
     """Every query, those where the first is furthest ahead at the top."""
     order = np.argsort(b - a, kind="stable").tolist()
     ends = [runs.queries[query_ids[place]] for place in {*order[:COUNTED], *order[-COUNTED:]}]
-    only = _only(request, first, second, [one.query_id for one in ends])
+    only = _only(first, second, [one.query_id for one in ends])
     pairs = []
     for place in order:
         query = runs.queries[query_ids[place]]
@@ -205,14 +205,10 @@ def _pairs(
     return pairs
 
 
-def _only(
-    request: HttpRequest, first: Run, second: Run, query_ids: list[int]
-) -> dict[int, tuple[int, int]]:
+def _only(first: Run, second: Run, query_ids: list[int]) -> dict[int, tuple[int, int]]:
     """How many relevant images each of two runs found that the other missed, by query id; nothing
-    where an order isn't there or not to be seen."""
-    if Run.Kind.RANDOM in (first.kind, second.kind) or not all(
-        ranking_visible_to(request.user, run) for run in (first, second)
-    ):
+    where a run has no order."""
+    if Run.Kind.RANDOM in (first.kind, second.kind):
         return {}
     try:
         one, other = (rankings_on(run, first.release) for run in (first, second))

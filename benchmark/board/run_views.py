@@ -18,11 +18,11 @@ from benchmark.board.choice import mean_title, measure_groups, read_measure
 from benchmark.board.selectors import PAPER_MEASURES, BoardRuns, splits_of
 from benchmark.board.tables import GROUPINGS, SPLITS, TEST, VAL
 from benchmark.models import Release, Run
-from benchmark.runs.access import can_edit, labels_visible_to, ranking_visible_to
+from benchmark.runs.access import can_edit, labels_visible_to
 from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, scores_visible_to
 from benchmark.runs.store import RunDamaged
-from benchmark.selectors import get_release
 from benchmark.scoring.hidden import TOO_FEW_SENTENCE
+from benchmark.selectors import get_release
 
 #: How many of the best and of the worst queries stand apart.
 EXTREMES: Final = 5
@@ -192,7 +192,7 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     runs = page.runs_with(release, run, user)
     board = runs.board(query.split)
     row = page.row_of(runs, board, run)
-    others = [one for one in _others(runs, run) if ranking_visible_to(user, one)]
+    others = _others(runs, run)
     other = next((one for one in others if str(one.pk) == request.GET.get("other")), None)
     kept = {name: request.GET[name] for name in ("release", "other") if request.GET.get(name)}
     context: dict[str, Any] = {
@@ -209,8 +209,6 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     if row is not None and scored.size:
         context["figures"] = _figures(runs, board, row, int(scored[0]), run.task)
         context["competitors"] = len(board.runs)
-    if not ranking_visible_to(user, run):
-        return context | {"hidden_order": True}
     ranking = page.ranking_of(run, release, query_id)
     return context | _images(request, run, release, query_id, ranking, other)
 

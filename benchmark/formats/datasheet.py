@@ -4,8 +4,8 @@ split): what was left open of each, and why it was completed all the same.
 
 Questions: T. Gebru et al., "Datasheets for Datasets", Communications of the ACM 64 (12), 2021,
 without those of each section that only ask for other comments. What the data can't answer is left
-to the maintainers, in words that can be searched for. Every figure is an aggregate, so the sheet
-tells no label of the test split; a reviewer's reason may.
+to the maintainers, in words that can be searched for. Where the labels of the test split are
+hidden, every figure of labels is of the validation split; a reviewer's reason may tell labels.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
             "Datasets](https://doi.org/10.1145/3458723) (Gebru et al., 2021); its figures are "
             "counted from the release.\n"
         )
+        if header.test_labels == "hidden":
+            file.write(
+                "\nThe labels of the test split are hidden: what follows of judgments, labels and "
+                "lists is counted in the validation queries alone.\n"
+            )
         for title, answers in (
             ("Motivation", _motivation(facts)),
             ("Composition", composition(facts)),

@@ -110,7 +110,7 @@ def _procedure(facts: Facts) -> str:
 
 
 def _sampling(facts: Facts) -> str:
-    lists, queries = facts.lists, len(facts.queries)
+    lists, queries = facts.lists, facts.labeled
     text = f"Queries with a species filter: {share(lists.filtered, queries)}."
     if facts.unknown_negatives and not lists.filtered:
         text = "Whether queries had a species filter is not known."
@@ -133,8 +133,8 @@ def _effort(facts: Facts) -> str:
             f"{labels.seconds.median:.1f}, mean {labels.seconds.mean:.1f}; together "
             f"{_duration(labels.seconds.total)}."
         )
-    if labels.judgments and facts.queries:
-        times += f" Judgments per query: {labels.judgments / len(facts.queries):,.1f} on average."
+    if labels.judgments and facts.labeled:
+        times += f" Judgments per query: {labels.judgments / facts.labeled:,.1f} on average."
     votes = ""
     if labels.votes:
         nobody = "not known" if facts.unknown_negatives else 0

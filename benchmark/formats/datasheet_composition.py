@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from benchmark.formats.datasheet_facts import Facts, ImageFacts, Spread
@@ -80,31 +81,31 @@ def _labels(facts: Facts) -> str:
 
 def _totals(facts: Facts) -> str:
     queries = facts.queries
+    splits = [query.split for query in queries]
+    labels = [
+        (word, facts.splits[split]) for split, word in _SPLITS.items() if split in facts.splits
+    ]
+    unknown = facts.unknown_negatives
     counts = table(
         ["", *_SPLITS.values(), "both"],
+        [_row("queries", [splits.count(split) for split in _SPLITS])],
+    )
+    counts += "\n\n" + table(
+        ["", *(word for word, _ in labels), *(["both"] if len(labels) > 1 else [])],
         [
-            [name, *(["not known"] * 3)]
-            if name == "judged pairs" and facts.unknown_negatives
-            else [name, *(f"{one:,}" for one in values), f"{sum(values):,}"]
-            for name, values in (
-                ("queries", [facts.splits[split].queries for split in _SPLITS]),
-                ("judged pairs", [facts.splits[split].pairs for split in _SPLITS]),
-                ("relevant pairs", [facts.splits[split].relevant for split in _SPLITS]),
-                (
-                    "queries without a relevant image",
-                    [facts.splits[split].without_relevant for split in _SPLITS],
-                ),
-            )
+            _row("judged pairs", [None if unknown else split.pairs for _, split in labels]),
+            _row("relevant pairs", [split.relevant for _, split in labels]),
+            _row("queries without a relevant image", [one.without_relevant for _, one in labels]),
         ],
     )
     spreads = table(
         ["per query", "least", "median", "mean", "most"],
         [
             [f"{name}, {word}", *_spread(spread)]
-            for split, word in _SPLITS.items()
+            for word, split in labels
             for name, spread in (
-                ("judged images", facts.splits[split].judged_per_query),
-                ("relevant images", facts.splits[split].relevant_per_query),
+                ("judged images", split.judged_per_query),
+                ("relevant images", split.relevant_per_query),
             )
             if spread is not None and not (name == "judged images" and facts.unknown_negatives)
         ],
@@ -168,6 +169,15 @@ def _totals(facts: Facts) -> str:
     )
 
 
+def _row(name: str, values: Sequence[int | None]) -> list[str]:
+    """A row of counts, with their sum where there are several; None is not known."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return [name, *["not known"] * (len(values) + (len(values) > 1))]
+    sums = [sum(known)] if len(known) > 1 else []
+    return [name, *(f"{one:,}" for one in [*known, *sums])]
+
+
 def _spread(spread: Spread) -> list[str]:
     return [f"{spread.least:g}", f"{spread.median:g}", f"{spread.mean:.1f}", f"{spread.most:g}"]
 
@@ -198,7 +208,8 @@ def _missing(images: ImageFacts) -> str:
 
 
 def _splits(facts: Facts) -> str:
-    val, test = (facts.splits[split].queries for split in _SPLITS)
+    splits = [query.split for query in facts.queries]
+    val, test = (splits.count(split) for split in _SPLITS)
     return (
         f"A validation split of {counted(val, 'query', 'queries')} for choosing methods and their "
         f"parameters, and a test split of {counted(test, 'query', 'queries')} for measuring. "
@@ -208,7 +219,7 @@ def _splits(facts: Facts) -> str:
 
 def _limits(facts: Facts) -> str:
     labels, lists = facts.labels, facts.lists
-    queries = len(facts.queries)
+    queries = facts.labeled
     limits = []
     if facts.header.origin == "imported":
         limits.append(

@@ -120,7 +120,11 @@ class Facts:
 
     header: Header
     queries: list[SnapshotQuery]
+    labeled: int
+    """Queries that labels and lists are counted of: all, or those of the validation split where the
+    labels of the test split are hidden."""
     splits: dict[str, SplitFacts]
+    """Of the splits that labels are counted of."""
     labels: LabelFacts
     lists: ListFacts
     images: ImageFacts
@@ -142,12 +146,18 @@ class Facts:
 
 def facts_of(snapshot: Snapshot) -> Facts:
     """Count everything, reading each table as often as it has columns to give."""
+    labeled = snapshot.open
     return Facts(
         header=snapshot.header,
-        queries=list(snapshot.queries.values()),
-        splits={split: split_facts(snapshot, split) for split in ACCESS},
-        labels=label_facts(snapshot),
-        lists=list_facts(snapshot),
+        queries=list(labeled.queries.values()),
+        labeled=len(labeled.labeled_queries),
+        splits={
+            split: split_facts(labeled, split)
+            for split in ACCESS
+            if labeled is snapshot or split == "val"
+        },
+        labels=label_facts(labeled),
+        lists=list_facts(labeled),
         images=image_facts(snapshot),
     )
 
@@ -210,7 +220,7 @@ def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:
 
 def list_facts(snapshot: Snapshot) -> ListFacts:
     """Counts of the candidate lists and the fixed lists."""
-    queries = snapshot.queries.values()
+    queries = snapshot.labeled_queries.values()
     listed = [query for query in queries if query.list_size]
     table = pq.read_table(snapshot.path("pairs"), columns=["query_id", "rank"])
     ranked = table.filter(pc.is_valid(table["rank"]))["query_id"].to_numpy()
@@ -219,6 +229,7 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
     flags = [
         [labels.get((query_id, one.image_id)) for one in entries]
         for query_id, entries in groupby(snapshot.fixed(), key=attrgetter("query_id"))
+        if query_id in snapshot.labeled_queries
     ]
     return ListFacts(
         filtered=sum(bool(query.species) for query in queries),

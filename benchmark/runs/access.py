@@ -50,11 +50,3 @@ def can_delete(user: Any, run: Run) -> bool:
     one.
     """
     return not run.published and not run.is_baseline and can_edit(user, run)
-
-
-def ranking_visible_to(user: Any, run: Run) -> bool:
-    """Whether the user may see all images of a run in their order.
-
-    A best possible re-rank has the relevant images first, so its order tells the labels.
-    """
-    return run.kind != Run.Kind.BEST or labels_visible_to(user, run.release, "test")

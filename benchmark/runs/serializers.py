@@ -27,6 +27,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         help_text="ready, or of the job that scores or makes it: queued, running, failed, cancelled"
     )
     error = serializers.SerializerMethodField(help_text="why it isn't scored; else empty")
+    sha256 = serializers.SerializerMethodField(
+        help_text="of the stored ranking; empty for a best possible re-rank: its order tells labels"
+    )
 
     class Meta:
         model = Run
@@ -61,6 +64,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             return str(Job.State.FAILED)
         return run.job.state
 
+    def get_sha256(self, run: Run) -> str:
+        return "" if run.kind == Run.Kind.BEST else run.sha256
+
     def get_error(self, run: Run) -> str:
         return "" if run.ready or run.job is None else run.job.error
 
@@ -72,8 +78,8 @@ class RunScoresSerializer(serializers.Serializer[dict[str, Any]]):
     release_name = serializers.CharField()
     means = serializers.DictField(
         child=serializers.DictField(child=serializers.FloatField()),
-        help_text="split -> measure -> mean over the split's queries with relevant images; of a test "
-        "split whose labels are hidden mAP@50 and nDCG@50 alone, rounded to 0.001",
+        help_text="split -> measure -> mean over the split's queries with relevant images; of a "
+        "test split whose labels are hidden mAP@50 and nDCG@50 alone, rounded to 0.001",
     )
 
 

@@ -3,7 +3,7 @@ the test split."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, BinaryIO, Final
@@ -20,6 +20,8 @@ from benchmark.runs.files import Ranking, read_run
 from benchmark.runs.selectors import release_data
 from benchmark.runs.services import CARD_FIELDS, card_validate, run_score_begin, run_store
 from benchmark.runs.store import save_upload
+from benchmark.scoring import hidden
+from benchmark.tables import MAX_ERRORS
 from labeling.errors import Conflict
 from labeling.query_csv import RowError
 from retrieval.jobs import JobFailed
@@ -229,7 +231,7 @@ def read_submission(
         else None,
         max_bytes=settings.RUN_MAX_TEXT_BYTES,
     )
-    # What is wrong with a run as a whole is added to the errors here.
+    errors = errors or short_rankings(release, task, rankings, file_name)
     if errors:
         raise RunRefused(errors)
     return rankings
@@ -242,3 +244,30 @@ def _check_size(file: BinaryIO, file_name: str) -> None:
     if size > settings.RUN_MAX_BYTES:
         text = f"the file has {size:,} bytes; {settings.RUN_MAX_BYTES:,} are taken"
         raise RunRefused([RowError(file_name, 1, "", text)])
+
+
+def short_rankings(
+    release: Release, task: str, rankings: Mapping[int, Ranking], file_name: str
+) -> list[RowError]:
+    """What keeps a run from being measured on hidden labels: one that holds test queries ranks at
+    least `hidden.DEPTH` images, or all that there are, for each of them, so that no score tells of
+    a few images.
+    """
+    data = release_data(release)
+    test = [query_id for query_id, query in data.queries.items() if query.split == "test"]
+    if not release.labels_hidden or not any(query_id in rankings for query_id in test):
+        return []
+    if task == Run.Task.RERANK:
+        needed = {i: min(hidden.DEPTH, len(data.fixed[i])) for i in test if i in data.fixed}
+    else:
+        needed = dict.fromkeys(test, min(hidden.DEPTH, data.header.corpus_images or hidden.DEPTH))
+    errors = []
+    for query_id, depth in needed.items():
+        found = len(rankings[query_id].image_ids) if query_id in rankings else 0
+        if found < depth:
+            message = (
+                f"query {query_id} has {found} images; the labels of the test split are hidden, so "
+                f"a run ranks at least {depth} images for each of its queries"
+            )
+            errors.append(RowError(file_name, 1, "image_id", message))
+    return errors[:MAX_ERRORS]

@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from benchmark import selectors
-from benchmark.models import Release
 from benchmark.snapshot import Snapshot
 from benchmark.statistics.numbers import FORM, Numbers, release_statistics
 from benchmark.statistics.sections import sections

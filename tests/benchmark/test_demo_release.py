@@ -39,6 +39,6 @@ def test_the_labelled_queries_have_answers_and_are_no_others():
         assert answers, query.text
         assert all(query.admits(one) for one in answers), query.text
     ids = [query.query_id for query in (*QUERIES, *LABELLED)]
-    assert ids == [f"demo-{number:02d}" for number in range(1, 37)]
+    assert ids == [f"demo-{number:02d}" for number in range(1, 40)]
     assert {query.query_id for query in LABELLED} > SCIENTIFIC
-    assert sorted(query.split for query in LABELLED) == ["test"] * 9 + ["val"] * 3
+    assert sorted(query.split for query in LABELLED) == ["test"] * 12 + ["val"] * 3

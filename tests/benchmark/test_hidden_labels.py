@@ -1,0 +1,376 @@
+"""What those who may not see the labels of a test split can find out about them: nothing."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.http import HttpResponseBase
+from django.test import Client
+
+from benchmark.board.selectors import board_runs
+from benchmark.models import Release, Run
+from benchmark.runs.baselines import baselines_begin
+from benchmark.runs.services import run_publish
+from benchmark.runs.submissions import short_rankings
+from benchmark.scoring.hidden import FEWEST_QUERIES, LabelsHidden, summarize
+from benchmark.services import release_claim, release_fill
+from benchmark.snapshot import FixedImage
+from retrieval.access import Role
+from retrieval.models import Image
+from retrieval.services.jobs import job_slice_run
+from tests.annotator.test_anonymous import ADDRESSES
+from tests.benchmark.runs import rankings, scored_run
+from tests.benchmark.snapshots import header, image, pair, query, write_snapshot
+from tests.benchmark.toy_release import toy_release
+from tests.conftest import api_of, client_of, person
+
+VAL, TEST = range(1, 5), range(5, 17)
+IMAGES = range(1, 81)
+CATEGORIES = ("Species ID", "Human Impact", "Health and Disease")
+#: What differs from one answer to the next by itself.
+PASSING = (
+    rb'name="csrfmiddlewaretoken" value="\w+"',
+    rb'nonce="[^"]+"',
+    rb"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?",
+    rb"\d{1,2} \w{3} \d{4}, \d\d:\d\d",
+    rb">(now|an? second ago|\d+.(second|minute)s ago)<",
+)
+
+
+def relevant_to(query_id: int, shift: int) -> set[int]:
+    """The relevant images; `shift` gives each test query the labels of another."""
+    if query_id in TEST:
+        query_id = TEST[(query_id - TEST[0] + shift) % len(TEST)]
+    return set(np.random.default_rng(query_id).choice(IMAGES, 5 + query_id, replace=False).tolist())
+
+
+def order(number: int, query_id: int) -> list[int]:
+    """A run's order of all images, the same for all test queries."""
+    seed = [number, 0 if query_id in TEST else query_id]
+    return np.random.default_rng(seed).permutation(IMAGES).tolist()
+
+
+def make_release(version: int, shift: int, test_labels: str) -> Release:
+    """A release of four validation and twelve test queries with all of its files."""
+    wanted = {"rerank_model": "", "test_labels": test_labels}
+    release = release_claim(name="Secret", created_by=None, options=wanted)
+    queries = [
+        query(number, f"query {number}", split="val" if number in VAL else "test",
+              category=CATEGORIES[number % 3], supercategory=CATEGORIES[number % 3])
+        for number in (*VAL, *TEST)
+    ]  # fmt: skip
+
+    def take(directory: Path, progress: Any) -> None:
+        write_snapshot(
+            directory,
+            header=header(
+                name="Secret", version=version, corpus_images=len(IMAGES), test_labels=test_labels
+            ),
+            queries=queries,
+            pairs=[
+                pair(one.query_id, number, number in relevant_to(one.query_id, shift))
+                for one in queries
+                for number in IMAGES
+            ],
+            images=[image(number) for number in IMAGES],
+            fixed=[
+                FixedImage(one.query_id, rank, rank, 1 - rank / 100)
+                for one in queries
+                for rank in IMAGES
+            ],
+        )
+
+    return release_fill(release=release, steps=(), take=take)
+
+
+def make_world(shift: int, test_labels: str) -> dict[str, Client]:
+    """Two versions of a release, published runs of both tasks on them and a private one; the
+    people's clients."""
+    people = {role: person(role, role) for role in Role}
+    Image.objects.bulk_create(
+        Image(id=number, dataset="toy", source_id=str(number), file_name=f"{number}.jpg",
+              sha256=f"{number:064x}", format="JPEG", width=10, height=10, size_bytes=100)
+        for number in IMAGES
+    )  # fmt: skip
+    for version in (1, 2):
+        release = make_release(version, shift + version - 1, test_labels)
+        baselines_begin(release=release, created_by=None)
+        for number, task in product((1, 2), Run.Task.values):
+            orders = {query_id: order(number, query_id) for query_id in (*VAL, *TEST)}
+            owner = people[Role.RESEARCHER]
+            run = scored_run(release, orders, name=f"run {number}", task=task, owner=owner)
+            if number == 1:
+                run_publish(run=run)
+        for job in [*release.runs.values_list("job", flat=True)]:
+            if job:
+                job_slice_run(job_id=job)
+    return {role: client_of(user) for role, user in people.items()}
+
+
+@pytest.fixture
+def in_world(settings: Any, tmp_path: Path) -> Callable[..., Any]:
+    """`in_world(shift, labels, do)` gives what `do(clients)` finds in a world of its own."""
+    count = 0
+
+    def find(shift: int, test_labels: str, do: Callable[[dict[str, Client]], Any]) -> Any:
+        nonlocal count
+        count += 1
+        settings.VAR_DIR = tmp_path / str(count)
+        cache.clear()
+        call_command("flush", interactive=False, reset_sequences=True, verbosity=0)
+        return do(make_world(shift, test_labels))
+
+    return find
+
+
+def body_of(answer: HttpResponseBase) -> bytes:
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    for passing in PASSING:
+        body = re.sub(passing, b"", body)
+    return body
+
+
+def first_addresses() -> Iterator[str]:
+    """Every address with ids that are there, and every choice of the pages of scores."""
+    for address in ADDRESSES:
+        if not address.startswith("admin/"):
+            yield from {f"/{address}", f"/{address}".replace("/1/", "/2/")}
+    for run, number in product(range(1, 13), (VAL[0], TEST[0])):
+        yield f"/runs/{run}/queries/{number}/"
+        yield f"/api/runs/{run}/scores/?release={run % 2 + 1}"
+    for split, measure in product(("test", "both"), ("AP@50", "P@1")):
+        shown = f"split={split}&measure={measure}"
+        yield f"/releases/1/correlations/?{shown}"
+        for task, view in product(Run.Task.values, ("all", "category", "measures")):
+            yield f"/releases/1/leaderboard/?{shown}&task={task}&view={view}&beside=2"
+        yield f"/runs/2/?{shown}&release=2"
+        yield f"/runs/compare/?a=2&b=6&{shown}"
+    for release, extension in product((1, 2), ("csv", "json", "html")):
+        yield f"/releases/{release}/leaderboard.{extension}"
+
+
+def crawl(client: Client) -> dict[str, tuple[int, bytes]]:
+    """Status and body of everything that can be had by GET, with the paths that it links to."""
+    found: dict[str, tuple[int, bytes]] = {}
+    waiting = set(first_addresses())
+    while waiting:
+        address = waiting.pop()
+        answer = client.get(address)
+        body = body_of(answer)
+        found[address] = (answer.status_code, body)
+        if "html" in answer.get("Content-Type", "") and answer.status_code == 200:
+            links = re.findall(r'(?:href|src|action)="([^"]+)"', body.decode())
+        else:
+            links = re.findall(r'"(?:https?://testserver)?(/[\w/.?=&-]+)"', body.decode("latin-1"))
+        for link in links:
+            to = urlsplit(urljoin(address, html.unescape(link)))
+            if not to.netloc and not to.path.startswith(("/static/", "/images/")):
+                waiting |= {to.path} - found.keys()
+    return found
+
+
+def differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
+    return {
+        address for address in one.keys() | other.keys() if one.get(address) != other.get(address)
+    }
+
+
+#: Some of what tells labels.
+TELLING = (
+    "/api/runs/2/scores/?release=1",
+    f"/runs/2/queries/{TEST[0]}/",
+    "/releases/1/files/inquire_annotations.csv",
+    "/releases/1/archive",
+    "/releases/1/statistics/",
+    "/releases/1/leaderboard/?split=test&measure=AP@50&task=full&view=category&beside=2",
+)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_test_queries_exchange_their_labels_and_nobody_notices_who_may_not_see_them(in_world):
+    """In two worlds each test query has the labels of another, and every run the same order for all
+    of them. Whoever can tell the worlds apart has learned something of one query's labels."""
+
+    def look(clients: dict[str, Client]) -> list[dict[str, Any]]:
+        reviewer = {address: body_of(clients[Role.REVIEWER].get(address)) for address in TELLING}
+        return [*(crawl(clients[role]) for role in (Role.RESEARCHER, Role.ANNOTATOR)), reviewer]
+
+    one, other = (in_world(shift, "hidden", look) for shift in (0, 5))
+    by_researcher, by_annotator, by_reviewer = map(differing, one, other)
+    assert by_researcher == by_annotator == set()
+    assert by_reviewer == set(TELLING)
+    served, closed = (
+        {address for address, (status, _) in found.items() if status == 200} for found in one[:2]
+    )
+    assert {"/runs/2/", "/releases/1/leaderboard/", "/releases/1/archive"} <= served
+    assert len(served) > 100
+    assert not [address for address in closed if re.match("/(api/)?(runs|releases|lead)", address)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_public_labels_are_seen_by_researchers_and_not_by_annotators(in_world):
+    def look(clients: dict[str, Client]) -> dict[str, set[int]]:
+        return {
+            role: {clients[role].get(address).status_code for address in TELLING}
+            for role in (Role.RESEARCHER, Role.ANNOTATOR)
+        }
+
+    assert in_world(0, "public", look) == {Role.RESEARCHER: {200}, Role.ANNOTATOR: {403}}
+
+
+def labels_from_scores(scores: dict[str, float], depth: int = 10) -> list[tuple[int, ...]]:
+    """The labels of the first images of one query that agree with its P, AP, nDCG and R at 10: each
+    of 2^10 sets is tried for each number of relevant images."""
+    hits = np.array(list(product((0, 1), repeat=depth)))
+    ranks = np.arange(1, depth + 1)
+    precision = np.cumsum(hits, axis=1) / ranks
+    gains = 1 / np.log2(ranks + 1)
+    found = []
+    for relevant in range(1, len(IMAGES) + 1):
+        told = {
+            "P@10": hits.mean(axis=1),
+            "R@10": hits.sum(axis=1) / relevant,
+            "AP@10": (precision * hits).sum(axis=1) / min(relevant, depth),
+            "nDCG@10": hits @ gains / gains[: min(relevant, depth)].sum(),
+        }
+        same = [np.abs(told[key] - scores[key]) < 1e-9 for key in told]
+        found += [tuple(row) for row in hits[np.all(same, axis=0)].tolist()]
+    return sorted(set(found))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_labels_can_be_computed_from_single_scores_which_researchers_get_of_validation_alone(
+    in_world,
+):
+    """The attack, without a submission: a published run's scores beside its order."""
+
+    def attack(clients: dict[str, Client]) -> dict[str, dict[int, list[tuple[int, ...]]]]:
+        found = {}
+        for role in (Role.REVIEWER, Role.RESEARCHER):
+            told = clients[role].get("/api/runs/2/scores/").json()
+            found[role] = {
+                query_id: labels_from_scores(
+                    {key: values[place] for key, values in told["measures"].items()}
+                )
+                for place, query_id in enumerate(told["query_ids"])
+            }
+        return found
+
+    found = in_world(0, "hidden", attack)
+    truth = {
+        query_id: [tuple(int(i in relevant_to(query_id, 0)) for i in order(1, query_id)[:10])]
+        for query_id in (*VAL, *TEST)
+    }
+    assert found[Role.REVIEWER] == truth
+    assert found[Role.RESEARCHER] == {query_id: truth[query_id] for query_id in VAL}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_researchers_see_two_rounded_means_of_the_test_split(in_world):
+    def look(clients: dict[str, Client]) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        details = [
+            clients[role].get("/api/runs/2/").json()["scores"]
+            for role in (Role.RESEARCHER, Role.REVIEWER)
+        ]
+        [shown] = details[0]
+        whole = next(one for one in details[1] if one["release"] == shown["release"])
+        page = clients[Role.RESEARCHER].get("/releases/1/leaderboard/?split=test").content.decode()
+        return shown["means"], whole["means"], page
+
+    shown, whole, page = in_world(0, "hidden", look)
+    assert shown["val"] == whole["val"]
+    assert shown["test"] == {key: round(whole["test"][key], 3) for key in ("AP@50", "nDCG@50")}
+    assert all(shown["test"][key] != whole["test"][key] for key in shown["test"])
+    assert "two means over all of its queries" in page
+    for value in shown["test"].values():
+        assert f"{100 * value:.1f}" in page
+    assert f"{whole['test']['AP@50']:.9g}" not in page
+
+
+def test_a_summary_does_not_depend_on_the_order_of_the_queries():
+    scores = np.random.default_rng(1).random((3, 12))
+    one, other = summarize({"AP@50": scores}), summarize({"AP@50": scores[:, ::-1]})
+    assert one.groups == other.groups
+    assert np.array_equal(one.means["AP@50"], other.means["AP@50"])
+    assert np.array_equal(one.intervals["AP@50"], other.intervals["AP@50"])
+    assert one.means["AP@50"] == pytest.approx(scores.mean(axis=1), abs=0.0005)
+    assert summarize({"P@10": scores}).means == {}
+
+
+@pytest.fixture
+def release(images: Any, settings: Any, var_dir: Path) -> Release:
+    """Hidden labels, in a corpus of six images; too few test queries for a score."""
+    return toy_release(test_labels="hidden")
+
+
+ORDERS = {1: [2, 1, 4], **{query_id: [1, 2, 3, 4, 5, 6] for query_id in (2, 3, 4)}}
+
+
+def test_few_test_queries_show_no_score(release, researcher, reviewer):
+    run = scored_run(release, ORDERS, owner=researcher)
+    run_publish(run=run)
+    assert FEWEST_QUERIES == 10
+    runs = board_runs(release, Run.Task.FULL, researcher)
+    assert list(runs.splits) == ["val"]
+    for split in ("test", "both"):
+        with pytest.raises(LabelsHidden):
+            runs.board(split)
+    page = client_of(researcher).get(f"/releases/{release.pk}/leaderboard/").content.decode()
+    assert "with fewer than 10 scored queries no score is shown" in page
+    [scores] = api_of(researcher).get(f"/api/runs/{run.pk}/").json()["scores"]
+    assert list(scores["means"]) == ["val"]
+    assert "test" in api_of(reviewer).get(f"/api/runs/{run.pk}/").json()["scores"][0]["means"]
+
+
+@pytest.mark.parametrize(
+    ("orders", "missing"),
+    [
+        (ORDERS, []),
+        ({1: [2]}, []),
+        ({**ORDERS, 3: [1, 2, 3, 4, 5]}, [3]),
+        ({2: [1, 2, 3, 4, 5, 6]}, [3, 4]),
+    ],
+)
+def test_runs_rank_enough_images_for_each_test_query(release, orders, missing):
+    """The toy's corpus has six images, fewer than the cut-off of 50."""
+    errors = short_rankings(release, Run.Task.FULL, rankings(orders), "run.txt")
+    assert [int(error.message.split()[1]) for error in errors] == missing
+    assert all("at least 6 images" in error.message for error in errors)
+
+
+def test_runs_rank_the_fixed_lists_of_test_queries_whole(release):
+    """Of the toy's test queries 2 alone has a list that is fit for re-ranking, of four images."""
+    errors = short_rankings(release, Run.Task.RERANK, rankings({2: [5, 6, 2]}), "run.txt")
+    assert [error.message.split(";")[0] for error in errors] == ["query 2 has 3 images"]
+    assert short_rankings(release, Run.Task.RERANK, rankings({2: [5, 6, 2, 1]}), "") == []
+
+
+def test_public_labels_take_runs_of_any_length(images, var_dir):
+    public = toy_release(test_labels="public")
+    assert short_rankings(public, Run.Task.FULL, rankings({3: [1]}), "run.txt") == []
+
+
+def test_researchers_score_no_run_on_another_version_with_hidden_labels(
+    release, researcher, reviewer
+):
+    newer = toy_release(version=2, test_labels="hidden")
+    run = scored_run(release, ORDERS, owner=researcher)
+    run_publish(run=run)
+    address = f"/api/runs/{run.pk}/scores/"
+    assert api_of(researcher).post(address, {"release": newer.pk}).status_code == 403
+    answer = client_of(researcher).post(f"/runs/{run.pk}/score/", {"release": newer.pk})
+    assert answer.status_code == 404
+    assert api_of(reviewer).post(address, {"release": newer.pk}).status_code == 201
+    assert api_of(researcher).get(f"{address}?release={newer.pk}").status_code == 404
+    [scores] = api_of(researcher).get(f"/api/runs/{run.pk}/").json()["scores"]
+    assert scores["release"] == release.pk
