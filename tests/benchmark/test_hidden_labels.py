@@ -43,7 +43,7 @@ PASSING = (
     rb'nonce="[^"]+"',
     rb"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)?",
     rb"\d{1,2} \w{3} \d{4}, \d\d:\d\d",
-    rb">(now|an? second ago|\d+.(second|minute)s ago)<",
+    rb">(now|[^<>]+ ago)<",
 )
 
 
@@ -153,8 +153,8 @@ def first_addresses() -> Iterator[str]:
         yield f"/releases/1/correlations/?{shown}"
         for task, view in product(Run.Task.values, ("all", "category", "measures")):
             yield f"/releases/1/leaderboard/?{shown}&task={task}&view={view}&beside=2"
-        yield f"/runs/2/?{shown}&release=2"
-        yield f"/runs/compare/?a=2&b=6&{shown}"
+        yield f"/runs/1/?{shown}&release=2"
+        yield f"/runs/compare/?a=1&b=7&{shown}"
     for release, extension in product((1, 2), ("csv", "json", "html")):
         yield f"/releases/{release}/leaderboard.{extension}"
 
@@ -187,8 +187,8 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
 
 #: Some of what tells labels.
 TELLING = (
-    "/api/runs/2/scores/?release=1",
-    f"/runs/2/queries/{TEST[0]}/",
+    "/api/runs/1/scores/?release=1",
+    f"/runs/1/queries/{TEST[0]}/",
     "/releases/1/files/inquire_annotations.csv",
     "/releases/1/archive",
     "/releases/1/statistics/",
@@ -212,7 +212,7 @@ def test_test_queries_exchange_their_labels_and_nobody_notices_who_may_not_see_t
     served, closed = (
         {address for address, (status, _) in found.items() if status == 200} for found in one[:2]
     )
-    assert {"/runs/2/", "/releases/1/leaderboard/", "/releases/1/archive"} <= served
+    assert {"/runs/1/", "/releases/1/leaderboard/", "/releases/1/archive"} <= served
     assert len(served) > 100
     assert not [address for address in closed if re.match("/(api/)?(runs|releases|lead)", address)]
 
@@ -225,7 +225,7 @@ def test_public_labels_are_seen_by_researchers_and_not_by_annotators(in_world):
             for role in (Role.RESEARCHER, Role.ANNOTATOR)
         }
 
-    assert in_world(0, "public", look) == {Role.RESEARCHER: {200}, Role.ANNOTATOR: {403}}
+    assert in_world(0, "public", look) == {Role.RESEARCHER: {200}, Role.ANNOTATOR: {403, 404}}
 
 
 def labels_from_scores(scores: dict[str, float], depth: int = 10) -> list[tuple[int, ...]]:
@@ -257,7 +257,7 @@ def test_labels_can_be_computed_from_single_scores_which_researchers_get_of_vali
     def attack(clients: dict[str, Client]) -> dict[str, dict[int, list[tuple[int, ...]]]]:
         found = {}
         for role in (Role.REVIEWER, Role.RESEARCHER):
-            told = clients[role].get("/api/runs/2/scores/").json()
+            told = clients[role].get("/api/runs/1/scores/").json()
             found[role] = {
                 query_id: labels_from_scores(
                     {key: values[place] for key, values in told["measures"].items()}
@@ -279,7 +279,7 @@ def test_labels_can_be_computed_from_single_scores_which_researchers_get_of_vali
 def test_researchers_see_two_rounded_means_of_the_test_split(in_world):
     def look(clients: dict[str, Client]) -> tuple[dict[str, Any], dict[str, Any], Any]:
         details = [
-            clients[role].get("/api/runs/2/").json()["scores"]
+            clients[role].get("/api/runs/1/").json()["scores"]
             for role in (Role.RESEARCHER, Role.REVIEWER)
         ]
         [shown] = details[0]
