@@ -28,11 +28,10 @@ Ids = npt.NDArray[np.int64]
 
 
 def image_access(snapshot: Snapshot) -> Access:
-    """Who may have a list of all images. Where an imported benchmark names relevant pairs alone,
-    being listed is a label."""
-    if snapshot.header.origin != "imported":
-        return Access.OPEN
-    return Access.LABELS if pair_columns(snapshot).relevant.all() else Access.OPEN
+    """Who may have a list of all images. Where every pair is relevant, as in an imported benchmark
+    that names no others, being listed is a label."""
+    relevant = pair_columns(snapshot).relevant
+    return Access.LABELS if len(relevant) and relevant.all() else Access.OPEN
 
 
 @dataclass(frozen=True, slots=True)

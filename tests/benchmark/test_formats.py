@@ -92,7 +92,7 @@ def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
 
 @pytest.mark.parametrize(
     ("origin", "negatives", "access"),
-    [("made", False, "open"), ("imported", True, "open"), ("imported", False, "labels")],
+    [("made", True, "open"), ("imported", True, "open"), ("imported", False, "labels")],
 )
 def test_lists_of_images_are_withheld_where_an_import_names_relevant_ones_alone(
     tmp_path, origin, negatives, access

@@ -47,8 +47,8 @@ def exported(user, release, extension):
     return response.content.decode()
 
 
-def test_pandas_reads_the_csv(release, published, private, annotator):
-    table = pd.read_csv(io.StringIO(exported(annotator, release, "csv")))
+def test_pandas_reads_the_csv(release, published, private, researcher):
+    table = pd.read_csv(io.StringIO(exported(researcher, release, "csv")))
     assert "a secret method" not in set(table["name"])
     own = table[(table["name"] == "weak, <b>“quoted”</b>") & (table["split"] == "test")]
     whole = own[own["subset"] == "all"].iloc[0]
@@ -100,8 +100,8 @@ class Addresses(HTMLParser):
             self.fetched += [told[name] for name in ("src", "href", "action") if told.get(name)]
 
 
-def test_the_web_page_stands_alone(release, published, private, annotator):
-    text = exported(annotator, release, "html")
+def test_the_web_page_stands_alone(release, published, private, researcher):
+    text = exported(researcher, release, "html")
     page = Addresses()
     page.feed(text)
     assert page.fetched == ["data:,"]
@@ -115,23 +115,23 @@ def test_the_web_page_stands_alone(release, published, private, annotator):
     assert "/releases/" not in text
 
 
-def test_an_empty_board_is_exported_too(release, annotator):
-    assert "No run is published yet" in exported(annotator, release, "html")
-    assert pd.read_csv(io.StringIO(exported(annotator, release, "csv"))).empty
-    assert json.loads(exported(annotator, release, "json"))["tasks"]["full"]["runs"] == []
+def test_an_empty_board_is_exported_too(release, researcher):
+    assert "No run is published yet" in exported(researcher, release, "html")
+    assert pd.read_csv(io.StringIO(exported(researcher, release, "csv"))).empty
+    assert json.loads(exported(researcher, release, "json"))["tasks"]["full"]["runs"] == []
 
 
-def test_who_may_and_what_there_is_not(release, client, annotator):
+def test_who_may_and_what_there_is_not(release, client, researcher):
     assert client.get(f"/releases/{release.pk}/leaderboard.csv").status_code == 302
-    assert client_of(annotator).get(f"/releases/{release.pk}/leaderboard.pdf").status_code == 404
-    assert client_of(annotator).get("/releases/99/leaderboard.csv").status_code == 404
+    assert client_of(researcher).get(f"/releases/{release.pk}/leaderboard.pdf").status_code == 404
+    assert client_of(researcher).get("/releases/99/leaderboard.csv").status_code == 404
 
 
-def test_the_command_writes_the_same(release, published, annotator, tmp_path, capsys):
+def test_the_command_writes_the_same(release, published, researcher, tmp_path, capsys):
     for extension in ("csv", "json", "html"):
         out = tmp_path / f"board.{extension}"
         call_command("export_leaderboard", "Toy, quoted v1", str(out))
-        assert out.read_text(encoding="utf-8") == exported(annotator, release, extension)
+        assert out.read_text(encoding="utf-8") == exported(researcher, release, extension)
     assert "Toy, quoted v1" in capsys.readouterr().out
 
 

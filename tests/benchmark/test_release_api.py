@@ -92,8 +92,10 @@ def test_researchers_are_told_of_the_files_that_they_may_have(release, researche
     body = researcher_api.get(f"/api/releases/{release.pk}/").json()
     names = {entry["name"] for entry in body["files"]}
     assert {entry["access"] for entry in body["files"]} == {"open"}
-    assert {"manifest.json", "difference.md", "inquire_queries_test.csv"} <= names
-    assert not names & {"judgments.csv", "inquire_annotations.csv", "snapshot/pairs.parquet"}
+    assert {"manifest_open.json", "difference.md", "inquire_queries_test.csv"} <= names
+    told = {"judgments.csv", "inquire_annotations.csv", "snapshot/pairs.parquet", "manifest.json"}
+    assert not names & told
+    assert body["positives"] is body["judgments"] is None
     assert body["archive"] == release.archive["open"]
 
 
@@ -109,9 +111,9 @@ def test_each_role_gets_an_archive_of_what_it_may_have(release, researcher_api, 
         assert response["Content-Disposition"] == f'attachment; filename="{told["name"]}"'
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = {name.removeprefix("v1-v1/") for name in archive.namelist()}
-            read = archive.read("v1-v1/manifest.json")
+            read = archive.read("v1-v1/manifest_open.json")
         assert names == {entry["name"] for entry in entries}
-        assert read == (release.directory / "manifest.json").read_bytes()
+        assert read == (release.directory / "manifest_open.json").read_bytes()
 
 
 @pytest.mark.parametrize(

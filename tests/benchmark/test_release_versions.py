@@ -223,7 +223,7 @@ def test_the_row_keeps_the_difference_from_the_version_before(
     assert [one["query_id"] for one in second.difference["added"]] == [31]
     counts = second.difference["judgments"]
     assert (counts["became_relevant"], counts["newly_judged"]) == (1, 1)
-    told = (second.directory / "difference.md").read_text()
+    told = (second.directory / "difference_test.md").read_text()
     assert "1 query added." in told
     assert "1 became relevant, 1 newly judged." in told
 
@@ -238,13 +238,14 @@ def test_changes_of_test_queries_are_told_to_those_who_may_see_their_labels(
     assert (access["difference.md"], access["difference_test.md"]) == ("open", "labels")
     assert "## Judged pairs" not in (release.directory / "difference.md").read_text()
     assert "## Judged pairs" in (release.directory / "difference_test.md").read_text()
-    for user, rows, withheld in ((reviewer, 1, None), (researcher, 0, 1)):
+    for user, rows, withheld in ((reviewer, 1, None), (researcher, 0, True)):
         client.force_login(user)
         told = client.get(f"/api/releases/{release.pk}/").json()["difference"]
         assert (len(told["judgments_by_query"]), told.get("withheld")) == (rows, withheld)
+        assert told["judgments"]["became_relevant"] == rows
         page = client.get(f"/releases/{release.pk}/").content.decode()
         assert ("Judged pairs by query" in page) == bool(rows)
-        assert ("of the test split is withheld" in page) == bool(withheld)
+        assert ("Which labels of the test split changed is withheld" in page) == bool(withheld)
 
 
 def test_a_version_before_without_a_snapshot_is_told_of(db: None, var_dir: Path) -> None:

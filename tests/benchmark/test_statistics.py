@@ -265,15 +265,15 @@ class TestPage:
         assert statuses == [200, 200, 403]
 
     def test_numbers_are_kept_and_made_again_where_they_are_lost(self, release: Release) -> None:
-        numbers = statistics_of(release)
-        kept = release.directory / "statistics.json"
+        numbers = statistics_of(Snapshot(release.snapshot_directory))
+        kept = release.directory / "snapshot_statistics.json"
         assert json.loads(kept.read_text()) == numbers
         kept.write_text(json.dumps(numbers | {"relevant": 99}))
-        assert statistics_of(release)["relevant"] == 99
+        assert statistics_of(Snapshot(release.snapshot_directory))["relevant"] == 99
         for damaged in ("{", '{"form": -1}', "[]"):
             kept.write_text(damaged)
-            assert statistics_of(release) == numbers
-        assert [path.name for path in release.directory.glob(".statistics*")] == []
+            assert statistics_of(Snapshot(release.snapshot_directory)) == numbers
+        assert [path.name for path in release.directory.glob(".*statistics*")] == []
 
     def test_an_unmade_release_has_none(self, var_dir: Path, admin: Any) -> None:
         unmade = Release.objects.create(name="unmade")

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmark', '0003_rerank'),
+        ('benchmark', '0004_judged_where_known'),
     ]
 
     operations = [
