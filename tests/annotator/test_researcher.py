@@ -144,7 +144,7 @@ def test_the_log_in_leads_to_the_leaderboard(researcher: Any) -> None:
 def test_the_navigation_shows_what_is_open(clients: dict[str, Client], researcher: Any) -> None:
     shown = {
         "researcher": ["Leaderboard", "Releases"],
-        "annotator": ["Queries", "Search", "Corpus", "Leaderboard"],
+        "annotator": ["Queries", "Search", "Corpus"],
         "reviewer": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases"],
         "admin": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases", "Admin"],
     }
