@@ -106,7 +106,7 @@ def test_a_release_with_pictures_has_those_that_stay_where_they_are(folder, judg
     }
     refused = pd.read_csv(folder.parent / "out/huggingface/refused_images.csv")
     assert refused["image_id"].tolist() == [2, 5]
-    assert set(refused["reason"]) == {"the image's file isn't here"}
+    assert set(refused["reason"]) == {"the image's file isn't here or cannot be read"}
     assert release_verify(release=release) == []
     (folder / "3.jpg").write_bytes(jpeg("orange"))
     names = {finding.name for finding in release_verify(release=release)}
