@@ -69,7 +69,7 @@ def test_errors_are_listed_with_their_lines(release, browser, admin):
     job_slice_run(job_id=run.job_id)
     for reader in (browser, client_of(admin)):
         page = reader.get(answer.url).text
-        assert "The file is refused: 2 lines" in page
+        assert "The file is refused: 2 errors" in page
         assert "the release has no query 9" in page
         assert "&#x27;inf&#x27; is not a finite number" in page
         assert "data-job" not in page

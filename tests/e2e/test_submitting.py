@@ -115,7 +115,7 @@ def test_from_logging_in_to_the_leaderboard(
     page.get_by_label("Training data").fill("DFN-5B")
     page.get_by_label("Queries in it").select_option("test")
     page.get_by_role("button", name="Submit").click()
-    alert = page.get_by_role("alert").filter(has_text="The file is refused: 3 lines")
+    alert = page.get_by_role("alert").filter(has_text="The file is refused: 3 errors")
     expect(alert).to_be_visible()
     lines = [row.split("\t") for row in alert.locator("tbody tr").all_inner_texts()]
     assert [row[0] for row in lines] == ["1", "2", "3"]
