@@ -1,0 +1,162 @@
+"""Names and texts that are one long word: no page gets wider, and its buttons stay in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.axe import wider_than_window
+from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.labelling import box, open_label_page, press
+from tests.e2e.test_accessibility import judge
+from tests.processes import wait_for
+
+pytestmark = pytest.mark.e2e
+
+NARROW = {"width": 360, "height": 740}
+WORD = "W" * 60
+ANN, OTTO, RITA, ADA = (WORD + name for name in ("ann", "otto", "rita", "ada"))
+
+#: What a page has to press, and lies wholly or in part outside the window.
+OUTSIDE = """() =>
+  [...document.querySelectorAll('button, .button, input, select, summary, .site-user *')]
+    .filter((one) => one.checkVisibility() && !one.closest('.visually-hidden, .skip-link, .board'))
+    .filter((one) => { const { left, right, width } = one.getBoundingClientRect();
+                       return width && (left < -1 || right > innerWidth + 1); })
+    .map((one) => `outside: ${one.className} ${one.textContent.trim().slice(0, 20)}`)"""
+
+
+@pytest.fixture(scope="module")
+def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The addresses of pages that show such words: as names of people, species, releases and runs,
+    texts, guidelines, reasons."""
+    roles = {ANN: "annotator", OTTO: "annotator", RITA: "reviewer", ADA: "admin"}
+    for name, role in roles.items():
+        site.create_user(name, role)
+    site.served.manage(
+        "shell",
+        "-c",
+        "from retrieval.models import Species, SpeciesName\n"
+        "first = Species.objects.order_by('pk').first()\n"
+        "Species.objects.filter(pk=first.pk).update(scientific_name='W' * 80)\n"
+        "name = SpeciesName.objects.filter(species=first).first()\n"
+        "SpeciesName.objects.filter(pk=name.pk).update(name='W' * 90)\n",
+    )
+    queries = []
+    for text, split in ((WORD, "test"), ("W" * 200, "test"), ("W" * 199, "val")):
+        query = site.open_query(text, split=split, guidelines="W" * 300)
+        listed = [one["image"] for one in site.candidates("ada", query, limit=40)["results"]]
+        judge(site, ANN, query, listed[:30:3], "relevant")
+        judge(site, ANN, query, listed[1:30:3], "not_relevant")
+        judge(site, OTTO, query, listed[:30:6], "unsure")
+        queries.append(query)
+    open_, *complete = queries
+    handed_in = {"state": "submitted", "give_up": "other", "note": "W" * 200}
+    site.api(ANN, "PATCH", f"/api/queries/{open_}/", handed_in)
+    for query in complete:
+        decided = {"state": "complete", "note": "W" * 150}
+        site.api(RITA, "PATCH", f"/api/queries/{query}/", decided)
+    release = site.api(ADA, "POST", "/api/releases/", {"name": WORD})["id"]
+    wait_for(
+        lambda: site.api(ADA, "GET", f"/api/releases/{release}/")["state"] == "done",
+        what="the release",
+    )
+    numbers = [site.api(ADA, "GET", f"/api/queries/{one}/")["query_id"] for one in complete]
+    file = tmp_path_factory.mktemp("runs") / "run.trec"
+    file.write_text(
+        "".join(
+            f"{number} Q0 {image} {rank} {100 - rank} upload\n"
+            for number in numbers
+            for rank, image in enumerate(listed, start=1)
+        )
+    )
+    runs = []
+    for name in ("W" * 100, "W" * 99):
+        told = ("submit_run", str(release), str(file), "--name", name, "--publish", "--wait")
+        site.served.manage(*told)
+    runs = [one["id"] for one in site.api(ADA, "GET", f"/api/releases/{release}/runs/")["results"]]
+    first, second = runs
+    return [
+        "/",
+        *(f"/queries/{query}/" for query in queries),
+        *(f"/queries/{open_}/{name}/" for name in ("edit", "delete", "review", "complete")),
+        f"/search/?text={WORD}",
+        "/corpus/",
+        "/releases/",
+        f"/releases/{release}/",
+        *(
+            f"/releases/{release}/{name}/"
+            for name in ("statistics", "leaderboard", "correlations", "submit", "rerank")
+        ),
+        "/runs/",
+        f"/runs/{first}/",
+        f"/runs/{first}/queries/{numbers[0]}/",
+        f"/runs/{first}/card/",
+        f"/runs/compare/?a={first}&b={second}",
+        f"/{WORD}/",
+        # Last, since the studio has a frame of its own.
+        f"/queries/{open_}/label/",
+    ]
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, NARROW], ids=["desktop", "phone"])
+def test_every_page_stays_in_the_window(
+    site: Site, log_in: Callable[..., Page], pages: list[str], viewport: dict[str, int]
+) -> None:
+    found: dict[str, Any] = {}
+    page = log_in(ADA, viewport=viewport)
+    for path in pages:
+        answer = page.goto(site.url + path)
+        assert answer is not None
+        assert answer.ok or path == f"/{WORD}/", path
+        page.wait_for_load_state("load")
+        problems = [*wider_than_window(page), *page.evaluate(OUTSIDE)]
+        if problems:
+            found[path] = problems
+    assert found == {}
+
+
+def test_whole_words_stay_whole(site: Site, log_in: Callable[..., Page], pages: list[str]) -> None:
+    """At 360 pixels no button breaks a word of its own."""
+    page = log_in(OTTO, viewport=NARROW)
+    open_label_page(page, site, int(pages[-1].split("/")[2]))
+    bar = page.locator("[data-bar=single]")
+    heights = {
+        name: box(bar.locator(f"[data-do={name}]"))["height"] for name in ("relevant", "unsure")
+    }
+    line = float(
+        bar.locator("[data-do=relevant]").evaluate(
+            "one => parseFloat(getComputedStyle(one).lineHeight)"
+        )
+    )
+    text = bar.locator("[data-do=relevant]").evaluate(
+        "one => { const range = document.createRange(); range.selectNodeContents(one);"
+        " return range.getBoundingClientRect().height; }"
+    )
+    assert heights["relevant"] == heights["unsure"]
+    assert text < 1.5 * line
+
+
+@pytest.mark.parametrize("width", [900, 1024, 1366])
+def test_where_the_streak_waits_lies_over_nothing_else(
+    site: Site, log_in: Callable[..., Page], width: int
+) -> None:
+    query = site.open_query(f"a wren that waits at {width}")
+    page = log_in("otto", viewport={"width": width, "height": 800})
+    open_label_page(page, site, query)
+    press(page, "s")
+    press(page, "n")
+    expect(page.locator("[data-gap]")).to_have_text("waits at rank 1")
+    shown = page.locator(".meters > div, .saved").evaluate_all(
+        "all => all.filter((one) => one.checkVisibility()).map((one) => {"
+        " const range = document.createRange(); range.selectNodeContents(one);"
+        " const { left, right } = range.getBoundingClientRect(); return [left, right]; })"
+    )
+    assert len(shown) >= 4
+    for (_, right), (left, _) in pairwise(shown):
+        assert right <= left + 1
+    assert shown[-1][1] <= width
