@@ -54,7 +54,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     part = own_assignment(request.user, query)
     allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
     seen = progress(query, annotator=None if reviewer else request.user)
-    wish = given_up(query)
+    wish = given_up(query, request.user)
     early = "submitted" in allowed and not seen.stop.met
     names = {
         "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",

@@ -206,7 +206,7 @@ class QueryViewSet(
             overview,
             own_progress=own,
             transitions=allowed,
-            given_up=given_up(query),
+            given_up=given_up(query, request.user),
             assignment=part,
             still_labeling=still_labeling(query),
             left_open=left_open(query) if "complete" in allowed else [],

@@ -154,13 +154,15 @@ def judgment_history(query: Query, image_id: int, user: Any) -> QuerySet[Judgmen
     return events.select_related("annotator").order_by("pk")
 
 
-def given_up(query: Query) -> Assignment | None:
+def given_up(query: Query, user: Any) -> Assignment | None:
     """The latest part that was handed in with the wish to have the query rejected, while nobody has
-    decided on the query.
+    decided on the query: to reviewers anybody's, to annotators their own, since they label blind.
     """
     if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
         return None
     wishes = query.assignments.exclude(reason="").select_related("annotator")
+    if not at_least(user, Role.REVIEWER):
+        wishes = wishes.filter(annotator=user)
     return wishes.order_by("handed_in_at").last()
 
 

@@ -160,13 +160,15 @@ def test_giving_up_ends_ones_part_alone_and_waits_for_a_reviewer(
     judge(query, annotator, [0], "relevant")
     judge(query, other_annotator, [0], "relevant")
     query = hand_in(query, annotator, give_up="too_easy")
-    wish = given_up(query)
+    wish = given_up(query, reviewer)
     assert query.state == "open"
     assert wish is not None
     assert (wish.reason, wish.annotator) == ("too_easy", annotator)
+    # The others go on labeling blind.
+    assert given_up(query, other_annotator) is None
     judge(query, other_annotator, [1], "relevant")
     query_transition(query=query, to_state="open", by=annotator)
-    assert given_up(query) is None
+    assert given_up(query, reviewer) is None
 
 
 def test_through_the_api(

@@ -34,7 +34,7 @@ def query(images: list[Image], open_query: MakeQuery) -> Query:
 def test_a_reason_is_enough(query: Query, annotator: Any, reason: str) -> None:
     query = query_transition(query=query, to_state="submitted", by=annotator, give_up=reason)
     assert (query.state, query.reject_reason) == ("submitted", "")
-    wish = given_up(query)
+    wish = given_up(query, annotator)
     assert wish is not None
     assert (wish.reason, wish.note, wish.annotator) == (reason, "", annotator)
 
@@ -75,7 +75,7 @@ def test_a_query_that_is_not_open_is_not_given_up(query: Query, annotator: Any, 
         )
     with pytest.raises(TransitionIncomplete):
         query_transition(query=query, to_state="open", by=admin, give_up="too_easy")
-    assert given_up(query) is None
+    assert given_up(query, annotator) is None
 
 
 def test_the_wish_is_there_until_a_reviewer_decides(
@@ -83,11 +83,11 @@ def test_the_wish_is_there_until_a_reviewer_decides(
 ) -> None:
     query = query_transition(query=query, to_state="submitted", by=annotator, give_up="too_easy")
     query = query_transition(query=query, to_state="open", by=reviewer)
-    assert given_up(query) is None
+    assert given_up(query, annotator) is None
     query = query_transition(query=query, to_state="submitted", by=reviewer)
-    assert given_up(query) is None
+    assert given_up(query, annotator) is None
     query = query_transition(query=query, to_state="rejected", by=reviewer, reason="too_easy")
-    assert given_up(query) is None
+    assert given_up(query, annotator) is None
 
 
 def test_through_the_api(
