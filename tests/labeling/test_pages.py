@@ -259,7 +259,7 @@ def test_a_query_page_tells_of_time_minimum_and_agreement(
     assert b"data-agreement" not in clients["reviewer"].get(page).content
     record(query, other_annotator, item(0, "not_relevant", seconds=3600), item(1, "relevant"))
     text = clients["reviewer"].get(page).content.decode()
-    assert "<td>ann and otto</td>" in text
+    assert ">ann and otto</td>" in text
     assert '<td class="numeric">50 %</td><td class="numeric">0.00</td>' in text
     assert '<td class="numeric nowrap">2 s</td>' in text
     assert '<td class="numeric nowrap">1 h 00 min</td>' in text
