@@ -91,6 +91,7 @@ def pages(known: Known) -> list[Page]:
         Page("Import of queries", "/queries/import/", Role.ADMIN),
         Page("Open drafts", "/queries/open/", Role.ADMIN),
         Page("Review", f"/{query}review/"),
+        Page("Completion", f"/{query}complete/"),
         Page("Flagged images", "/flags/"),
         Page("Withdrawn images", "/flags/?state=withdrawn"),
         Page("Releases", "/releases/", Role.RESEARCHER),
