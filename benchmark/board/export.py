@@ -193,6 +193,7 @@ def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
     drawn = page.drawn_by_category(choice, shown)
     return {
         "split": split,
+        "hides": runs.hides(split),
         "title": SPLITS[split],
         "choice": choice,
         "measure_title": mean_title(measure, runs.task),

@@ -27,7 +27,7 @@ from benchmark.board.selectors import (
     other_versions,
     releases_with_runs,
 )
-from benchmark.board.tables import ALL, TEST
+from benchmark.board.tables import TEST
 from benchmark.charts import MOST_SHAPES
 from benchmark.models import Release, Run
 from benchmark.runs.baselines import baselines_begin, baselines_job
@@ -123,7 +123,7 @@ def _table(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
         "beside": beside,
         "versions": versions,
         "splits": runs.splits.items(),
-        "views": [(view, title) for view, title in VIEWS.items() if view == ALL or not hides],
+        "views": VIEWS.items(),
         "hides": hides,
         "no_test": TEST not in runs.splits,
         "too_few": TOO_FEW_SENTENCE,

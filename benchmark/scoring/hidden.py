@@ -53,7 +53,8 @@ class Summary:
 
 def rounded(scores: npt.ArrayLike) -> Floats:
     """Scores from 0 to 1, rounded to 0.1 points."""
-    return np.round(np.asarray(scores, dtype=np.float64), DECIMALS)
+    exact: Floats = np.asarray(scores, dtype=np.float64)
+    return exact.round(DECIMALS)
 
 
 def summarize(values: Mapping[str, Floats]) -> Summary:
