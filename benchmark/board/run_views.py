@@ -21,7 +21,7 @@ from benchmark.models import Release, Run
 from benchmark.runs.access import can_edit, labels_visible_to
 from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, scores_visible_to
 from benchmark.runs.store import RunDamaged
-from benchmark.scoring.hidden import TOO_FEW_SENTENCE
+from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
 from benchmark.selectors import get_release
 
 #: How many of the best and of the worst queries stand apart.
@@ -84,9 +84,14 @@ def _split(request: HttpRequest, held: list[str]) -> str:
 
 def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     runs = page.runs_with(release, run, request.user)
-    held = [split for split in sorted(splits_of(run)) if split in runs.splits]
+    best = run.kind == Run.Kind.BEST
+    held = [
+        split
+        for split in sorted(splits_of(run))
+        if split in runs.splits and not (best and runs.hides(split))
+    ]
     if not held:
-        return {"trouble": TOO_FEW_SENTENCE}
+        return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}
     split = _split(request, held)
     measure = read_measure(request.GET.get("measure"), run.task)
     main = runs.main_measures(split)

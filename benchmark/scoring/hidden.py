@@ -28,6 +28,10 @@ TOO_FEW_SENTENCE: Final = (
     f"The labels of the test split are hidden, and with fewer than {FEWEST_QUERIES} scored queries "
     "no score is shown."
 )
+BEST_HIDDEN_SENTENCE: Final = (
+    "The labels of the test split are hidden, and the scores of this re-rank are its first stage’s "
+    "recall, so none is shown."
+)
 #: Decimals of a score from 0 to 1: 0.1 points.
 DECIMALS: Final = 3
 

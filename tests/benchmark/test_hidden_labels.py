@@ -297,6 +297,22 @@ def test_researchers_see_two_rounded_means_of_the_test_split(in_world):
     assert f"{whole['test']['AP@50']:.9g}" not in page
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_best_possible_re_rank_is_shown_of_the_validation_split_alone(in_world):
+    def look(clients: dict[str, Client]) -> tuple[Any, Any, str]:
+        best = Run.objects.filter(kind=Run.Kind.BEST, release=1, published_at__isnull=False)[0]
+        page = clients[Role.RESEARCHER].get(f"/runs/{best.pk}/")
+        told = clients[Role.RESEARCHER].get(f"/api/runs/{best.pk}/").json()
+        board = clients[Role.RESEARCHER].get("/releases/1/leaderboard/").content.decode()
+        return page.context["splits"], told, board
+
+    splits, told, board = in_world(0, "hidden", look)
+    assert [value for value, _ in splits] == ["val"]
+    assert [list(one["means"]) for one in told["scores"]] == [["val"]]
+    assert told["sha256"] == ""
+    assert "Best possible re-rank" not in board
+
+
 def test_a_summary_does_not_depend_on_the_order_of_the_queries():
     scores = np.random.default_rng(1).random((3, 12))
     one, other = summarize({"AP@50": scores}), summarize({"AP@50": scores[:, ::-1]})
