@@ -15,6 +15,8 @@ threads = 4
 timeout = 120
 graceful_timeout = 8
 keepalive = 5
+# A filter of hundreds of species.
+limit_request_line = 8190
 control_socket_disable = True
 # Whether the request came by HTTPS is Django's to judge (TRUST_PROXY).
 forwarded_allow_ips = ""

@@ -1,15 +1,19 @@
-"""Security headers and cookies that also work on this machine's own plain-HTTP address, and pages
-that outlive their person's session.
+"""What holds for every request: security headers and cookies that also work on this machine's own
+plain-HTTP address, private answers, nonsense refused, pages that outlive their person's session.
 """
 
 import ipaddress
 from collections.abc import Callable
+from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.http.request import split_domain_port
 from django.middleware.security import SecurityMiddleware
 
-from annotator.problems import is_api, problem_response
+from annotator.openapi import query_parameters
+from annotator.parsers import NUL
+from annotator.problems import field_errors, is_api, problem_response, summary
 
 
 def is_loopback(host: str) -> bool:
@@ -47,6 +51,61 @@ class LoopbackSecurityMiddleware(SecurityMiddleware):
     @staticmethod
     def _spared(request: HttpRequest) -> bool:
         return not request.is_secure() and is_loopback(request.META.get("HTTP_HOST", ""))
+
+
+class PrivateMiddleware:
+    """Keeps answers out of every cache, unless their view says what may be kept.
+
+    Static files come from a middleware before this one.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Add `Cache-Control: private, no-store` where there is no such header."""
+        response = self.get_response(request)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
+class NonsenseMiddleware:
+    """Refuses (400) NUL characters, which no text in the database can hold, and query parameters
+    that the API's description doesn't name: a misspelled filter must not answer everything.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Pass everything on; views are looked at when they are known."""
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, _arguments: Any, named: dict[str, Any]
+    ) -> HttpResponse | None:
+        """Look at what the address says, and a page's form."""
+        if any("\0" in str(value) for value in named.values()):
+            raise Http404
+        program = is_api(request)
+        errors = dict.fromkeys(_with_nul(request.GET), NUL)
+        if program and hasattr(view, "cls"):
+            known = query_parameters(view, "GET" if request.method == "HEAD" else request.method)
+            if known is not None:
+                errors |= dict.fromkeys(set(request.GET) - known, "There is no such parameter.")
+        if not program and _with_nul(request.POST):
+            raise BadRequest(NUL)
+        if not errors:
+            return None
+        if not program:
+            raise BadRequest(NUL)
+        listed = field_errors(errors)
+        return problem_response(400, detail=summary(listed), errors=listed)
+
+
+def _with_nul(fields: QueryDict) -> list[str]:
+    """The names of fields in which there is a NUL character."""
+    return [name for name, values in fields.lists() if "\0" in "".join((name, *values))]
 
 
 class SamePersonMiddleware:

@@ -1,18 +1,20 @@
-"""JSON bodies of the API, refused where they are no text or nested beyond reason."""
+"""JSON bodies of the API, refused where they can't be stored or are nested beyond reason."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rest_framework import parsers
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import ParseError, ValidationError
+
+NUL: Final = "A NUL character is no text."
 
 
 class JSONParser(parsers.JSONParser):
     """Strict JSON whose strings can be stored and sent back.
 
-    JSON may escape half of a surrogate pair, which neither UTF-8 nor PostgreSQL holds.
-    Raises ParseError (400).
+    JSON may escape half of a surrogate pair, which neither UTF-8 nor PostgreSQL holds, and NUL,
+    which PostgreSQL doesn't hold. Raises ParseError or ValidationError (400).
     """
 
     def parse(
@@ -24,9 +26,26 @@ class JSONParser(parsers.JSONParser):
         """The body's value."""
         try:
             data = super().parse(stream, media_type, parser_context)
-            json.dumps(data, ensure_ascii=False).encode()
+            text = json.dumps(data, ensure_ascii=False)
+            text.encode()
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
         except UnicodeEncodeError:
             raise ParseError("The JSON holds half of a surrogate pair, which is no text.") from None
+        if r"\u0000" in text and (wrong := dict.fromkeys(with_nul(data), NUL)):
+            raise ValidationError(wrong)
         return data
+
+
+def with_nul(value: Any, path: str = "") -> Iterator[str]:
+    """The dotted paths of texts and names in which there is a NUL character."""
+    if isinstance(value, str) and "\0" in value:
+        yield path
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            inner = f"{path}.{name}".strip(".")
+            yield from with_nul(name, path)
+            yield from with_nul(member, inner)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from with_nul(item, f"{path}.{position}".strip("."))

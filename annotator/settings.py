@@ -12,6 +12,7 @@ from annotator.embedded_postgres import DATABASE
 from annotator.environment import BadSetting, Environment, chosen_model
 from annotator.postgres_guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
+from retrieval.ids import LARGEST_ID
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -83,7 +84,6 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
-    "django_filters",
     "rest_framework",
     "rest_framework.authtoken",
     "drf_spectacular",
@@ -94,12 +94,14 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "annotator.middleware.LoopbackSecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "annotator.middleware.PrivateMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "annotator.middleware.SamePersonMiddleware",
+    "annotator.middleware.NonsenseMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -271,10 +273,12 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["annotator.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "annotator.pagination.Pagination",
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "annotator.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    "URL_FORMAT_OVERRIDE": None,
+    # The description at /api/schema/ tells what OPTIONS would.
+    "DEFAULT_METADATA_CLASS": None,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Inquire Annotator",
@@ -282,6 +286,15 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/",
+    # What may be blank differs between what is sent and what is answered.
+    "COMPONENT_SPLIT_REQUEST": True,
+    "PATH_CONVERTER_OVERRIDES": {
+        "id": {"type": "integer", "format": "int64", "minimum": 0, "maximum": LARGEST_ID}
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "annotator.openapi.describe_problems",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "QueryState": "labeling.models.Query.State",
         "JobState": "retrieval.models.Job.State",

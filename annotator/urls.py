@@ -2,11 +2,14 @@
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import include, path
+from django.urls import include, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
 from annotator.api import TokenView
 from annotator.health import healthz
+from retrieval.ids import IdConverter
+
+register_converter(IdConverter, "id")
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
@@ -16,6 +17,7 @@ from drf_spectacular.utils import (
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -24,7 +26,9 @@ from benchmark import selectors, services
 from benchmark.downloads import archive_response, file_response
 from benchmark.models import Release
 from benchmark.runs.access import labels_visible_to
+from labeling.api.errors import ConflictProblem
 from retrieval.access import Role, require_evaluator, require_role
+from retrieval.api.fields import TextField, TruthField
 
 
 class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):
@@ -153,15 +157,15 @@ class ReleaseDetailSerializer(ReleaseSerializer):
 class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
     """What a new release needs."""
 
-    name = serializers.CharField(max_length=100, help_text="a known name makes its next version")
-    rerank_model = serializers.CharField(
+    name = TextField(max_length=100, help_text="a known name makes its next version")
+    rerank_model = TextField(
         max_length=300,
         required=False,
         allow_blank=True,
         help_text="whose top 100 are the fixed lists for re-ranking; empty for none; not told: the "
         "model in use",
     )
-    include_images = serializers.BooleanField(
+    include_images = TruthField(
         default=False, help_text="whether the Hugging Face folder holds the images' bytes"
     )
     test_labels = serializers.ChoiceField(
@@ -184,6 +188,13 @@ class ReleaseRole(IsAuthenticated):
         return True
 
 
+class FileRenderer(BaseRenderer):
+    """Fits any Accept header: a file is of the kind that it is."""
+
+    media_type = "*/*"
+    format = ""
+
+
 class ReleaseViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Release]
 ):
@@ -192,7 +203,7 @@ class ReleaseViewSet(
     serializer_class = ReleaseSerializer
     permission_classes: ClassVar = [ReleaseRole]
     queryset = Release.objects.none()
-    lookup_value_converter = "int"
+    lookup_value_converter = "id"
 
     def get_queryset(self) -> QuerySet[Release]:
         return selectors.releases()
@@ -218,12 +229,15 @@ class ReleaseViewSet(
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
         """Take up a release again whose making failed."""
-        release = services.release_retry(release=self.get_object(), by=request.user)
+        try:
+            release = services.release_retry(release=self.get_object(), by=request.user)
+        except ValidationError as error:
+            raise ConflictProblem(" ".join(error.messages)) from error
         return Response(self.get_serializer(release).data)
 
     @extend_schema(
         parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH)],
-        responses={(200, "application/octet-stream"): OpenApiResponse(OpenApiTypes.BINARY)},
+        responses={(200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY)},
     )
     def file(self, request: Request, pk: int, name: str) -> FileResponse:
         """One file of a release, as it was made; 403 for one that you may not have."""

@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from benchmark.api import ReleaseViewSet
+from benchmark.api import FileRenderer, ReleaseViewSet
 from benchmark.split_api import SplitView
 
 router = SimpleRouter(use_regex_path=False)
@@ -15,13 +15,13 @@ urlpatterns = [
     path("", include("benchmark.reranking.api_urls")),
     path("splits/", SplitView.as_view(), name="api-splits"),
     path(
-        "releases/<int:pk>/files/<path:name>",
-        ReleaseViewSet.as_view({"get": "file"}, detail=True),
+        "releases/<id:pk>/files/<path:name>",
+        ReleaseViewSet.as_view({"get": "file"}, detail=True, renderer_classes=[FileRenderer]),
         name="api-release-file",
     ),
     path(
-        "releases/<int:pk>/archive",
-        ReleaseViewSet.as_view({"get": "archive"}, detail=True),
+        "releases/<id:pk>/archive",
+        ReleaseViewSet.as_view({"get": "archive"}, detail=True, renderer_classes=[FileRenderer]),
         name="api-release-archive",
     ),
 ]

@@ -20,20 +20,21 @@ from labeling.services.splits import (
     split_plan,
 )
 from retrieval.access import Role, require_role
+from retrieval.api.fields import NumberField, TextField, TruthField
 
 
 class SplitWriteSerializer(serializers.Serializer[dict[str, Any]]):
     """How to draw."""
 
-    val_share = serializers.FloatField(min_value=0, max_value=1, help_text="for validation")
+    val_share = NumberField(min_value=0, max_value=1, help_text="for validation")
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, default=0)
-    stratify = serializers.BooleanField(default=False, help_text="meet it in each category")
-    redraw = serializers.BooleanField(default=False, help_text="also what is settled")
-    unfinished = serializers.BooleanField(
+    stratify = TruthField(default=False, help_text="meet it in each category")
+    redraw = TruthField(default=False, help_text="also what is settled")
+    unfinished = TruthField(
         default=False, help_text="also queries that aren't complete, but for rejected ones"
     )
-    dry_run = serializers.BooleanField(default=False, help_text="change nothing")
-    expected = serializers.CharField(
+    dry_run = TruthField(default=False, help_text="change nothing")
+    expected = TextField(
         default="", allow_blank=True, max_length=64, help_text="the fingerprint of a dry run"
     )
 

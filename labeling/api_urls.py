@@ -6,7 +6,7 @@ from rest_framework.routers import SimpleRouter
 from labeling.api.preferences import LabellingPreferencesView
 from labeling.api.queries import QueryViewSet
 
-router = SimpleRouter()
+router = SimpleRouter(use_regex_path=False)
 router.register("queries", QueryViewSet, basename="api-query")
 
 urlpatterns = [

@@ -16,7 +16,7 @@ from labeling.models import Query
 from labeling.selectors.overview import queries_filtered
 from labeling.services.opening import OpeningReport, queries_open
 from retrieval.access import Role, require_role
-from retrieval.ids import ids_of
+from retrieval.address_choices import chosen_ids
 
 #: Drafts on a page; a form has fewer fields than Django takes at once.
 SHOWN: Final = 500
@@ -31,7 +31,7 @@ def queries_open_page(request: HttpRequest) -> HttpResponse:
     """Choose among the drafts and open what was chosen."""
     require_role(request.user, Role.ADMIN)
     if request.method == "POST":
-        chosen = ids_of(request.POST.getlist("query"))[:SHOWN]
+        chosen = chosen_ids(request.POST, "query")[:SHOWN]
         if chosen:
             _tell(request, queries_open(pks=chosen, by=request.user))
             return redirect("dashboard")

@@ -38,8 +38,8 @@ from labeling.services.queries import (
 )
 from labeling.transitions import TransitionIncomplete, TransitionRefused, transitions_for
 from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
+from retrieval.address_choices import chosen_ids
 from retrieval.encoders import ModelSpecError
-from retrieval.ids import ids_of
 from retrieval.selectors.species import species_by_ids
 
 LARGEST_UPLOAD = 5 * 1024 * 1024
@@ -196,7 +196,7 @@ def query_from_search(request: HttpRequest) -> HttpResponse:
     try:
         query = create_from_search(
             text=request.POST.get("text", ""),
-            species=species_by_ids(ids_of(request.POST.getlist("species"))),
+            species=species_by_ids(chosen_ids(request.POST, "species")),
             created_by=request.user,
         )
     except ValidationError as error:

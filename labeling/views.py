@@ -16,10 +16,11 @@ from labeling.access import can_judge, get_query_for
 from labeling.categories import CATEGORIES
 from labeling.models import Query
 from labeling.selectors.assignments import still_labeling
-from labeling.selectors.overview import annotator_activity, queries_overview
+from labeling.selectors.overview import SORT_KEYS, annotator_activity, queries_overview
 from labeling.selectors.review import images_to_review
 from labeling.services.preferences import preferences_of
 from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
+from retrieval.address_choices import chosen
 from retrieval.models import Job
 from retrieval.selectors.jobs import jobs_visible_to
 
@@ -34,6 +35,7 @@ COLUMNS = [
     ("streak", "Streak", "numeric"),
     ("last_activity", "Last active", ""),
 ]
+SORTS = [f"{sign}{key}" for key in SORT_KEYS for sign in ("", "-")]
 FILTERS = ("search", "state", "split", "category")
 
 
@@ -62,7 +64,8 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     """
     if not at_least(request.user, Role.ANNOTATOR):
         return redirect("leaderboard-latest")
-    filters = {name: request.GET.get(name, "").strip() for name in (*FILTERS, "sort")}
+    filters = {name: request.GET.get(name, "").strip() for name in FILTERS}
+    filters["sort"] = chosen(request.GET, "sort", SORTS)
     reviewer = at_least(request.user, Role.REVIEWER)
     states = Query.State.choices
     context: dict[str, Any] = {

@@ -13,7 +13,7 @@ from retrieval.api.flags import (
 from retrieval.api.species import SpeciesViewSet
 from retrieval.api.views import ImageViewSet, JobViewSet, SearchView
 
-router = SimpleRouter()
+router = SimpleRouter(use_regex_path=False)
 router.register("images", ImageViewSet, basename="api-image")
 router.register("species", SpeciesViewSet, basename="api-species")
 router.register("jobs", JobViewSet, basename="api-job")
@@ -21,11 +21,11 @@ router.register("jobs", JobViewSet, basename="api-job")
 urlpatterns = [
     path("search/", SearchView.as_view(), name="api-search"),
     path("flags/", FlagsView.as_view(), name="api-flags"),
-    path("images/<int:pk>/flags/", ImageFlagsView.as_view(), name="api-image-flags"),
-    path("images/<int:pk>/flags/<int:flag>/", ImageFlagView.as_view(), name="api-image-flag"),
-    path("images/<int:pk>/withdraw/", WithdrawView.as_view(), name="api-image-withdraw"),
-    path("images/<int:pk>/restore/", RestoreView.as_view(), name="api-image-restore"),
-    path("images/<int:pk>/clear-flags/", ClearFlagsView.as_view(), name="api-image-clear"),
-    path("images/<int:pk>/reopen-flags/", ReopenFlagsView.as_view(), name="api-image-reopen"),
+    path("images/<id:pk>/flags/", ImageFlagsView.as_view(), name="api-image-flags"),
+    path("images/<id:pk>/flags/<id:flag>/", ImageFlagView.as_view(), name="api-image-flag"),
+    path("images/<id:pk>/withdraw/", WithdrawView.as_view(), name="api-image-withdraw"),
+    path("images/<id:pk>/restore/", RestoreView.as_view(), name="api-image-restore"),
+    path("images/<id:pk>/clear-flags/", ClearFlagsView.as_view(), name="api-image-clear"),
+    path("images/<id:pk>/reopen-flags/", ReopenFlagsView.as_view(), name="api-image-reopen"),
     path("", include(router.urls)),
 ]

@@ -1,14 +1,35 @@
-"""Primary keys as an address or a form writes them."""
+"""Primary keys as an address, a form or a body writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Final
+
+#: The largest number that a column of primary keys holds.
+LARGEST_ID: Final = 2**63 - 1
 
 
-def id_of(text: str) -> int | None:
-    """The primary key that a text is in plain digits, or None; none has 19 digits or more."""
-    fits = text.isascii() and text.isdigit() and len(text) < 19
-    return int(text) if fits else None
+class IdConverter:
+    """`<id:pk>` in an address; a number that no column holds matches nothing (404)."""
+
+    regex = "[0-9]+"
+
+    def to_python(self, value: str) -> int:
+        number = id_of(value)
+        if number is None:
+            raise ValueError("No id is so large.")
+        return number
+
+    def to_url(self, value: Any) -> str:
+        return str(value)
+
+
+def id_of(text: Any) -> int | None:
+    """The primary key that a text is in plain digits, or None."""
+    if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 19):
+        return None
+    number = int(text)
+    return number if number <= LARGEST_ID else None
 
 
 def ids_of(texts: Iterable[str]) -> list[int]:

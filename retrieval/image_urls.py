@@ -3,5 +3,5 @@ from django.urls import path
 from retrieval.image_views import image
 
 urlpatterns = [
-    path("images/<int:pk>/<str:version>.jpg", image, name="image"),
+    path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

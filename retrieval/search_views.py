@@ -12,8 +12,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from retrieval.access import Role, names_hidden_from, require_role
+from retrieval.address_choices import chosen, chosen_ids
 from retrieval.encoders import ModelSpecError
-from retrieval.ids import ids_of
 from retrieval.search_turns import SearchBusy, SearchTooSlow
 from retrieval.selectors.search import SearchUnavailable, search_expected, search_images
 from retrieval.selectors.species import species_by_ids
@@ -39,7 +39,7 @@ def search(request: HttpRequest) -> HttpResponse:
     """
     require_role(request.user, Role.ANNOTATOR)
     text = request.GET.get("text", "").strip()[:500]
-    species = species_by_ids(ids_of(request.GET.getlist("species")))
+    species = species_by_ids(chosen_ids(request.GET, "species"))
     context: dict[str, Any] = {
         "text": text,
         "species": species,
@@ -62,7 +62,7 @@ def search(request: HttpRequest) -> HttpResponse:
             status = _STATUS[type(error)]
     else:
         search_expected()
-    part = request.GET.get("part") == "results"
+    part = chosen(request.GET, "part", ("results",)) == "results"
     template = "retrieval/_search_results.html" if part else "retrieval/search.html"
     return render(request, template, context, status=status)
 

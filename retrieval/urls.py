@@ -7,6 +7,6 @@ urlpatterns = [
     path("search/", search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", views.flags, name="flags"),
-    path("jobs/<int:pk>/", views.job, name="job"),
+    path("jobs/<id:pk>/", views.job, name="job"),
     path("", include("retrieval.image_urls")),
 ]

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from retrieval.access import Role, require_role
+from retrieval.address_choices import chosen, chosen_page
 from retrieval.api.flag_serializers import FlagReviewSerializer
 from retrieval.encoders import ModelSpecError
 from retrieval.models import Job
@@ -41,9 +42,8 @@ def corpus(request: HttpRequest) -> HttpResponse:
             form_error = str(error)
     species_text = request.GET.get("species", "").strip()[:100]
     pages = Paginator(species_listed(species_text), SPECIES_PER_PAGE)
-    page = pages.get_page(request.GET.get("page")) if pages.count else None
-    if page:
-        page.object_list = with_image_counts(page.object_list)
+    page = chosen_page(pages, request.GET)
+    page.object_list = with_image_counts(page.object_list)
     context = {
         "counts": corpus_counts(),
         "coverage": corpus_coverage(),
@@ -61,8 +61,8 @@ def corpus(request: HttpRequest) -> HttpResponse:
 def flags(request: HttpRequest) -> HttpResponse:
     """Where reviewers decide about flagged images, and bring withdrawn ones back."""
     require_role(request.user, Role.REVIEWER)
-    state = "withdrawn" if request.GET.get("state") == "withdrawn" else "open"
     found = {"open": flagged_images(), "withdrawn": withdrawn_images()}
+    state = chosen(request.GET, "state", found, "open")
     reviews = FlagReviewSerializer(
         flag_reviews(found[state][:FLAGS_AT_ONCE]), many=True, context={"request": request}
     )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.http import Http404, QueryDict
+
 from benchmark.board.selectors import PAPER_MEASURES, BoardRuns
 from benchmark.board.tables import (
     ALL,
@@ -21,6 +23,7 @@ from benchmark.board.tables import (
 )
 from benchmark.models import Run
 from benchmark.scoring.measures import mean_name, parse_measure
+from retrieval.address_choices import chosen, chosen_id, chosen_ids
 
 #: The table of every measure over all queries, beside those of `GROUPINGS`.
 MEASURES: Final = "measures"
@@ -85,19 +88,19 @@ class Choice:
         return f"{mean_title(self.measure, self.task)} {VIEWS[self.view].lower()}, {queries}"
 
 
-def read_choice(parameters: Any) -> Choice:
-    """The choice that an address makes; what it doesn't say, or says wrongly, is as usual."""
-    task = _known(parameters.get("task"), Run.Task.values, Run.Task.FULL)
+def read_choice(parameters: QueryDict) -> Choice:
+    """The choice that an address makes; what it doesn't say is as usual. Http404 for nonsense."""
+    task = chosen(parameters, "task", Run.Task.values, Run.Task.FULL)
     return Choice(
         task=task,
-        split=_known(parameters.get("split"), SPLITS, TEST),
-        view=_known(parameters.get("view"), VIEWS, ALL),
-        measure=read_measure(parameters.get("measure"), task),
+        split=chosen(parameters, "split", SPLITS, TEST),
+        view=chosen(parameters, "view", VIEWS, ALL),
+        measure=read_measure(parameters, task),
         sort=parameters.get("sort", "")[:100],
-        descending=parameters.get("order") != "asc",
-        under=parameters.get("stages") == "under",
-        runs=tuple(dict.fromkeys(int(one) for one in parameters.getlist("run") if is_id(one))),
-        beside=int(parameters["beside"]) if is_id(parameters.get("beside")) else None,
+        descending=chosen(parameters, "order", ("asc", "desc")) != "asc",
+        under=chosen(parameters, "stages", ("under",)) == "under",
+        runs=tuple(chosen_ids(parameters, "run")),
+        beside=chosen_id(parameters, "beside"),
     )
 
 
@@ -113,12 +116,14 @@ def visible_choice(choice: Choice, runs: BoardRuns) -> Choice:
     return replace(choice, view=ALL, measure=measure, beside=None, runs=())
 
 
-def read_measure(text: str | None, task: str) -> str:
-    """The key of a measure, or of the task's first where there is no such measure."""
+def read_measure(parameters: QueryDict, task: str) -> str:
+    """The key of the measure that an address names, by default the task's first. Http404 for a
+    name of none."""
+    text = parameters.get("measure") or PAPER_MEASURES[Run.Task(task)][0]
     try:
-        return parse_measure(text or "").key
-    except ValueError:
-        return PAPER_MEASURES[Run.Task(task)][0]
+        return parse_measure(text).key
+    except ValueError as error:
+        raise Http404(str(error)) from error
 
 
 def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, ...]:
@@ -159,12 +164,3 @@ _KINDS: Final = {
     "CappedR": "Recall over min(k, R)",
     "Judged": "Share that was judged",
 }
-
-
-def _known(text: str | None, known: Any, usual: str) -> str:
-    return text if text is not None and text in known else usual
-
-
-def is_id(text: str | None) -> bool:
-    """Whether a parameter of an address writes an id in plain digits."""
-    return bool(text) and str(text).isascii() and str(text).isdigit() and len(str(text)) <= 18

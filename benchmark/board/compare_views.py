@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.board import charts, statistics
-from benchmark.board.choice import is_id, mean_title, measure_groups, read_measure
+from benchmark.board.choice import mean_title, measure_groups, read_measure
 from benchmark.board.page import scale_of
 from benchmark.board.run_page import image_ids_of, only_by, relevant_ids, row_of
 from benchmark.board.selectors import BoardRuns, board_runs, splits_of
@@ -37,6 +37,7 @@ from benchmark.runs.store import RunDamaged
 from benchmark.selectors import get_release
 from benchmark.snapshot import SnapshotQuery
 from retrieval.access import require_evaluator
+from retrieval.address_choices import chosen, chosen_id
 
 #: Queries whose images are counted: those at either end of the differences.
 COUNTED: Final = 10
@@ -72,7 +73,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         return render(request, "benchmark/compare.html", context | {"trouble": str(error)})
     context["runs"] = runs.runs
     split, splits = _splits(request, runs, first, second)
-    measure = read_measure(request.GET.get("measure"), task)
+    measure = read_measure(request.GET, task)
     known = dict.fromkeys(runs.main_measures(split))
     if not runs.hides(split):
         known |= dict.fromkeys([*runs.measures, measure])
@@ -94,21 +95,16 @@ def compare_page(request: HttpRequest) -> HttpResponse:
 
 
 def _run(request: HttpRequest, name: str) -> Run | None:
-    asked = request.GET.get(name, "")
-    if not asked:
-        return None
-    if not is_id(asked):
-        raise Http404("There is no such run.")
-    return get_run_for(request.user, int(asked))
+    asked = chosen_id(request.GET, name)
+    return None if asked is None else get_run_for(request.user, asked)
 
 
 def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
     """The release and task: of the run that is named, else as the address says."""
     if run is not None:
         return run.release, run.task
-    task = request.GET.get("task", "")
     release = get_release(request.GET.get("release", ""))
-    return release, task if task in Run.Task.values else Run.Task.FULL
+    return release, chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
 
 
 def _splits(
@@ -120,7 +116,7 @@ def _splits(
         held &= splits_of(run) if run is not None else held
     splits = [TEST, VAL, BOTH] if len(held) == 2 else sorted(held)
     splits = [split for split in splits if split in runs.splits]
-    asked = request.GET.get("split", "")
+    asked = chosen(request.GET, "split", SPLITS)
     return asked if asked in splits else next(iter(splits), VAL), splits
 
 

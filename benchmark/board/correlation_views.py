@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
@@ -20,11 +20,12 @@ from benchmark.board.selectors import (
     other_versions,
     values_on,
 )
-from benchmark.board.tables import board
+from benchmark.board.tables import SPLITS, board
 from benchmark.models import Release, Run
 from benchmark.runs.selectors import NoSnapshot, release_queries
 from benchmark.scoring.correlation import Correlations, correlations
 from retrieval.access import require_evaluator
+from retrieval.address_choices import chosen
 
 #: Fewer runs than this put in order say nothing.
 FEWEST: Final = 3
@@ -54,20 +55,21 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Kendall's tau-b between measures over the runs, and between versions for one measure."""
     require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
-    task = request.GET.get("task")
-    task = task if task in Run.Task.values else Run.Task.FULL
+    task = chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
     context: dict[str, Any] = {"release": release, "task": task}
     try:
         runs = board_runs(release, task, request.user)
     except NoSnapshot as error:
         return render(request, "benchmark/correlations.html", context | {"trouble": str(error)})
     splits = {split: title for split, title in runs.splits.items() if not runs.hides(split)}
-    asked_split = request.GET.get("split")
+    asked_split = chosen(request.GET, "split", SPLITS)
     split = asked_split if asked_split in splits else next(iter(splits))
-    measure = read_measure(request.GET.get("measure"), task)
-    asked = [key for key in request.GET.getlist("columns") if key in runs.measures]
-    chosen = asked or [key for key in USUAL[Run.Task(task)] if key in runs.measures]
+    measure = read_measure(request.GET, task)
     known = dict.fromkeys([*PAPER_MEASURES[Run.Task(task)], *runs.measures])
+    asked = list(filter(None, request.GET.getlist("columns")))
+    if not known.keys() >= set(asked):
+        raise Http404("There is no such measure.")
+    columns = [key for key in asked or USUAL[Run.Task(task)] if key in runs.measures]
     context |= {
         "tasks": Run.Task.choices,
         "split": split,
@@ -78,11 +80,11 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
             (title, [(key, mean_title(key, task)) for key in keys])
             for title, keys in measure_groups(list(known)).items()
         ],
-        "chosen": chosen,
+        "chosen": columns,
         "fewest": FEWEST,
         "high": HIGH,
         "runs": len(_competing(runs, split)),
-        "between_measures": _printed(_between_measures(runs, split, chosen)),
+        "between_measures": _printed(_between_measures(runs, split, columns)),
         "between_versions": _printed(_between_versions(runs, split, measure)),
     }
     return render(request, "benchmark/correlations.html", context)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from django.http import Http404
 from django.utils.safestring import SafeString
 
 from benchmark.board import charts, statistics
@@ -112,6 +113,8 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
     made = runs.board(choice.split)
     columns = columns_of(choice, runs, made)
     sort = choice.sort or choice.measure
+    if choice.sort and choice.sort not in {*LINE_KEYS, *(column.key for column in columns)}:
+        raise Http404("There is no such column.")
     figures = table(made, columns, sort=sort, descending=choice.descending)
     places = {run: row for row, run in enumerate(made.runs)}
     letters = statistics.groups(runs, made, choice.measure)

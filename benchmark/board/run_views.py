@@ -23,6 +23,7 @@ from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, s
 from benchmark.runs.store import RunDamaged
 from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
 from benchmark.selectors import get_release
+from retrieval.address_choices import chosen, chosen_id, chosen_page
 
 #: How many of the best and of the worst queries stand apart.
 EXTREMES: Final = 5
@@ -72,13 +73,15 @@ def _release(request: HttpRequest, run: Run) -> tuple[Release, list[Release]]:
     """The release whose labels count, of those on which the reader may see the run's scores."""
     releases = [score.release for score in scores_visible_to(request.user, run)]
     asked = request.GET.get("release")
-    wanted = get_release(asked) if asked else run.release
-    return wanted if wanted in releases else run.release, releases
+    release = get_release(asked) if asked else run.release
+    if release not in releases and asked:
+        raise Http404("The run is not scored on this release.")
+    return release, releases
 
 
 def _split(request: HttpRequest, held: list[str]) -> str:
     """The split that is asked for, if it is held; else the test split before validation."""
-    asked = request.GET.get("split", "")
+    asked = chosen(request.GET, "split", SPLITS)
     return asked if asked in held else TEST if TEST in held else VAL
 
 
@@ -93,7 +96,7 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     if not held:
         return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}
     split = _split(request, held)
-    measure = read_measure(request.GET.get("measure"), run.task)
+    measure = read_measure(request.GET, run.task)
     main = runs.main_measures(split)
     if runs.hides(split) and measure not in main:
         measure = main[0]
@@ -130,9 +133,8 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
     """The queries that the filters leave, sorted, and the headers that sort them."""
     search = request.GET.get("search", "").strip()[:200]
     category = request.GET.get("category", "")
-    sort = request.GET.get("sort", "")
-    sort = sort if sort in SORTS else "value"
-    falling = request.GET.get("order") == "desc"
+    sort = chosen(request.GET, "sort", SORTS, "value")
+    falling = chosen(request.GET, "order", ("asc", "desc")) == "desc"
     shown = [
         line
         for line in lines
@@ -198,7 +200,10 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     board = runs.board(query.split)
     row = page.row_of(runs, board, run)
     others = _others(runs, run)
-    other = next((one for one in others if str(one.pk) == request.GET.get("other")), None)
+    asked = chosen_id(request.GET, "other")
+    other = next((one for one in others if one.pk == asked), None)
+    if asked is not None and other is None:
+        raise Http404("There is no such run to compare with.")
     kept = {name: request.GET[name] for name in ("release", "other") if request.GET.get(name)}
     context: dict[str, Any] = {
         "run": run,
@@ -252,7 +257,7 @@ def _images(
 ) -> dict[str, Any]:
     user = request.user
     pages = Paginator(range(1, len(ranking) + 1), page.PAGE)
-    shown = pages.get_page(request.GET.get("page"))
+    shown = chosen_page(pages, request.GET)
     ranks = list(shown.object_list)
     ids = ranking[ranks[0] - 1 : ranks[-1]] if ranks else ranking[:0]
     marks = page.marks_of(release, query_id, ids)

@@ -6,16 +6,16 @@ from benchmark.board import views as leaderboard_views
 
 urlpatterns = [
     path("leaderboard/", leaderboard_views.leaderboard_latest, name="leaderboard-latest"),
-    path("releases/<int:pk>/leaderboard/", leaderboard_views.leaderboard_page, name="leaderboard"),
+    path("releases/<id:pk>/leaderboard/", leaderboard_views.leaderboard_page, name="leaderboard"),
     path(
-        "releases/<int:pk>/leaderboard.<str:extension>",
+        "releases/<id:pk>/leaderboard.<str:extension>",
         leaderboard_views.leaderboard_export,
         name="leaderboard-export",
     ),
     path(
-        "releases/<int:pk>/correlations/", correlation_views.correlations_page, name="correlations"
+        "releases/<id:pk>/correlations/", correlation_views.correlations_page, name="correlations"
     ),
     path("runs/compare/", compare_views.compare_page, name="compare-runs"),
-    path("runs/<int:pk>/", run_page_views.run_page, name="run"),
-    path("runs/<int:pk>/queries/<int:query_id>/", run_page_views.run_query_page, name="run-query"),
+    path("runs/<id:pk>/", run_page_views.run_page, name="run"),
+    path("runs/<id:pk>/queries/<id:query_id>/", run_page_views.run_query_page, name="run-query"),
 ]

@@ -18,37 +18,49 @@ from rest_framework.reverse import reverse
 from benchmark.models import Release, Run
 from benchmark.multimodal.prices import Prices
 from benchmark.reranking.estimate import rerank_estimate
-from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked, rerank_resume
+from benchmark.reranking.services import (
+    MAX_RPM,
+    RerankChoice,
+    rerank_begin,
+    rerank_checked,
+    rerank_resume,
+)
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.api import RunView
 from benchmark.runs.serializers import RunSerializer
 from retrieval.access import Role, require_role
+from retrieval.api.fields import IdField, NumberField, TextField
 from retrieval.models import EmbeddingModel
 
 
 class RerankSerializer(serializers.Serializer[dict[str, Any]]):
     """What a two-stage run is to be."""
 
-    first_stage = serializers.IntegerField(
+    first_stage = IdField(
         allow_null=True, help_text="a run's id; null for the fixed lists of the re-ranking task"
     )
-    depth = serializers.IntegerField(min_value=1)
-    embedding_model = serializers.CharField(
+    depth = serializers.IntegerField(min_value=1, max_value=100_000)
+    embedding_model = TextField(
         required=False, help_text="name of a model that the corpus is embedded with"
     )
-    endpoint = serializers.CharField(
+    endpoint = TextField(
         required=False, help_text="name of a server in the setting MULTIMODAL_ENDPOINTS"
     )
-    api_model = serializers.CharField(
+    api_model = TextField(
         required=False, max_length=200, help_text="a multimodal model, as that server names it"
     )
-    price_in = serializers.FloatField(
-        required=False, allow_null=True, help_text="US dollars for a million tokens"
+    price_in = NumberField(
+        min_value=0,
+        required=False,
+        allow_null=True,
+        help_text="US dollars for a million tokens",
     )
-    price_out = serializers.FloatField(required=False, allow_null=True)
-    max_cost = serializers.FloatField(required=False, allow_null=True, help_text="US dollars")
-    rpm = serializers.IntegerField(required=False, default=0, help_text="0 for no limit")
-    name = serializers.CharField(required=False, default="", allow_blank=True)
+    price_out = NumberField(min_value=0, required=False, allow_null=True)
+    max_cost = NumberField(min_value=0, required=False, allow_null=True, help_text="US dollars")
+    rpm = serializers.IntegerField(
+        min_value=0, max_value=MAX_RPM, required=False, default=0, help_text="0 for no limit"
+    )
+    name = TextField(required=False, default="", allow_blank=True)
 
     def choice(self, release: Release) -> RerankChoice:
         """What was chosen; ValidationError for names that nothing has."""
@@ -95,10 +107,16 @@ class RerankEstimateSerializer(serializers.Serializer[dict[str, Any]]):
 class RerankResumeSerializer(serializers.Serializer[dict[str, Any]]):
     """With which limits a run that stopped goes on."""
 
-    max_cost = serializers.FloatField(
-        required=False, default=None, allow_null=True, help_text="US dollars; null for no limit"
+    max_cost = NumberField(
+        min_value=0,
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="US dollars; null for no limit",
     )
-    rpm = serializers.IntegerField(required=False, default=0, help_text="0 for no limit")
+    rpm = serializers.IntegerField(
+        min_value=0, max_value=MAX_RPM, required=False, default=0, help_text="0 for no limit"
+    )
 
 
 class AdminRunView(RunView):

@@ -5,11 +5,11 @@ from django.urls import path
 from benchmark.reranking.api import RerankEstimateView, RerankResumeView, RerankView
 
 urlpatterns = [
-    path("releases/<int:pk>/rerank/", RerankView.as_view(), name="api-rerank"),
+    path("releases/<id:pk>/rerank/", RerankView.as_view(), name="api-rerank"),
     path(
-        "releases/<int:pk>/rerank/estimate/",
+        "releases/<id:pk>/rerank/estimate/",
         RerankEstimateView.as_view(),
         name="api-rerank-estimate",
     ),
-    path("runs/<int:pk>/rerank/resume/", RerankResumeView.as_view(), name="api-rerank-resume"),
+    path("runs/<id:pk>/rerank/resume/", RerankResumeView.as_view(), name="api-rerank-resume"),
 ]

@@ -5,7 +5,7 @@ from django.urls import path
 from benchmark.reranking import views as rerank_views
 
 urlpatterns = [
-    path("releases/<int:pk>/rerank/", rerank_views.rerank_run, name="rerank-run"),
-    path("runs/<int:pk>/rerank/resume/", rerank_views.rerank_resume_run, name="rerank-resume"),
-    path("runs/<int:pk>/rerank/stop/", rerank_views.rerank_stop_run, name="rerank-stop"),
+    path("releases/<id:pk>/rerank/", rerank_views.rerank_run, name="rerank-run"),
+    path("runs/<id:pk>/rerank/resume/", rerank_views.rerank_resume_run, name="rerank-resume"),
+    path("runs/<id:pk>/rerank/stop/", rerank_views.rerank_stop_run, name="rerank-stop"),
 ]

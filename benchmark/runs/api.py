@@ -11,8 +11,7 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import exceptions, mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.generics import GenericAPIView
@@ -38,8 +37,11 @@ from benchmark.runs.serializers import (
     CardSerializer,
     QueryScoresSerializer,
     RunDetailSerializer,
+    RunParameters,
     RunSerializer,
+    RunsParameters,
     ScoreOnSerializer,
+    ScoresParameters,
     SubmissionSerializer,
 )
 from benchmark.runs.services import (
@@ -56,6 +58,7 @@ from benchmark.selectors import get_release
 from labeling.api.errors import ConflictProblem
 from labeling.errors import Conflict
 from retrieval.access import Role, require_evaluator, require_role
+from retrieval.api.parameters import parameters
 from retrieval.api.serializers import JobSerializer
 
 RELATED = ("release", "owner", "job", "embedding_model")
@@ -86,6 +89,7 @@ class RunView(APIView):
         return super().handle_exception(_translated(exc))
 
 
+@extend_schema_view(list=extend_schema(parameters=[RunsParameters]))
 class RunViewSet(
     RunView,
     mixins.ListModelMixin,
@@ -95,11 +99,15 @@ class RunViewSet(
     """The runs that the user sees: published ones and their own; admins see all."""
 
     queryset = Run.objects.none()
-    lookup_value_converter = "int"
-    filterset_fields: ClassVar = ["release", "task", "kind"]
+    lookup_value_converter = "id"
 
     def get_queryset(self) -> QuerySet[Run]:
         return runs_visible_to(self.request.user).select_related(*RELATED)
+
+    def filter_queryset(self, queryset: QuerySet[Run]) -> QuerySet[Run]:
+        if self.action != "list":
+            return queryset
+        return queryset.filter(**parameters(self.request, RunsParameters))
 
     def get_serializer_class(self) -> type[RunSerializer]:
         return RunSerializer if self.action == "list" else RunDetailSerializer
@@ -144,9 +152,7 @@ class RunViewSet(
 
     @extend_schema(
         methods=["get"],
-        parameters=[
-            OpenApiParameter("release", description="number or name; by default the run's own")
-        ],
+        parameters=[ScoresParameters],
         responses=QueryScoresSerializer,
     )
     @extend_schema(
@@ -169,7 +175,7 @@ class RunViewSet(
             made = run_score_elsewhere(run=run, release=release)
             shown = query_scores_for(request.user, made)
             return Response(QueryScoresSerializer(shown).data, status=status.HTTP_201_CREATED)
-        wanted = request.query_params.get("release")
+        wanted = parameters(request, ScoresParameters).get("release")
         release = get_release(wanted) if wanted else run.release
         visible = scores_visible_to(request.user, run)
         found = next((one for one in visible if one.release_id == release.pk), None)
@@ -188,21 +194,25 @@ class ReleaseRunsView(RunView, GenericAPIView[Run]):
     queryset = Run.objects.none()
     serializer_class = RunSerializer
     parser_classes: ClassVar = [MultiPartParser]
-    filterset_fields: ClassVar = ["task", "kind"]
 
     def get_queryset(self) -> QuerySet[Run]:
         runs = runs_visible_to(self.request.user).filter(release=self.kwargs["pk"])
         return runs.select_related(*RELATED)
 
+    @extend_schema(parameters=[RunParameters], responses=RunSerializer(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """The runs that the user sees, by id."""
         _release(pk)
-        page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        runs = self.get_queryset().filter(**parameters(request, RunParameters))
+        page = self.paginate_queryset(runs) or []
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(
         request={"multipart/form-data": SubmissionSerializer},
-        responses={201: RunDetailSerializer, 429: OpenApiTypes.OBJECT},
+        responses={
+            201: RunDetailSerializer,
+            429: OpenApiResponse(description="the day's submissions on the test split are used up"),
+        },
     )
     def post(self, request: Request, pk: int) -> Response:
         """Submit a run (researchers, reviewers, admins): a TREC, CSV or JSON lines file, also with

@@ -10,7 +10,7 @@ router.register("runs", RunViewSet, basename="api-run")
 
 urlpatterns = [
     *router.urls,
-    path("releases/<int:pk>/runs/", ReleaseRunsView.as_view(), name="api-release-runs"),
-    path("releases/<int:pk>/baselines/", BaselinesView.as_view(), name="api-release-baselines"),
+    path("releases/<id:pk>/runs/", ReleaseRunsView.as_view(), name="api-release-runs"),
+    path("releases/<id:pk>/baselines/", BaselinesView.as_view(), name="api-release-baselines"),
     path("submissions/", AllowanceView.as_view(), name="api-submissions"),
 ]

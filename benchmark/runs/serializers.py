@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -12,6 +13,7 @@ from benchmark.runs.forms import SPLIT_CHOICES
 from benchmark.runs.rows import split_means
 from benchmark.runs.selectors import scores_visible_to
 from benchmark.runs.services import CARD_FIELDS
+from retrieval.api.fields import IdField, NumberField, TextField, TruthField
 from retrieval.models import Job
 
 
@@ -19,10 +21,13 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     """A run with its method card."""
 
     release_name = serializers.CharField(source="release.__str__", read_only=True)
-    owner = serializers.CharField(source="owner.username", default=None, read_only=True)
-    embedding_model = serializers.CharField(
-        source="embedding_model.name", default=None, read_only=True
+    owner = serializers.CharField(
+        source="owner.username", default=None, allow_null=True, read_only=True
     )
+    embedding_model = serializers.CharField(
+        source="embedding_model.name", default=None, allow_null=True, read_only=True
+    )
+    link = serializers.CharField(read_only=True, help_text="an address, or empty")
     state = serializers.SerializerMethodField(
         help_text="ready, or of the job that scores or makes it: queued, running, failed, cancelled"
     )
@@ -132,6 +137,13 @@ class QueryScoresSerializer(serializers.Serializer[Any]):
 class CardSerializer(serializers.ModelSerializer[Run]):
     """A method card to be written; what is left out stays as it is."""
 
+    serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
+        models.CharField: TextField,
+        models.TextField: TextField,
+        models.FloatField: NumberField,
+        models.BooleanField: TruthField,
+    }
+
     class Meta:
         model = Run
         fields: tuple[str, ...] = CARD_FIELDS
@@ -156,6 +168,27 @@ class ScoreOnSerializer(serializers.Serializer[dict[str, Any]]):
     """Another version of the run's benchmark."""
 
     release = serializers.PrimaryKeyRelatedField(queryset=Release.objects.made())
+
+
+class RunParameters(serializers.Serializer[Any]):
+    """Which runs."""
+
+    task = serializers.ChoiceField(choices=Run.Task.choices, required=False)
+    kind = serializers.ChoiceField(choices=Run.Kind.choices, required=False)
+
+
+class RunsParameters(RunParameters):
+    """Which runs of which release."""
+
+    release = IdField(required=False)
+
+
+class ScoresParameters(serializers.Serializer[Any]):
+    """On which release."""
+
+    release = TextField(
+        required=False, max_length=200, help_text="number or name; by default the run's own"
+    )
 
 
 class AllowanceSerializer(serializers.Serializer[Any]):

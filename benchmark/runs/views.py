@@ -37,6 +37,7 @@ from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
 from labeling.errors import Conflict
 from retrieval.access import Role, at_least, require_evaluator
+from retrieval.address_choices import chosen, chosen_id
 
 
 @login_required
@@ -95,7 +96,8 @@ def _submitted(request: HttpRequest, release: Release, form: SubmitForm) -> Run:
 def my_runs(request: HttpRequest) -> HttpResponse:
     """The user's own runs; for admins, on demand, everybody's."""
     require_evaluator(request.user)
-    everybody = at_least(request.user, Role.ADMIN) and request.GET.get("of") == "all"
+    of = chosen(request.GET, "of", ("own", "all"))
+    everybody = of == "all" and at_least(request.user, Role.ADMIN)
     context = {
         "rows": run_rows(request.user, everybody=everybody),
         "everybody": everybody,
@@ -169,11 +171,11 @@ def score(request: HttpRequest, pk: int) -> HttpResponse:
     """Score a run on another release of its benchmark, or again where that failed."""
     run = get_run_for(request.user, pk)
     require_evaluator(request.user)
-    number = request.POST.get("release", "")
+    number = chosen_id(request.POST, "release")
     try:
-        if number:
+        if number is not None:
             others = releases_to_score_on(request.user, run)
-            other = next((one for one in others if str(one.pk) == number), None)
+            other = next((one for one in others if one.pk == number), None)
             if other is None:
                 raise Http404("There is no such version that you may score the run on.")
             run_score_elsewhere(run=run, release=other)

@@ -17,6 +17,7 @@ from benchmark.formats.registry import FORMATS
 from benchmark.models import Release
 from benchmark.runs.access import file_visible_to, labels_visible_to
 from benchmark.snapshot import Snapshot
+from retrieval.ids import id_of
 from retrieval.models import Job
 
 #: The formats' keys of files that no format wrote.
@@ -96,8 +97,8 @@ def release_named(text: str) -> Release:
 def get_release(text: str) -> Release:
     """The made release that a parameter of an address names: by its number, else see
     `release_named`. Http404: there is none."""
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
-    found = Release.objects.made().filter(pk=number).first() if number else None
+    number = id_of(text)
+    found = Release.objects.made().filter(pk=number).first() if number is not None else None
     try:
         return found or release_named(text)
     except UnknownRelease as error:

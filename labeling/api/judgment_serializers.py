@@ -6,9 +6,10 @@ import uuid
 
 from rest_framework import serializers
 
-from labeling.api.serializers import LARGEST_ID, ProgressSerializer
+from labeling.api.serializers import ProgressSerializer
 from labeling.models import Judgment, JudgmentEvent, JudgmentSource, Relevance
 from labeling.services.judgments import MOST_SECONDS, SOURCES, RefusalCode
+from retrieval.api.fields import IdField, NumberField, TextField
 
 #: Client ids that are no UUIDs are turned into one under this name.
 CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
@@ -17,15 +18,15 @@ CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
 class JudgmentItemSerializer(serializers.Serializer):
     """One act of judging."""
 
-    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID)
+    image = IdField()
     relevance = serializers.ChoiceField(
         choices=Relevance.choices, allow_null=True, help_text="null takes the judgment back"
     )
-    client_id = serializers.CharField(
+    client_id = TextField(
         max_length=100,
         help_text="made once for this act, best a UUID; sent again with every repeat",
     )
-    seconds = serializers.FloatField(
+    seconds = NumberField(
         min_value=0, max_value=MOST_SECONDS, default=0, help_text="active time spent"
     )
     source = serializers.ChoiceField(choices=SOURCES, default=JudgmentSource.LIST)
@@ -36,7 +37,7 @@ class JudgmentItemSerializer(serializers.Serializer):
         help_text="what the client believes to stand, null for nothing; if something else does, "
         "the item is refused as a conflict",
     )
-    age = serializers.FloatField(
+    age = NumberField(
         default=0, help_text="seconds since the act; what is outside 0 to 30 days counts as that"
     )
 
@@ -102,7 +103,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
 class JudgmentParameters(serializers.Serializer):
     """Which judgments."""
 
-    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID, required=False)
+    image = IdField(required=False)
     annotator = serializers.CharField(max_length=150, required=False)
     relevance = serializers.ChoiceField(choices=Relevance.choices, required=False)
 
@@ -110,7 +111,7 @@ class JudgmentParameters(serializers.Serializer):
 class HistoryParameters(serializers.Serializer):
     """Whose history."""
 
-    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID)
+    image = IdField()
 
 
 class EventSerializer(serializers.Serializer):

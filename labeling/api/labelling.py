@@ -43,6 +43,7 @@ from labeling.services.judgments import (
 )
 from labeling.services.lists import list_extend, list_refresh
 from retrieval.access import Role, require_role
+from retrieval.api.parameters import parameters
 
 # Made once: a serializer copies all its fields when it is made, which takes longer than an item.
 _ITEM = JudgmentItemSerializer()
@@ -77,7 +78,7 @@ class LabellingActions:
         },
     )
     @action(detail=True, methods=["get", "post"])
-    def judgments(self, request: Request, pk: str) -> Response:
+    def judgments(self, request: Request, pk: int) -> Response:
         """Store what was judged, or list it.
 
         POST takes a list and answers per item: stored, repeated (the client id was stored before;
@@ -86,34 +87,31 @@ class LabellingActions:
         judgments by rank, annotators their own.
         """
         if request.method == "POST":
-            return self._judge(request, int(pk))
-        query = get_query_for(request.user, int(pk))
-        filters = JudgmentParameters(data=request.query_params)
-        filters.is_valid(raise_exception=True)
-        given = dict(filters.validated_data)
+            return self._judge(request, pk)
+        query = get_query_for(request.user, pk)
+        given = parameters(request, JudgmentParameters)
         if "annotator" in given:
-            given["annotator__username"] = given.pop("annotator").replace("\0", "")
+            given["annotator__username"] = given.pop("annotator")
         found = judgments_visible_to(request.user, query).filter(**given)
         page = self.paginator.paginate_queryset(found, request, view=self) or []  # type: ignore[arg-type]
         return self.paginator.get_paginated_response(JudgmentSerializer(page, many=True).data)
 
     @extend_schema(parameters=[HistoryParameters], responses=HistorySerializer)
     @action(detail=True, methods=["get"])
-    def history(self, request: Request, pk: str) -> Response:
+    def history(self, request: Request, pk: int) -> Response:
         """Every act of judging one image for the query, the oldest first: to reviewers
         everybody's, to annotators their own.
         """
-        query = get_query_for(request.user, int(pk))
-        asked = HistoryParameters(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        events = judgment_history(query, asked.validated_data["image"], request.user)
+        query = get_query_for(request.user, pk)
+        asked = parameters(request, HistoryParameters)
+        events = judgment_history(query, asked["image"], request.user)
         return Response(HistorySerializer({"results": events}).data)
 
     @extend_schema(request=ExtendSerializer, responses=ExtendedSerializer)
     @action(detail=True, methods=["post"])
-    def extend(self, request: Request, pk: str) -> Response:
+    def extend(self, request: Request, pk: int) -> Response:
         """Append the next candidates of the same order (whoever may judge for the query)."""
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         if problem := judging_problem(request.user, query):
             raise PermissionDenied(problem)
         wanted = ExtendSerializer(data=request.data)
@@ -128,9 +126,9 @@ class LabellingActions:
 
     @extend_schema(request=None, responses={202: ListSerializer})
     @action(detail=True, methods=["post"])
-    def refresh(self, request: Request, pk: str) -> Response:
+    def refresh(self, request: Request, pk: int) -> Response:
         """Have a new list made that takes in what was embedded since (admins)."""
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
         list_refresh(query=query, by=request.user)
         found = list_status(get_query_for(request.user, query.pk))

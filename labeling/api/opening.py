@@ -12,13 +12,14 @@ from rest_framework.response import Response
 
 from labeling.services.opening import MOST_AT_ONCE, queries_open
 from retrieval.access import Role, require_role
+from retrieval.api.fields import IdField
 
 
 class OpenQueriesSerializer(serializers.Serializer):
     """Which queries to open, by `id`."""
 
     queries = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
+        child=IdField(),
         min_length=1,
         max_length=MOST_AT_ONCE,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,13 +13,26 @@ from rest_framework.response import Response
 from labeling.api.errors import LabelingView
 from labeling.keymap import ACTIONS, KeysRefused
 from labeling.services.preferences import LARGEST_VIEW, preferences_of, preferences_save
+from retrieval.api.fields import TextField
+
+LONGEST_KEY = 40
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "properties": {
+            action.name: {"type": "array", "items": {"type": "string", "maxLength": LONGEST_KEY}}
+            for action in ACTIONS
+        },
+        "additionalProperties": False,
+    }
+)
 class KeysField(serializers.DictField):
     """Keys by action; an action that is left out has its default keys."""
 
     child = serializers.ListField(
-        child=serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=40)
+        child=TextField(allow_blank=True, trim_whitespace=False, max_length=LONGEST_KEY)
     )
 
     def to_internal_value(self, data: Any) -> Any:

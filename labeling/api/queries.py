@@ -21,6 +21,7 @@ from labeling.api.errors import LabelingView
 from labeling.api.labelling import LabellingActions
 from labeling.api.opening import OpeningActions
 from labeling.api.serializers import (
+    ImportParameters,
     ImportReportSerializer,
     ImportSerializer,
     QueryDetailSerializer,
@@ -44,6 +45,7 @@ from labeling.services.queries import (
 )
 from labeling.transitions import transitions_for
 from retrieval.access import Role, at_least, require_role, role_of
+from retrieval.api.parameters import parameters
 
 LARGEST_UPLOAD = 5 * 1024 * 1024
 STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
@@ -82,16 +84,15 @@ class QueryViewSet(
 
     queryset = Query.objects.none()
     serializer_class = QuerySerializer
-    lookup_value_regex = r"[0-9]{1,18}"
+    lookup_value_converter = "id"
     http_method_names: ClassVar = ["get", "post", "patch", "delete", "head", "options"]
 
     @extend_schema(parameters=[QueryParameters], responses=QuerySerializer(many=True))
     def list(self, request: Request) -> Response:
         """Queries by query id with their progress."""
-        filters = QueryParameters(data=request.query_params)
-        filters.is_valid(raise_exception=True)
+        filters = parameters(request, QueryParameters)
         queries = (
-            queries_filtered(queries_visible_to(request.user), filters.validated_data)
+            queries_filtered(queries_visible_to(request.user), filters)
             .select_related("current_list__job", "current_list__embedding_model")
             .prefetch_related("species__names")
             .order_by("query_id")
@@ -114,12 +115,12 @@ class QueryViewSet(
         return self._created(request, query)
 
     @extend_schema(responses=QueryDetailSerializer)
-    def retrieve(self, request: Request, pk: str) -> Response:
+    def retrieve(self, request: Request, pk: int) -> Response:
         """One query with its progress."""
-        return self._detail(request, int(pk))
+        return self._detail(request, pk)
 
     @extend_schema(request=QueryWriteSerializer(partial=True), responses=QueryDetailSerializer)
-    def partial_update(self, request: Request, pk: str) -> Response:
+    def partial_update(self, request: Request, pk: int) -> Response:
         """Change fields (admins) or the state: submit, complete, reopen, reject (reviewers).
 
         An annotator's state "submitted" hands in their own part, with `give_up` to have the query
@@ -127,7 +128,7 @@ class QueryViewSet(
         "open" resumes the part. A query that leaves something open (`left_open`) is completed with
         a `note` that says why.
         """
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         given = set(request.data) if isinstance(request.data, dict) else set()
         if "state" not in given or given - STATE_FIELDS:
             require_role(request.user, Role.ADMIN)
@@ -147,9 +148,9 @@ class QueryViewSet(
         return self._detail(request, query.pk)
 
     @extend_schema(responses={204: None})
-    def destroy(self, request: Request, pk: str) -> Response:
+    def destroy(self, request: Request, pk: int) -> Response:
         """Delete a query that nobody has judged for (admins)."""
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
         query_delete(query=query)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -165,7 +166,7 @@ class QueryViewSet(
         return self._created(request, query)
 
     @extend_schema(
-        parameters=[],
+        parameters=[ImportParameters],
         request={"multipart/form-data": ImportSerializer, "text/csv": OpenApiTypes.BINARY},
         responses=ImportReportSerializer,
     )
@@ -178,8 +179,7 @@ class QueryViewSet(
     def import_csv(self, request: Request) -> Response:
         """Import CSVs of queries whole (admins): uploads named `file`, or the body as text/csv.
 
-        For a body, `?name=` stands for the file's name, which tells the split, and `?split=` for
-        the split itself.
+        The parameters are for a body alone.
         """
         require_role(request.user, Role.ADMIN)
         files, split = _uploads(request)
@@ -224,9 +224,8 @@ def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], str]:
     if request.content_type.partition(";")[0].strip().lower() == CsvParser.media_type:
         # Of an empty body no parser is asked, and the data is not bytes but an empty mapping.
         body = request.data or b""
-        name = request.query_params.get("name", "body.csv")[:200]
-        given = {"split": request.query_params.get("split", "")}
-        files = [(name, body)]
+        given = parameters(request, ImportParameters)
+        files = [(given["name"], body)]
     else:
         uploads = ImportSerializer(data={"file": request.FILES.getlist("file")})
         uploads.is_valid(raise_exception=True)

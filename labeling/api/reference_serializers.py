@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from labeling.api.serializers import LARGEST_ID
 from labeling.selectors.reference import MOST_EXAMPLES, MOST_LOOKALIKES, MOST_SPECIES, Lookalike
+from retrieval.api.fields import IdField, TextField, TruthField
 from retrieval.models import Species
 
 
@@ -69,11 +69,9 @@ class ExampleSerializer(serializers.Serializer):
 class ExampleWriteSerializer(serializers.Serializer):
     """An image to pin, or to say something else of."""
 
-    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID)
-    relevant = serializers.BooleanField()
-    note = serializers.CharField(
-        allow_blank=True, default="", max_length=500, help_text="why, for annotators"
-    )
+    image = IdField()
+    relevant = TruthField()
+    note = TextField(allow_blank=True, default="", max_length=500, help_text="why, for annotators")
 
 
 class ReferenceSerializer(serializers.Serializer):

@@ -10,12 +10,12 @@ from rest_framework import serializers
 
 from labeling.categories import CATEGORIES, ICONIC_GROUPS
 from labeling.models import Assignment, Query
+from labeling.query_csv import MAX_QUERY_ID
 from labeling.selectors.lists import list_status
 from retrieval.access import names_hidden_from
+from retrieval.api.fields import TextField, TruthField
 from retrieval.api.serializers import SpeciesBriefSerializer
 from retrieval.selectors.species import species_resolve
-
-LARGEST_ID = 2**63 - 1
 
 
 class StopSerializer(serializers.Serializer):
@@ -165,10 +165,20 @@ class QueryDetailSerializer(QuerySerializer):
     )
 
 
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "integer"}]})
+class SpeciesNameField(serializers.Field[Any, Any, Any, Any]):
+    """A name or an id."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str | int) or isinstance(data, bool):
+            raise serializers.ValidationError("Names or ids are needed.")
+        return data
+
+
 class QueryWriteSerializer(serializers.Serializer):
     """What can be written of a query."""
 
-    text = serializers.CharField(max_length=500, trim_whitespace=False)
+    text = TextField(max_length=500, trim_whitespace=False)
     category = serializers.ChoiceField(choices=list(CATEGORIES))
     split = serializers.ChoiceField(
         choices=Query.Split.choices,
@@ -177,17 +187,20 @@ class QueryWriteSerializer(serializers.Serializer):
         help_text="blank or left out of a new query: to be drawn",
     )
     query_id = serializers.IntegerField(
-        min_value=0, required=False, help_text="the next free number if it is left out"
+        min_value=0,
+        max_value=MAX_QUERY_ID,
+        required=False,
+        help_text="the next free number if it is left out",
     )
     iconic_group = serializers.ChoiceField(
         choices=list(ICONIC_GROUPS), allow_blank=True, required=False
     )
-    scientific_terms = serializers.BooleanField(required=False)
-    guidelines = serializers.CharField(
+    scientific_terms = TruthField(required=False)
+    guidelines = TextField(
         allow_blank=True, required=False, trim_whitespace=False, max_length=20_000
     )
     species = serializers.ListField(
-        child=serializers.JSONField(),
+        child=SpeciesNameField(),
         required=False,
         max_length=10_000,
         help_text="scientific or common names, ids, or a genus, family or look-alike group",
@@ -196,14 +209,14 @@ class QueryWriteSerializer(serializers.Serializer):
     reject_reason = serializers.ChoiceField(
         choices=Query.RejectReason.choices, allow_blank=True, required=False
     )
-    reject_note = serializers.CharField(allow_blank=True, required=False, max_length=5000)
+    reject_note = TextField(allow_blank=True, required=False, max_length=5000)
     give_up = serializers.ChoiceField(
         choices=Query.RejectReason.choices,
         allow_blank=True,
         required=False,
         help_text="with the state submitted: hand in to have it rejected for this reason",
     )
-    note = serializers.CharField(
+    note = TextField(
         allow_blank=True,
         required=False,
         max_length=5000,
@@ -212,9 +225,6 @@ class QueryWriteSerializer(serializers.Serializer):
     )
 
     def validate_species(self, names: list[Any]) -> list[Any]:
-        wrong = [name for name in names if not isinstance(name, str | int) or name is True]
-        if wrong:
-            raise serializers.ValidationError("Names or ids are needed.")
         found, missing = species_resolve(names)
         if missing:
             shown = ", ".join(str(name)[:100] for name in missing[:20])
@@ -233,7 +243,7 @@ class QueryWriteSerializer(serializers.Serializer):
 class SearchToQuerySerializer(serializers.Serializer):
     """A search that becomes a draft query."""
 
-    text = serializers.CharField(max_length=500)
+    text = TextField(max_length=500)
     species = QueryWriteSerializer().fields["species"]
     category = serializers.ChoiceField(choices=list(CATEGORIES), required=False)
     split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
@@ -276,6 +286,17 @@ class ImportSerializer(serializers.Serializer):
         },
     )
     split = serializers.ChoiceField(choices=Query.Split.choices, required=False, allow_blank=True)
+
+
+class ImportParameters(serializers.Serializer):
+    """What a CSV that is the whole body doesn't say."""
+
+    name = serializers.CharField(
+        max_length=200, default="body.csv", help_text="the file's name, which tells the split"
+    )
+    split = serializers.ChoiceField(
+        choices=Query.Split.choices, default="", allow_blank=True, help_text="the split itself"
+    )
 
 
 class ImportReportSerializer(serializers.Serializer):

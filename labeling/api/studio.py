@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import exceptions, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -30,6 +29,7 @@ from labeling.api.studio_serializers import (
     OutlineSerializer,
     SimilarParameters,
     SimilarSerializer,
+    candidate_filter,
 )
 from labeling.selectors.candidates import candidates_at, candidates_page
 from labeling.selectors.changes import changes_since
@@ -41,6 +41,7 @@ from labeling.selectors.reference import reference
 from labeling.selectors.similar import similar_images
 from labeling.services.examples import example_pin, example_unpin
 from retrieval.access import Role, names_hidden_from, require_role
+from retrieval.api.parameters import parameters
 from retrieval.models import Image
 
 
@@ -49,12 +50,12 @@ class StudioActions:
 
     @extend_schema(responses=OutlineSerializer)
     @action(detail=True, methods=["get"])
-    def outline(self, request: Request, pk: str) -> Response:
+    def outline(self, request: Request, pk: int) -> Response:
         """The whole list in short, with one's own labels and what is new from now on.
 
         While the list isn't ready there are no ranks, and `list.state` says why.
         """
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         found = outline(query=query, user=request.user)
         own = progress(query, annotator=request.user)
         # Plain lists of thousands, which a serializer would only copy item by item.
@@ -77,16 +78,14 @@ class StudioActions:
 
     @extend_schema(parameters=[CandidatesParameters], responses=CandidatesSerializer)
     @action(detail=True, methods=["get"])
-    def candidates(self, request: Request, pk: str) -> Response:
+    def candidates(self, request: Request, pk: int) -> Response:
         """Candidates in the frozen order with one's own relevance: a part of the list, or ranks.
 
         While the list isn't ready, results are empty and `list.state` says why: building (ask
         again in a second), failed or none. Withdrawn images are left out.
         """
-        query = get_query_for(request.user, int(pk))
-        parameters = CandidatesParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
-        asked = parameters.validated_data
+        query = get_query_for(request.user, pk)
+        asked = parameters(request, CandidatesParameters)
         found = list_status(query)
         following = None
         if "ranks" in asked:
@@ -111,24 +110,22 @@ class StudioActions:
 
     @extend_schema(parameters=[MatchingParameters], responses=MatchingSerializer)
     @action(detail=True, methods=["get"])
-    def matching(self, request: Request, pk: str) -> Response:
+    def matching(self, request: Request, pk: int) -> Response:
         """The ranks that pass a filter; it narrows what is shown, never what the stop rule counts.
 
         An image without a date passes no filter of dates, one without a place no box.
         """
-        query = get_query_for(request.user, int(pk))
-        asked = MatchingParameters(
-            data=request.query_params, context={"names_hidden": names_hidden_from(request.user)}
-        )
-        asked.is_valid(raise_exception=True)
-        ranks = matching_ranks(query=query, user=request.user, wanted=asked.filter())
+        query = get_query_for(request.user, pk)
+        hidden = names_hidden_from(request.user)
+        wanted = candidate_filter(parameters(request, MatchingParameters, names_hidden=hidden))
+        ranks = matching_ranks(query=query, user=request.user, wanted=wanted)
         return Response({"count": len(ranks), "ranks": ranks})
 
     @extend_schema(responses=FacetsSerializer)
     @action(detail=True, methods=["get"])
-    def facets(self, request: Request, pk: str) -> Response:
+    def facets(self, request: Request, pk: int) -> Response:
         """What the list can be filtered by, with the number of images."""
-        found = facets(query=get_query_for(request.user, int(pk)), user=request.user)
+        found = facets(query=get_query_for(request.user, pk), user=request.user)
         answer = {
             "licenses": [{"value": value, "count": count} for value, count in found.licenses],
             "species": [
@@ -147,15 +144,14 @@ class StudioActions:
 
     @extend_schema(parameters=[ChangesParameters], responses=ChangesSerializer)
     @action(detail=True, methods=["get"])
-    def changes(self, request: Request, pk: str) -> Response:
+    def changes(self, request: Request, pk: int) -> Response:
         """What is new since a cursor of `outline` or of the last `changes`; cheap to ask often.
 
         Judgments are one's own, made in whatever tab or device; of others only how many.
         """
-        query = get_query_for(request.user, int(pk))
-        asked = ChangesParameters(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        found = changes_since(query=query, user=request.user, **asked.validated_data)
+        query = get_query_for(request.user, pk)
+        asked = parameters(request, ChangesParameters)
+        found = changes_since(query=query, user=request.user, **asked)
         answer = {
             "cursor": found.cursor,
             "query": _standing(request, query),
@@ -175,12 +171,10 @@ class StudioActions:
         },
     )
     @action(detail=True, methods=["get"])
-    def similar(self, request: Request, pk: str) -> Response:
+    def similar(self, request: Request, pk: int) -> Response:
         """The images nearest to one, in exact order, within the query's species filter if any."""
-        query = get_query_for(request.user, int(pk))
-        asked = SimilarParameters(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
+        query = get_query_for(request.user, pk)
+        given = parameters(request, SimilarParameters)
         try:
             found = similar_images(
                 query=query, user=request.user, image_id=given["image"], limit=given["limit"]
@@ -191,9 +185,9 @@ class StudioActions:
 
     @extend_schema(responses=ReferenceSerializer)
     @action(detail=True, methods=["get"])
-    def reference(self, request: Request, pk: str) -> Response:
+    def reference(self, request: Request, pk: int) -> Response:
         """Guidelines, pinned examples, and the filter's species with their look-alikes."""
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         found = reference(query=query, user=request.user)
         return Response(ReferenceSerializer(found).data)
 
@@ -205,9 +199,9 @@ class StudioActions:
         },
     )
     @action(detail=True, methods=["post"])
-    def examples(self, request: Request, pk: str) -> Response:
+    def examples(self, request: Request, pk: int) -> Response:
         """Pin an image as an example (admins); pinned again, it says what was sent last."""
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
         data = ExampleWriteSerializer(data=request.data)
         data.is_valid(raise_exception=True)
@@ -224,16 +218,14 @@ class StudioActions:
 
     @extend_schema(
         operation_id="queries_examples_destroy",
-        parameters=[OpenApiParameter("image", OpenApiTypes.INT64, OpenApiParameter.PATH)],
         responses={204: None},
     )
-    @action(detail=True, methods=["delete"], url_path=r"examples/(?P<image>[^/.]+)")
-    def example(self, request: Request, pk: str, image: str) -> Response:
+    @action(detail=True, methods=["delete"], url_path="examples/<id:image>")
+    def example(self, request: Request, pk: int, image: int) -> Response:
         """Take an example away (admins)."""
-        query = get_query_for(request.user, int(pk))
+        query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
-        known = image.isascii() and image.isdecimal() and len(image) <= 18
-        if not (known and example_unpin(query=query, image_id=int(image))):
+        if not example_unpin(query=query, image_id=image):
             raise Http404("This image is no example of the query.")
         return Response(status=status.HTTP_204_NO_CONTENT)
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from labeling.api.serializers import LARGEST_ID, ListSerializer, ProgressSerializer
+from labeling.api.serializers import ListSerializer, ProgressSerializer
 from labeling.models import JudgmentSource, Query, Relevance
 from labeling.selectors.candidates import LARGEST_PAGE
 from labeling.selectors.matching import CandidateFilter
 from labeling.selectors.similar import MOST_SIMILAR
+from retrieval.api.fields import IdField
 from retrieval.api.serializers import SpeciesBriefSerializer
 from retrieval.models import ImageFlag
 
-LARGEST_RANK = 2**31 - 1
+LARGEST_RANK = 10**9 - 1
+_RANK = "[1-9][0-9]{0,8}"
+_DEGREES = r"-?[0-9]{1,3}(\.[0-9]{1,20})?(e-[0-9]{1,3})?"
 
 
 class CandidateSerializer(serializers.Serializer):
@@ -56,23 +59,19 @@ class CandidatesSerializer(serializers.Serializer):
     results = CandidateSerializer(many=True, help_text="without withdrawn images")
 
 
-class RanksField(serializers.CharField):
+class RanksField(serializers.RegexField):
     """Ranks separated by commas, as a sorted list of each once."""
 
-    def get_value(self, dictionary: Any) -> Any:
-        # A form's empty field would be passed over, and the first page be answered for no ranks.
-        return dictionary.get(self.field_name, empty)
+    default_error_messages: ClassVar = {
+        "invalid": f"Up to {LARGEST_PAGE} ranks from 1 on are needed, separated by commas."
+    }
 
-    def to_internal_value(self, data: Any) -> Any:
-        parts = [part.strip() for part in super().to_internal_value(data).split(",")]
-        if not all(part.isascii() and part.isdecimal() and len(part) <= 10 for part in parts):
-            raise serializers.ValidationError("Whole numbers separated by commas are needed.")
-        ranks = sorted(set(map(int, parts)))
-        if ranks[0] < 1 or ranks[-1] > LARGEST_RANK:
-            raise serializers.ValidationError(f"Ranks are from 1 to {LARGEST_RANK}.")
-        if len(ranks) > LARGEST_PAGE:
-            raise serializers.ValidationError(f"At most {LARGEST_PAGE} ranks at once.")
-        return ranks
+    def __init__(self, **options: Any) -> None:
+        super().__init__(rf"^{_RANK}(,{_RANK}){{0,{LARGEST_PAGE - 1}}}\Z", **options)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        text = super().run_validation(data)
+        return sorted(set(map(int, text.split(","))))
 
 
 class CandidatesParameters(serializers.Serializer):
@@ -134,9 +133,12 @@ class MatchingParameters(serializers.Serializer):
         max_length=12,
         help_text="1 to 12, in any year; repeat it for several",
     )
-    bbox = serializers.CharField(
+    bbox = serializers.RegexField(
+        rf"^{_DEGREES}(,{_DEGREES}){{3}}\Z",
         required=False,
-        max_length=200,
+        error_messages={
+            "invalid": "Four numbers are needed: west, south, east, north, separated by commas."
+        },
         help_text="west,south,east,north in degrees; west > east crosses the antimeridian",
     )
     license = serializers.ListField(
@@ -146,7 +148,7 @@ class MatchingParameters(serializers.Serializer):
         help_text="as `facets` gives it; empty for unknown; repeat it for several",
     )
     species = serializers.ListField(
-        child=serializers.IntegerField(min_value=0, max_value=LARGEST_ID),
+        child=IdField(),
         required=False,
         max_length=500,
         help_text="id; repeat it for several; refused where names are hidden",
@@ -159,15 +161,7 @@ class MatchingParameters(serializers.Serializer):
     )
 
     def validate_bbox(self, text: str) -> tuple[float, ...]:
-        try:
-            box = tuple(float(part) for part in text.split(","))
-        except ValueError:
-            box = ()
-        if len(box) != 4 or not all(map(math.isfinite, box)):
-            raise serializers.ValidationError(
-                "Four numbers are needed: west, south, east, north, separated by commas."
-            )
-        west, south, east, north = box
+        west, south, east, north = box = tuple(map(float, text.split(",")))
         if not (-180 <= west <= 180 and -180 <= east <= 180):
             raise serializers.ValidationError("West and east are from -180 to 180.")
         if not -90 <= south <= north <= 90:
@@ -187,20 +181,20 @@ class MatchingParameters(serializers.Serializer):
             raise serializers.ValidationError({"date_to": "It is before date_from."})
         return attrs
 
-    def filter(self) -> CandidateFilter:
-        """What was asked for; call it after `is_valid`."""
-        given = self.validated_data
-        yes_no = {"yes": True, "no": False}
-        return CandidateFilter(
-            date_from=given.get("date_from"),
-            date_to=given.get("date_to"),
-            months=tuple(given.get("month", ())),
-            bbox=given.get("bbox"),
-            licenses=tuple(given.get("license", ())),
-            species_ids=tuple(given.get("species", ())),
-            judged=yes_no.get(given.get("judged", "")),
-            flagged=yes_no.get(given.get("flagged", "")),
-        )
+
+def candidate_filter(given: Mapping[str, Any]) -> CandidateFilter:
+    """The filter that `MatchingParameters` describe."""
+    yes_no = {"yes": True, "no": False}
+    return CandidateFilter(
+        date_from=given.get("date_from"),
+        date_to=given.get("date_to"),
+        months=tuple(given.get("month", ())),
+        bbox=given.get("bbox"),
+        licenses=tuple(given.get("license", ())),
+        species_ids=tuple(given.get("species", ())),
+        judged=yes_no.get(given.get("judged", "")),
+        flagged=yes_no.get(given.get("flagged", "")),
+    )
 
 
 class MatchingSerializer(serializers.Serializer):
@@ -264,9 +258,7 @@ class ListBriefSerializer(serializers.Serializer):
 
 
 class ChangesParameters(serializers.Serializer):
-    cursor = serializers.IntegerField(
-        min_value=0, max_value=LARGEST_ID, default=0, help_text="of the last answer"
-    )
+    cursor = IdField(default=0, help_text="of the last answer")
 
 
 class ChangesSerializer(serializers.Serializer):
@@ -284,7 +276,7 @@ class ChangesSerializer(serializers.Serializer):
 
 
 class SimilarParameters(serializers.Serializer):
-    image = serializers.IntegerField(min_value=0, max_value=LARGEST_ID)
+    image = IdField()
     limit = serializers.IntegerField(min_value=1, max_value=MOST_SIMILAR, default=60)
 
 

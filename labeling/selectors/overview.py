@@ -112,8 +112,8 @@ def queries_overview(
     """The queries that the user sees, filtered and sorted, with progress; seven SQL queries at
     most, however many there are.
 
-    `sort` is one of SORT_KEYS, with "-" before it for descending; an unknown one sorts by query id.
-    Equal ones are ordered by query id.
+    `sort` is one of SORT_KEYS, with "-" before it for descending. Equal ones are ordered by query
+    id.
     """
     queries = list(
         queries_filtered(queries_visible_to(user), filters)
@@ -121,9 +121,7 @@ def queries_overview(
         .order_by("query_id")
     )
     rows = overview_of(queries, user=user)
-    key = SORT_KEYS.get(sort.removeprefix("-"))
-    if key is not None:
-        rows.sort(key=key, reverse=sort.startswith("-"))
+    rows.sort(key=SORT_KEYS[sort.removeprefix("-")], reverse=sort.startswith("-"))
     return rows
 
 

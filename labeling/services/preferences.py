@@ -75,13 +75,3 @@ def _check_view(view: Mapping[str, Any]) -> None:
     size = len(text.encode())
     if size > LARGEST_VIEW:
         raise ValidationError({"view": f"{size} bytes of JSON; at most {LARGEST_VIEW} are kept."})
-    if _holds_nul(view):
-        raise ValidationError({"view": "NUL characters can't be stored."})
-
-
-def _holds_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, Mapping):
-        return any(map(_holds_nul, (*value.keys(), *value.values())))
-    return isinstance(value, list) and any(map(_holds_nul, value))

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from retrieval.access import Role, at_least
+from retrieval.api.fields import IdField, TextField, TruthField
 from retrieval.api.serializers import SpeciesBriefSerializer
 from retrieval.models import ImageFlag, ImageWithdrawal
 from retrieval.selectors.flags import FlagReview
@@ -48,7 +49,7 @@ class FlagRaiseSerializer(serializers.Serializer[Any]):
     """What is to be looked at."""
 
     kind = serializers.ChoiceField(choices=ImageFlag.Kind.choices)
-    note = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_NOTE)
+    note = TextField(default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
 class WithdrawalSerializer(serializers.ModelSerializer[ImageWithdrawal]):
@@ -88,24 +89,22 @@ class FlagsParameters(serializers.Serializer[Any]):
 
 
 class WithdrawSerializer(serializers.Serializer[Any]):
-    note = serializers.CharField(default="", allow_blank=True, max_length=LONGEST_NOTE)
+    note = TextField(default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
 class RestoreSerializer(serializers.Serializer[Any]):
-    reopen = serializers.BooleanField(
+    reopen = TruthField(
         default=False, help_text="open the flags again that the withdrawal upheld, to undo it"
     )
 
 
 class ReopenSerializer(serializers.Serializer[Any]):
-    flags = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), max_length=1000
-    )
+    flags = serializers.ListField(child=IdField(), max_length=1000)
 
 
 class ClearSerializer(serializers.Serializer[Any]):
     flags = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
+        child=IdField(),
         max_length=1000,
         required=False,
         help_text="the flags that the reviewer has seen; by default all",

@@ -27,6 +27,7 @@ from retrieval.api.flag_serializers import (
     RestoreSerializer,
     WithdrawSerializer,
 )
+from retrieval.api.parameters import parameters
 from retrieval.models import Image, ImageFlag
 from retrieval.selectors.flags import (
     FlagReview,
@@ -123,9 +124,7 @@ class FlagsView(GenericAPIView[Image]):
     def get(self, request: Request) -> Response:
         """Images with open flags, or withdrawn ones, the newest first (reviewers)."""
         require_role(request.user, Role.REVIEWER)
-        asked = FlagsParameters(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        wanted = asked.validated_data["state"]
+        wanted = parameters(request, FlagsParameters)["state"]
         images = flagged_images() if wanted == "open" else withdrawn_images()
         page = flag_reviews(self.paginate_queryset(images) or [])
         return self.get_paginated_response(

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from retrieval.access import names_hidden_from
+from retrieval.api.fields import TextField
 from retrieval.api.species import SpeciesBriefSerializer
 from retrieval.models import Image, Job, JobItemError
 from retrieval.selectors.search import Hit, SearchMethod
@@ -90,7 +91,7 @@ class SearchQuerySerializer(serializers.Serializer[Any]):
 
     text = serializers.CharField(max_length=500)
     species = serializers.ListField(
-        child=serializers.CharField(max_length=200),
+        child=serializers.CharField(max_length=4000, allow_blank=True),
         default=list,
         max_length=500,
         help_text="ids or names, repeated or separated by commas; a genus, family or look-alike "
@@ -155,4 +156,4 @@ class JobCreateSerializer(serializers.Serializer[Any]):
     """Work that an admin may ask for: embedding the corpus, by default with EMBEDDING_MODEL."""
 
     kind = serializers.ChoiceField(choices=["embed"])
-    model = serializers.CharField(max_length=300, default="", allow_blank=True)
+    model = TextField(max_length=300, default="", allow_blank=True)

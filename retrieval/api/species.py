@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from retrieval.access import names_hidden_from
+from retrieval.api.fields import IdField, TextField
+from retrieval.api.parameters import parameters
 from retrieval.models import Species
 from retrieval.selectors.species import names_resolve, species_described
 from retrieval.selectors.species_groups import (
@@ -121,31 +121,33 @@ class GroupsParameters(serializers.Serializer[Any]):
     """Groups by name, or of a species."""
 
     search = serializers.CharField(max_length=LONGEST_SEARCH, default="", allow_blank=True)
-    species = serializers.IntegerField(min_value=0, max_value=2**63 - 1, required=False)
+    species = IdField(required=False)
+
+
+class GroupNameSerializer(serializers.Serializer[Any]):
+    """What a group is called."""
+
+    kind = serializers.ChoiceField(choices=GroupKind.choices)
+    name = TextField(max_length=200)
 
 
 class ResolveSerializer(serializers.Serializer[Any]):
     """Names to look up, and groups by kind and name."""
 
     names = serializers.ListField(
-        child=serializers.CharField(allow_blank=True),
+        child=TextField(allow_blank=True),
         max_length=NAMES_AT_ONCE,
         default=list,
         help_text="scientific or vernacular names, ids, or a genus, family or look-alike group",
     )
-    groups = serializers.ListField(
-        child=serializers.DictField(child=serializers.CharField(max_length=200)),
+    groups = GroupNameSerializer(
+        many=True,
         max_length=100,
         default=list,
-        help_text="kind and name of groups of which all species are wanted",
+        help_text="groups of which all species are wanted",
     )
 
     def validate_groups(self, groups: list[dict[str, str]]) -> list[tuple[GroupKind, str]]:
-        if any(set(group) != {"kind", "name"} for group in groups):
-            raise serializers.ValidationError("A group has a kind and a name.")
-        wrong = [g["kind"] for g in groups if g["kind"] not in GroupKind.values]
-        if wrong:
-            raise serializers.ValidationError(f"There is no kind of group “{wrong[0][:50]}”.")
         return [(GroupKind(group["kind"]), group["name"]) for group in groups]
 
 
@@ -167,14 +169,18 @@ class ResolvedSerializer(serializers.Serializer[Any]):
     )
 
 
-_SEARCH = OpenApiParameter(
-    "search",
-    OpenApiTypes.STR,
-    description="a name or its beginning in any language, words in any order, slips forgiven",
-)
+class SpeciesParameters(serializers.Serializer[Any]):
+    """Which species."""
+
+    search = serializers.CharField(
+        max_length=LONGEST_SEARCH,
+        default="",
+        allow_blank=True,
+        help_text="a name or its beginning in any language, words in any order, slips forgiven",
+    )
 
 
-@extend_schema_view(list=extend_schema(parameters=[_SEARCH]))
+@extend_schema_view(list=extend_schema(parameters=[SpeciesParameters]))
 class SpeciesViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Species]
 ):
@@ -182,15 +188,14 @@ class SpeciesViewSet(
 
     queryset = Species.objects.prefetch_related("names").order_by("scientific_name")
     serializer_class = SpeciesSerializer
+    lookup_value_converter = "id"
 
     def filter_queryset(self, queryset: QuerySet[Species]) -> Any:
         """Answer the matches of `search`, best first, or all species."""
-        text = self.request.query_params.get("search", "").strip()
-        if self.action != "list" or not text:
+        if self.action != "list":
             return queryset
-        if len(text) > LONGEST_SEARCH:
-            raise ValidationError({"search": f"At most {LONGEST_SEARCH} letters."})
-        return species_search(text, limit=MATCHES)
+        text = parameters(self.request, SpeciesParameters)["search"]
+        return species_search(text, limit=MATCHES) if text else queryset
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """Count images, and look for groups, of the species on this page only."""
@@ -200,21 +205,18 @@ class SpeciesViewSet(
     def get_object(self) -> Species:
         return species_described([super().get_object()])[0]
 
-    @extend_schema(
-        parameters=[GroupsParameters], filters=False, responses=CountedGroupSerializer(many=True)
-    )
+    @extend_schema(parameters=[GroupsParameters], responses=CountedGroupSerializer(many=True))
     @action(detail=False, pagination_class=None)
     def groups(self, request: Request) -> Response:
         """Answer the genera, families and look-alike groups called like `search`, best first, or
         those of the species with the id `species`. A group has two or more species.
         """
-        asked = GroupsParameters(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
-        if "species" in asked.validated_data:
-            of = Species.objects.filter(pk=asked.validated_data["species"])
+        asked = parameters(request, GroupsParameters)
+        if "species" in asked:
+            of = Species.objects.filter(pk=asked["species"])
             found = counted(group for groups in groups_of(of).values() for group in groups)
         else:
-            found = groups_search(asked.validated_data["search"], limit=GROUPS_SHOWN)
+            found = groups_search(asked["search"], limit=GROUPS_SHOWN)
         return Response(CountedGroupSerializer(found, many=True).data)
 
     @extend_schema(request=ResolveSerializer, responses=ResolvedSerializer)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, Throttled, ValidationError
@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from retrieval.access import Role, require_role
+from retrieval.api.parameters import parameters
 from retrieval.api.serializers import (
     ImageSerializer,
     JobCreateSerializer,
@@ -52,7 +53,11 @@ class SearchView(APIView):
     @extend_schema(
         operation_id="search",
         parameters=[SearchQuerySerializer],
-        responses=SearchResultsSerializer,
+        responses={
+            200: SearchResultsSerializer,
+            409: OpenApiResponse(description="nothing is embedded yet"),
+            429: OpenApiResponse(description="one's search before this one isn't done"),
+        },
     )
     def get(self, request: Request) -> Response:
         """Answer the most similar images: by cosine similarity, ties by image id.
@@ -60,23 +65,18 @@ class SearchView(APIView):
         The order is exact unless `exact` says that it is not. Without a packed matrix a user has
         one search at a time: another waits for some seconds, and is answered 429 then.
         """
-        named = [
-            name.strip() for v in request.query_params.getlist("species") for name in v.split(",")
-        ]
-        asked = SearchQuerySerializer(
-            data={**request.query_params.dict(), "species": [name for name in named if name]}
-        )
-        asked.is_valid(raise_exception=True)
-        species, missing = species_resolve(asked.validated_data["species"])
+        asked = parameters(request, SearchQuerySerializer)
+        named = [name.strip() for several in asked["species"] for name in several.split(",")]
+        species, missing = species_resolve([name for name in named if name])
         if missing:
             raise ValidationError(
                 {"species": f"Not in the corpus: {', '.join(map(str, missing))}."}
             )
         try:
             found = search_images(
-                text=asked.validated_data["text"],
+                text=asked["text"],
                 species_ids=[s.pk for s in species],
-                limit=asked.validated_data["limit"],
+                limit=asked["limit"],
                 person=request.user.pk,
             )
         except SearchUnavailable as error:
@@ -93,6 +93,7 @@ class ImageViewSet(mixins.RetrieveModelMixin, viewsets.GenericViewSet[Image]):
 
     queryset = Image.objects.none()
     serializer_class = ImageSerializer
+    lookup_value_converter = "id"
 
     def get_queryset(self) -> QuerySet[Image]:
         visible = images_visible_to(self.request.user)
@@ -104,6 +105,7 @@ class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
 
     permission_classes: ClassVar = [IsAuthenticated]
     queryset = Job.objects.none()
+    lookup_value_converter = "id"
 
     def get_queryset(self) -> QuerySet[Job]:
         return jobs_visible_to(self.request.user)
@@ -127,13 +129,13 @@ class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
 
     @extend_schema(request=None, responses=JobDetailSerializer)
     @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, pk: str) -> Response:
+    def cancel(self, request: Request, pk: int) -> Response:
         """Stop an unfinished job before its next piece of work."""
         return self._changed(request, job_cancel, "This job has ended already.")
 
     @extend_schema(request=None, responses=JobDetailSerializer)
     @action(detail=True, methods=["post"])
-    def retry(self, request: Request, pk: str) -> Response:
+    def retry(self, request: Request, pk: int) -> Response:
         """Queue a failed or cancelled job again; it goes on from where it was."""
         return self._changed(request, job_retry, "Only a failed or cancelled job can be retried.")
 

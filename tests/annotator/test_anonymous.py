@@ -20,14 +20,16 @@ OPEN = {
 }
 
 
-def addresses(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[str]:
+def addresses(
+    patterns: list[URLPattern | URLResolver], before: str = "", number: object = 1
+) -> Iterator[str]:
     """Each route with something plausible in place of its parameters."""
     for pattern in patterns:
         route = before + re.sub(r"^\^|\$$|\\Z$", "", str(pattern.pattern))
         if isinstance(pattern, URLResolver):
-            yield from addresses(pattern.url_patterns, route)
+            yield from addresses(pattern.url_patterns, route, number)
         else:
-            route = re.sub(r"<int:\w+>|\(\?P<(pk|id)>[^)]*\)", "1", route)
+            route = re.sub(r"<id:\w+>|<path:object_id>", str(number), route)
             route = re.sub(r"<(?:\w+:)?\w+>|\(\?P<\w+>(?:\[[^]]*\]|[^)])*\)", "abcdef12", route)
             yield route.replace("\\.", ".").replace("/?", "/").replace("\\", "")
 

@@ -3,6 +3,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.exceptions import ValidationError as ModelValidationError
 from django.http import Http404
 from django.urls import path
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.test import APIClient
@@ -26,6 +27,7 @@ class Body(serializers.Serializer):
 class Failing(APIView):
     permission_classes = ()
 
+    @extend_schema(parameters=[OpenApiParameter("kind")], responses=None)
     def get(self, request):
         kinds = {
             "missing": Http404(),

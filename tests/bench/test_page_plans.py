@@ -65,7 +65,7 @@ NOT_READ = {
     "leaderboard-export", "api-release-file", "api-release-archive", "api-schema", "api-search",
     "api-query-similar",
 }  # fmt: skip
-OF_RUNS = ("runs/<int:pk>", "runs/compare/", "rerank/")
+OF_RUNS = ("runs/<id:pk>", "runs/compare/", "rerank/")
 
 
 @pytest.fixture

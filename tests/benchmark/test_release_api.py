@@ -32,7 +32,7 @@ EXPECTED = {
     "researcher": ALL | {"labels": 403, "snapshot": 403},
     "reviewer": ALL,
     # It is made, so there is nothing to try again.
-    "admin": ALL | {"create": 201, "retry": 400},
+    "admin": ALL | {"create": 201, "retry": 409},
 }
 
 

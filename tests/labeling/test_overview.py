@@ -118,8 +118,6 @@ def test_filters(
         ("relevant", [1, 2, 3]),
         ("-streak", [1, 2, 3]),
         ("-last_activity", [1, 3, 2]),
-        ("nix", [1, 2, 3]),
-        ("", [1, 2, 3]),
     ],
 )
 def test_sorting(

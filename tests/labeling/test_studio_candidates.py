@@ -107,7 +107,7 @@ def test_chosen_ranks_come_in_the_list_order(
 ) -> None:
     query = open_query()
     judge(query, annotator, [4], "unsure")
-    body = shown(annotator_api, query, ranks="5, 2,5,99")
+    body = shown(annotator_api, query, ranks="5,2,5,99")
     assert [(one["rank"], one["image"], one["relevance"]) for one in body["results"]] == [
         (2, FIRST_ID + 1, None),
         (5, FIRST_ID + 4, "unsure"),

@@ -57,7 +57,7 @@ def test_a_picture_that_is_gone_says_so(reader, image, tmp_path):
         answer = reader.get(address)
         assert answer.status_code == 404
         assert answer.content.decode() == "The image's file is gone from its folder."
-        assert "Cache-Control" not in answer.headers
+        assert answer.headers["Cache-Control"] == "private, no-store"
 
 
 def test_a_broken_picture_says_what_is_wrong(reader, image, tmp_path):

@@ -136,9 +136,9 @@ def test_two_thousand_names_at_once_and_no_more(pictured, annotator_api):
         ({"names": "Ursus"}, "names"),
         ({"names": [["Ursus"]]}, "names.0"),
         ({"names": [True]}, "names.0"),
-        ({"groups": [{"kind": "tribe", "name": "Ursini"}]}, "groups"),
-        ({"groups": [{"kind": "genus"}]}, "groups"),
-        ({"groups": [{"kind": "genus", "name": "Ursus", "more": "x"}]}, "groups"),
+        ({"groups": [{"kind": "tribe", "name": "Ursini"}]}, "groups.0.kind"),
+        ({"groups": [{"kind": "genus"}]}, "groups.0.name"),
+        ({"groups": [{"kind": "genus", "name": 7}]}, "groups.0.name"),
     ],
 )
 def test_a_list_that_is_none_is_refused_by_field(pictured, annotator_api, body, field):

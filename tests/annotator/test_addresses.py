@@ -1,0 +1,259 @@
+"""Every address there is, with numbers that no row has, with nonsense in its parameters, and with
+what its answer lets caches keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import get_resolver
+
+from tests.annotator.test_anonymous import addresses
+from tests.annotator.world import World, make_world
+from tests.conftest import api_of, client_of
+
+pytestmark = pytest.mark.django_db
+
+ROLES = ["anonymous", "researcher", "annotator", "reviewer", "admin"]
+#: More than the columns of 4 and of 8 bytes hold, and than a float can tell apart.
+LARGE = [2**31, 2**63, 10**30]
+PRIVATE = "private, no-store"
+TYPE = "application/problem+json"
+
+
+@pytest.fixture
+def world(db: None, settings: Any, tmp_path: Path) -> World:
+    """One of everything."""
+    made = make_world(settings, tmp_path)
+    admin = made.people["admin"]
+    admin.is_staff = admin.is_superuser = True
+    admin.save()
+    return made
+
+
+@pytest.fixture
+def clients(world: World) -> dict[str, list[Any]]:
+    """Of each role a browser's client and one that sends the token."""
+    found: dict[str, list[Any]] = {"anonymous": [Client()]}
+    for role, user in world.people.items():
+        found[role] = [client_of(user), api_of(user)]
+    return found
+
+
+def routes(number: object) -> list[str]:
+    return sorted({*addresses(get_resolver().url_patterns, number=number)})
+
+
+def test_numbers_that_no_row_has_are_found_nowhere(clients: dict[str, list[Any]]) -> None:
+    walked = 0
+    wrong = []
+    for number in LARGE:
+        for route in routes(number):
+            if str(number) not in route:
+                continue
+            for role in ROLES:
+                client = clients[role][route.startswith("api/") and role != "anonymous"]
+                for method in ("get", "post", "delete") if role == "admin" else ("get",):
+                    answer = getattr(client, method)(f"/{route}")
+                    walked += 1
+                    refused = {404, 405} if role == "admin" else {401, 403, 404, 405}
+                    if method == "post":  # or the empty body is refused
+                        refused |= {400}
+                    if route.startswith("admin/"):  # which says so on a page that it leads to
+                        refused |= {302, 403}
+                    asked_to_log_in = role == "anonymous" and answer.status_code == 302
+                    if answer.status_code not in refused and not asked_to_log_in:
+                        wrong.append((role, method, route, answer.status_code))
+    assert wrong == []
+    assert walked > 1000
+
+
+def world_routes(world: World) -> list[str]:
+    """Each address as of something that is there."""
+    found = []
+    for route in routes("{pk}"):
+        part = route.removeprefix("api/").split("/")[0]
+        numbers = world.numbers.get(part, world.numbers["images"])
+        found.append(route.replace("{pk}", str(numbers["id"])))
+    return sorted({*found, world.image.url[1:], world.image.thumbnail_url[1:]})
+
+
+def test_no_answer_is_kept_by_a_shared_cache(world: World, clients: dict[str, list[Any]]) -> None:
+    """Images alone may be kept, by the browser that was given them."""
+    kept = set()
+    for role in ROLES:
+        for client in clients[role]:
+            for route in world_routes(world):
+                if route.startswith(("static/", "admin/jsi18n")):
+                    continue
+                answer = client.get(f"/{route}")
+                header = answer.headers["Cache-Control"]
+                assert "private" in header or answer.status_code == 503, (role, route, header)
+                if "no-store" not in header:
+                    kept.add((route, header))
+    image = {world.image.url[1:], world.image.thumbnail_url[1:]}
+    assert kept == {(route, "private, max-age=31536000, immutable") for route in image}
+
+
+def test_the_log_in_and_a_release_s_files_are_not_kept(
+    world: World, clients: dict[str, list[Any]]
+) -> None:
+    assert "no-store" in Client().get("/login/").headers["Cache-Control"]
+    assert Client().get("/").headers["Cache-Control"] == PRIVATE
+    for client, prefix in zip(clients["researcher"], ("", "/api"), strict=True):
+        for name in ("archive", "files/inquire_queries_val.csv"):
+            answer = client.get(f"{prefix}/releases/{world.release.pk}/{name}")
+            assert answer.status_code == 200
+            assert answer.headers["Cache-Control"] == PRIVATE
+
+
+#: Parameters of pages, each with a value that means nothing.
+NONSENSE = [
+    ("", "sort", "sideways"),
+    ("corpus/", "page", "x"),
+    ("corpus/", "page", "9" * 30),
+    ("flags/", "state", "lost"),
+    ("search/", "species", "x"),
+    ("search/", "species", "9" * 30),
+    ("search/", "part", "half"),
+    ("runs/", "of", "nobody"),
+    ("releases/{release}/leaderboard/", "task", "juggling"),
+    ("releases/{release}/leaderboard/", "split", "train"),
+    ("releases/{release}/leaderboard/", "view", "upside-down"),
+    ("releases/{release}/leaderboard/", "measure", "Luck@50"),
+    ("releases/{release}/leaderboard/", "sort", "luck"),
+    ("releases/{release}/leaderboard/", "order", "random"),
+    ("releases/{release}/leaderboard/", "stages", "over"),
+    ("releases/{release}/leaderboard/", "run", "x"),
+    ("releases/{release}/leaderboard/", "beside", "9" * 30),
+    ("releases/{release}/correlations/", "task", "juggling"),
+    ("releases/{release}/correlations/", "split", "train"),
+    ("releases/{release}/correlations/", "columns", "Luck@50"),
+    ("runs/{run}/", "split", "train"),
+    ("runs/{run}/", "release", "9" * 30),
+    ("runs/{run}/", "measure", "Luck@50"),
+    ("runs/{run}/", "sort", "luck"),
+    ("runs/{run}/", "order", "random"),
+    ("runs/{run}/queries/3/", "page", "x"),
+    ("runs/{run}/queries/3/", "other", "9" * 30),
+    ("runs/compare/", "a", "x"),
+    ("runs/compare/", "release", "9" * 30),
+]
+
+
+def test_nonsense_in_a_page_s_address_finds_nothing(
+    world: World, clients: dict[str, list[Any]]
+) -> None:
+    client, _ = clients["admin"]
+    for route, name, value in NONSENSE:
+        path = "/" + route.format(release=world.release.pk, run=world.run.pk)
+        assert route == "runs/compare/" or client.get(path).status_code == 200, path
+        assert client.get(path, {name: value}).status_code == 404, (path, name, value)
+
+
+def test_empty_parameters_of_a_page_s_form_are_as_usual(
+    world: World, clients: dict[str, list[Any]]
+) -> None:
+    client, _ = clients["admin"]
+    for route, name, _value in NONSENSE:
+        path = "/" + route.format(release=world.release.pk, run=world.run.pk)
+        if route != "runs/compare/":
+            assert client.get(path, {name: ""}).status_code == 200, (path, name)
+
+
+def test_a_nul_character_is_refused_everywhere(world: World, clients: dict[str, list[Any]]) -> None:
+    asked = 0
+    for route in world_routes(world):
+        client = clients["admin"][route.startswith("api/")]
+        for path in (f"/{route}?search=a%00b", f"/{route}?a%00b=1"):
+            assert client.get(path).status_code == 400, path
+            asked += 1
+        form = {} if route.startswith("api/") else {"text": "a\0b"}
+        if form and route != "healthz":
+            assert client.post(f"/{route}", form).status_code in {400, 405}, route
+    assert asked > 100
+    for path in (
+        f"/releases/{world.release.pk}/files/a%00b",
+        f"/api/releases/{world.release.pk}/files/a%00b",
+        f"/releases/{world.release.pk}/leaderboard.a%00b",
+        f"/images/{world.image.pk}/a%00b.jpg",
+        "/admin/authtoken/tokenproxy/a%00b/change/",
+    ):
+        client = clients["admin"][path.startswith("/api/")]
+        assert client.get(path).status_code == 404, path
+
+
+def test_what_only_django_s_admin_finds_is_asked_in_its_own_words(
+    clients: dict[str, list[Any]],
+) -> None:
+    """Its search and filters take texts: numbers beyond a column are no rows."""
+    client, _ = clients["admin"]
+    for model in ("retrieval/image", "labeling/judgment", "retrieval/jobitemerror"):
+        for number in LARGE:
+            assert client.get(f"/admin/{model}/", {"q": number}).status_code == 200
+
+
+def test_a_parameter_that_the_api_does_not_know_is_refused_by_name(
+    world: World, clients: dict[str, list[Any]]
+) -> None:
+    asked = 0
+    for route in world_routes(world):
+        if not route.startswith("api/") or route == "api/schema/":
+            continue
+        _, client = clients["admin"]
+        for method in ("get", "post", "patch", "delete"):
+            answer = getattr(client, method)(f"/{route}?stat=open")
+            if answer.status_code == 405:
+                continue
+            assert (answer.status_code, answer["Content-Type"]) == (400, TYPE), (method, route)
+            assert answer.json()["errors"] == [
+                {"field": "stat", "detail": "There is no such parameter."}
+            ]
+            asked += 1
+    assert asked > 50
+
+
+@pytest.mark.parametrize("path", ["queries/", "species/", "jobs/", "releases/", "runs/", "flags/"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("limit", "0"),
+        ("limit", "501"),
+        ("limit", "ten"),
+        ("limit", ""),
+        ("offset", "-1"),
+        ("offset", "9" * 30),
+        ("offset", "x"),
+    ],
+)
+def test_a_page_that_no_list_has_is_refused_by_name(
+    admin_api: Any, path: str, name: str, value: str
+) -> None:
+    answer = admin_api.get(f"/api/{path}", {name: value})
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == [name]
+    assert admin_api.get(f"/api/{path}", {"offset": 2**63 - 1}).json()["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("runs/?release=x", "release"),
+        (f"runs/?release={2**63}", "release"),
+        ("runs/?task=", "task"),
+        ("runs/?kind=odd", "kind"),
+        ("flags/?state=", "state"),
+        ("queries/?state=odd", "state"),
+        ("queries/?category=odd", "category"),
+        (f"species/groups/?species={2**63}", "species"),
+        (f"search/?text=x&limit={10**30}", "limit"),
+    ],
+)
+def test_a_filter_of_the_api_refuses_nonsense_by_name(
+    admin_api: Any, path: str, field: str
+) -> None:
+    answer = admin_api.get(f"/api/{path}")
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == [field]

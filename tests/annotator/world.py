@@ -1,0 +1,107 @@
+"""One of everything that addresses name, in the states that matter, with people of each role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.models import Release, Run
+from benchmark.runs.services import run_publish
+from benchmark.services import release_claim, release_make
+from labeling.models import Query
+from labeling.services.examples import example_pin
+from labeling.services.queries import query_create, query_transition
+from retrieval.access import Role
+from retrieval.models import Image, ImageFlag, Job, Species
+from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.services.flags import image_flag_raise, image_withdraw
+from retrieval.services.importing import import_images
+from retrieval.services.jobs import job_create
+from tests.benchmark.runs import scored_run, stored_run
+from tests.conftest import person
+from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
+from tests.labeling.judging import judge
+from tests.retrieval.making import coco
+from tests.toy_model import toy_model
+
+#: Images of the toy corpus; those of the import come beside.
+IMAGES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """People by role, and what there is."""
+
+    people: dict[str, Any]
+    image: Image
+    """With a file."""
+    flag: ImageFlag
+    species: Species
+    queries: dict[str, Query]
+    """By state."""
+    release: Release
+    run: Run
+    """Of the researcher, published and scored."""
+    private_run: Run
+    """Of the admin, stored and not scored."""
+    job: Job
+
+    @property
+    def numbers(self) -> dict[str, dict[str, int]]:
+        """What stands for the parameters of addresses, by the part before them."""
+        return {
+            "images": {"id": self.image.pk, "flag": self.flag.pk},
+            "species": {"id": self.species.pk},
+            "queries": {"id": self.queries["open"].pk, "image": FIRST_ID},
+            "releases": {"id": self.release.pk},
+            "runs": {"id": self.run.pk},
+            "jobs": {"id": self.job.pk},
+        }
+
+
+def make_world(settings: Any, folder: Path) -> World:
+    """Fill an empty database; files lie below `folder`."""
+    settings.VAR_DIR = folder / "var"
+    settings.EMBEDDING_MODEL = toy_model()
+    embedding_model_get_or_create(name=settings.EMBEDDING_MODEL)
+    people = {role.value: person(f"the-{role.value}", role) for role in Role}
+    admin, annotator = people[Role.ADMIN], people[Role.ANNOTATOR]
+    (folder / "data").mkdir()
+    import_images(path=coco(folder / "data"))
+    real = list(Image.objects.order_by("pk"))
+    embed(real, scores=[0.1] * len(real))
+    species = make_species("Bufo bufo")
+    make_images(IMAGES, species=species)
+
+    def query(number: int, text: str, split: str, *path: str) -> Query:
+        made = query_create(
+            text=text, category="Species ID", split=split, query_id=number, created_by=admin
+        )
+        for state in ("open", *path) if path != ("draft",) else ():
+            made = query_transition(query=made, to_state=state, by=admin, note="for the test")
+            run_jobs()
+            if state == "open":
+                judge(made, annotator, range(5), "relevant" if number % 2 else "unsure")
+        made.refresh_from_db()
+        return made
+
+    queries = {
+        "draft": query(1, "a draft", "val", "draft"),
+        "open": query(2, "an open query", "test"),
+        "complete": query(3, "a toad at night", "test", "complete"),
+        "submitted": query(5, "a toad that leaps", "val", "submitted"),
+    }
+    query(7, "a toad by day", "val", "complete")
+    example_pin(query=queries["open"], image_id=FIRST_ID, relevant=True, by=admin)
+    flag, _new = image_flag_raise(image=real[0], kind="duplicate", note="odd", by=annotator)
+    image_withdraw(image=Image(pk=FIRST_ID + IMAGES - 1), by=admin, note="a person")
+    release = release_make(
+        release=release_claim(name="Toads", created_by=admin, options={"rerank_model": ""})
+    )
+    order = {number: [FIRST_ID + n for n in range(10)] for number in (3, 7)}
+    run = scored_run(release, order, owner=people[Role.RESEARCHER], name="ours")
+    run_publish(run=run)
+    private = stored_run(release, order, owner=admin, name="not yet")
+    job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
+    return World(people, real[0], flag, species, queries, release, run, private, job)
