@@ -77,6 +77,12 @@ class Site:
             for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
                 self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
 
+    def completed(self) -> list[int]:
+        """The numbers of the completed queries: a release made now holds these, and a run on it
+        ranks images for each."""
+        found = self.api("ada", "GET", "/api/queries/?state=complete&limit=200")["results"]
+        return [one["query_id"] for one in found]
+
     def progress(self, user: str, query: int) -> Any:
         return self.api(user, "GET", f"/api/queries/{query}/")["progress"]
 

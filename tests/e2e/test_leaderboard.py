@@ -39,7 +39,7 @@ def board(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Board:
         ("a snail for the leaderboard", "val", "Species ID"),
     ):
         query = site.open_query(text, split=split, category=category)
-        listed = [one["image"] for one in site.candidates("ann", query, limit=40)["results"]]
+        listed = [one["image"] for one in site.candidates("ann", query, limit=60)["results"]]
         judge(site, "ann", query, listed[:30:3], "relevant")
         judge(site, "ann", query, listed[1:30:3], "not_relevant")
         site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
@@ -54,7 +54,7 @@ def board(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Board:
     file.write_text(
         "".join(
             f"{number} Q0 {image} {rank} {100 - rank} upload\n"
-            for number in numbers
+            for number in site.completed()
             for rank, image in enumerate(listed, start=1)
         )
     )

@@ -49,7 +49,7 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     queries = []
     for text, split in ((WORD, "test"), ("W" * 200, "test"), ("W" * 199, "val")):
         query = site.open_query(text, split=split, guidelines="W" * 300)
-        listed = [one["image"] for one in site.candidates("ada", query, limit=40)["results"]]
+        listed = [one["image"] for one in site.candidates("ada", query, limit=60)["results"]]
         judge(site, ANN, query, listed[:30:3], "relevant")
         judge(site, ANN, query, listed[1:30:3], "not_relevant")
         judge(site, OTTO, query, listed[:30:6], "unsure")
@@ -65,12 +65,12 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         lambda: site.api(ADA, "GET", f"/api/releases/{release}/")["state"] == "done",
         what="the release",
     )
-    numbers = [site.api(ADA, "GET", f"/api/queries/{one}/")["query_id"] for one in complete]
+    number = site.api(ADA, "GET", f"/api/queries/{complete[0]}/")["query_id"]
     file = tmp_path_factory.mktemp("runs") / "run.trec"
     file.write_text(
         "".join(
-            f"{number} Q0 {image} {rank} {100 - rank} upload\n"
-            for number in numbers
+            f"{one} Q0 {image} {rank} {100 - rank} upload\n"
+            for one in site.completed()
             for rank, image in enumerate(listed, start=1)
         )
     )
@@ -93,7 +93,7 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         ),
         "/runs/",
         f"/runs/{first}/",
-        f"/runs/{first}/queries/{numbers[0]}/",
+        f"/runs/{first}/queries/{number}/",
         f"/runs/{first}/card/",
         f"/runs/compare/?a={first}&b={second}",
         f"/{WORD}/",
