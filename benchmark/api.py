@@ -237,7 +237,9 @@ class ReleaseViewSet(
 
     @extend_schema(
         parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH)],
-        responses={(200, "*/*"): OpenApiResponse(OpenApiTypes.BINARY)},
+        responses={
+            (200, "*/*"): OpenApiResponse(OpenApiTypes.ANY, "of the kind that its name says")
+        },
     )
     def file(self, request: Request, pk: int, name: str) -> FileResponse:
         """One file of a release, as it was made; 403 for one that you may not have."""
