@@ -32,6 +32,7 @@ class ReleaseForm(forms.Form):
     test_labels = forms.ChoiceField(
         choices=Release.TestLabels.choices,
         initial=Release.TestLabels.HIDDEN,
+        required=False,
         label="Labels of the test split",
         help_text="Hidden ones measure runs that weren’t tuned on them. It can’t be changed later.",
     )
