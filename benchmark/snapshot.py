@@ -17,9 +17,9 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -305,8 +305,7 @@ class SnapshotWriter:
 
     def header(self, header: Header) -> None:
         """Write what is told of the release."""
-        text = json.dumps(asdict(header), ensure_ascii=False, indent=2) + "\n"
-        (self.directory / HEADER_FILE).write_text(text, encoding="utf-8")
+        write_header(self.directory, asdict(header))
 
     def table(self, name: str, rows: Iterable[Any]) -> int:
         """Write a whole table from rows in its order, without holding them; how many."""
@@ -346,27 +345,10 @@ class SnapshotWriter:
             flush()
 
 
-def write_open_snapshot(snapshot: Snapshot) -> None:
-    """Write `snapshot.open`: of the test split no pair, no judgment and no effort, and no image
-    that only those name."""
-    writer = SnapshotWriter(snapshot.open.directory)
-    writer.directory.mkdir()
-    writer.header(replace(snapshot.header, test_labels="withheld"))
-    labeled = snapshot.queries_of("val")
-    writer.table(
-        "queries",
-        (
-            query
-            if query_id in labeled
-            else replace(query, annotators=0, seconds=0.0, left_open="", completion_reason="")
-            for query_id, query in snapshot.queries.items()
-        ),
-    )
-    writer.table("pairs", (pair for pair in snapshot.pairs() if pair.query_id in labeled))
-    writer.table("judgments", (one for one in snapshot.judgments() if one.query_id in labeled))
-    writer.table("fixed", snapshot.fixed())
-    named = {one.image_id for table in (snapshot.open.pairs(), snapshot.fixed()) for one in table}
-    writer.table("images", (image for image in snapshot.images() if image.image_id in named))
+def write_header(directory: Path, content: Mapping[str, Any]) -> None:
+    """Write what is told of a release into a snapshot's directory."""
+    text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+    (directory / HEADER_FILE).write_text(text, encoding="utf-8")
 
 
 def schema_of(row_type: type) -> pa.Schema:

@@ -21,11 +21,12 @@ from benchmark.manifest import (
     write_manifest,
 )
 from benchmark.models import Release
+from benchmark.open_snapshot import write_open_snapshot
 from benchmark.release_files import SNAPSHOT_FOLDER
 from benchmark.selectors.pictures import released_picture
 from benchmark.selectors.releases import RELEASE_KEY, SNAPSHOT_KEY
 from benchmark.services.progress import Progress
-from benchmark.snapshot import OPEN_FOLDER, Snapshot, write_open_snapshot
+from benchmark.snapshot import OPEN_FOLDER, Snapshot
 
 DIFFERENCE_FILE: Final = "difference.md"
 #: The same with what tells of labels of the test split, where anything does.

@@ -70,7 +70,6 @@ def test_images_come_by_id_and_within_a_data_set_by_its_own_ids(
         ("braunbar", [11, 13]),
         ("nothing at all", []),
         ("9" * 30, []),
-        ("%00", [11, 12, 13, 14]),
     ],
 )
 def test_a_search_of_images_means_ids_and_species(
