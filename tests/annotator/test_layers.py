@@ -110,15 +110,3 @@ def test_pure_cores_know_no_framework(name):
 def test_pure_cores_know_no_clock(name):
     text = (ROOT / name).read_text()
     assert [clock for clock in CLOCKS if clock in text] == []
-
-
-def test_no_file_holds_two_subjects():
-    packages = (*FORBIDDEN, "annotator", "bench", "tests")
-    long = {
-        f"{path.relative_to(ROOT)}: {lines} lines"
-        for package in packages
-        for path in sources(package)
-        if "migrations" not in path.parts
-        if (lines := len(path.read_text().splitlines())) > 400
-    }
-    assert long == set()
