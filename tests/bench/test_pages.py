@@ -12,7 +12,7 @@ from tests.processes import ROOT
 
 
 def test_it_asks_for_every_page_and_says_what_it_read(tmp_path: Path) -> None:
-    sizes = ["--images", "3000", "--small", "200", "--species", "100", "--judgments", "2000"]
+    sizes = ["--images", "3000", "--small", "200", "--species", "150", "--judgments", "2000"]
     done = subprocess.run(
         [sys.executable, "-m", "bench.pages", *sizes, "--rounds", "1", "--folder", str(tmp_path)],
         cwd=ROOT,
