@@ -109,5 +109,5 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
         ("full", "upload", "Demo model, damaged vectors"),
     ]
     complete = "SELECT count(*) FROM labeling_query WHERE state = 'complete' AND query_id > 24"
-    assert rows(third, complete) == [(12,)]
+    assert rows(third, complete) == [(15,)]
     assert rows(third, to_label) == [(24,)]

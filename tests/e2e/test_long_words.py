@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -30,22 +31,32 @@ OUTSIDE = """() =>
     .map((one) => `outside: ${one.className} ${one.textContent.trim().slice(0, 20)}`)"""
 
 
+def rename_a_species(site: Site, scientific: str, vernacular: str) -> list[str]:
+    """Give the first species these names; those that it had."""
+    told = site.served.manage(
+        "shell",
+        "-v0",
+        "-c",
+        "import json\n"
+        "from retrieval.models import Species, SpeciesName\n"
+        "first = Species.objects.order_by('pk').first()\n"
+        "name = SpeciesName.objects.filter(species=first).order_by('pk').first()\n"
+        f"Species.objects.filter(pk=first.pk).update(scientific_name={scientific!r})\n"
+        f"SpeciesName.objects.filter(pk=name.pk).update(name={vernacular!r})\n"
+        "print(json.dumps([first.scientific_name, name.name]))",
+    )
+    names: list[str] = json.loads(told.stdout.splitlines()[-1])
+    return names
+
+
 @pytest.fixture(scope="module")
-def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The addresses of pages that show such words: as names of people, species, releases and runs,
     texts, guidelines, reasons."""
     roles = {ANN: "annotator", OTTO: "annotator", RITA: "reviewer", ADA: "admin"}
     for name, role in roles.items():
         site.create_user(name, role)
-    site.served.manage(
-        "shell",
-        "-c",
-        "from retrieval.models import Species, SpeciesName\n"
-        "first = Species.objects.order_by('pk').first()\n"
-        "Species.objects.filter(pk=first.pk).update(scientific_name='W' * 80)\n"
-        "name = SpeciesName.objects.filter(species=first).first()\n"
-        "SpeciesName.objects.filter(pk=name.pk).update(name='W' * 90)\n",
-    )
+    names = rename_a_species(site, "W" * 80, "W" * 90)
     queries = []
     for text, split in ((WORD, "test"), ("W" * 200, "test"), ("W" * 199, "val")):
         query = site.open_query(text, split=split, guidelines="W" * 300)
@@ -79,7 +90,7 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         site.served.manage(*told)
     runs = site.api(ADA, "GET", f"/api/releases/{release}/runs/")["results"]
     first, second = (one["id"] for one in runs if one["name"].startswith("WWW"))
-    return [
+    yield [
         "/",
         *(f"/queries/{query}/" for query in queries),
         *(f"/queries/{open_}/{name}/" for name in ("edit", "delete", "review", "complete")),
@@ -100,6 +111,8 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         # Last, since the studio has a frame of its own.
         f"/queries/{open_}/label/",
     ]
+    # Other tests look for the species by its own names.
+    rename_a_species(site, *names)
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, NARROW], ids=["desktop", "phone"])

@@ -127,7 +127,8 @@ def test_from_logging_in_to_the_leaderboard(
 
     page.get_by_role("link", name="Delete this run").click()
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("No runs yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="My runs")).to_be_visible()
+    expect(page.get_by_role("link", name=METHOD, exact=True)).to_have_count(0)
 
     page.goto(f"{site.url}/releases/{task.release}/submit/")
     choose(page, task.run)
