@@ -76,6 +76,7 @@ INSTALLED_APPS = [
     "retrieval",
     "labeling",
     "benchmark",
+    "demo",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -239,7 +239,7 @@ def _rate(tower: Any, floats: Any) -> float:
 
 def _pictures(folder: Path, *, drawn: bool, count: int) -> list[Any]:
     """Put `count` JPEG files into the store."""
-    from retrieval.demo.corpus import write_corpus
+    from demo.corpus import write_corpus
     from retrieval.storage import picture_store
 
     if drawn:

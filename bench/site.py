@@ -7,7 +7,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from retrieval.demo.corpus import write_corpus
+from demo.corpus import write_corpus
 from tests.processes import Served, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"

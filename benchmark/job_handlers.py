@@ -75,11 +75,3 @@ def import_benchmark(job: Job, deadline: float) -> bool:
     except (LayoutRefused, OSError) as error:
         raise JobFailed(str(error)) from error
     return True
-
-
-@job_handler("demo_release")
-def demo_release(job: Job, deadline: float) -> bool:
-    """Make the demo's release and its runs, step by step."""
-    from benchmark.demo import demo_release_step
-
-    return demo_release_step(job, deadline)

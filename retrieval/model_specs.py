@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-DEMO_MODEL_DIR = Path(__file__).parent / "demo" / "model"
+import retrieval
+
+DEMO_MODEL_DIR = Path(retrieval.__file__).parents[1] / "demo" / "model"
 CONFIG_NAME = "open_clip_config.json"
 WEIGHTS_NAME = "open_clip_model.safetensors"
 RANDOM_TAG = "random"

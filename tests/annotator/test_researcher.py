@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotator.demo import CAST, demo_people
 from benchmark.models import Release, Run
+from demo.steps import CAST, demo_people
 from labeling.access import can_judge, judging_problem, queries_visible_to, sees_query
 from labeling.models import CandidateList, JudgmentEvent, Query, QueryExample
 from retrieval.access import Role, at_least, is_evaluator, names_hidden_from

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from retrieval.demo.corpus import write_corpus
+from demo.corpus import write_corpus
 from tests.processes import Served, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"

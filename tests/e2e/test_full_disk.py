@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from retrieval.demo.corpus import write_corpus
+from demo.corpus import write_corpus
 from tests.e2e.conftest import Site
 from tests.e2e.labelling import judge, open_label_page
 from tests.e2e.outboxes import events, images_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from retrieval.demo.species import SPECIES
+from demo.species import SPECIES
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import Site
 

@@ -257,7 +257,7 @@ def test_the_search_finds_and_explains(corpus, tiny_model):
 
 
 def test_the_demo_model_prefers_what_a_text_says(store, tmp_path, demo_encoder):
-    from retrieval.demo.corpus import write_corpus
+    from demo.corpus import write_corpus
 
     folder = tmp_path / "scenes"
     write_corpus(folder, count=48, seed=3)

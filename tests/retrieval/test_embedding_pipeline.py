@@ -10,10 +10,10 @@ import pytest
 import torch
 from PIL import Image as PillowImage
 
+from demo.corpus import corpus_scene
+from demo.draw.compose import render
 from retrieval import imaging
 from retrieval.batch_size import BatchSize
-from retrieval.demo.corpus import corpus_scene
-from retrieval.demo.draw.compose import render
 from retrieval.encoders import load_encoder, load_open_clip
 from retrieval.gates import Budget
 from retrieval.image_tower import ImageTower, Launched

@@ -1,0 +1,18 @@
+"""The kind of long work that the demo adds; imported when the app is ready."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from retrieval.jobs import job_handler
+
+if TYPE_CHECKING:
+    from retrieval.models import Job
+
+
+@job_handler("demo_release")
+def demo_release(job: Job, deadline: float) -> bool:
+    """Make the demo's release and its runs, step by step."""
+    from demo.release import demo_release_step
+
+    return demo_release_step(job, deadline)

@@ -1,0 +1,47 @@
+"""Run the application with a corpus, a model and queries to try it with."""
+
+import os
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from annotator.environment import choose_model
+from annotator.management.commands import serve
+from annotator.serving import Services
+from demo.management.commands import demo_data
+from demo.steps import demo_people
+
+
+class Command(serve.Command):
+    """demo [--images N]"""
+
+    help = "As `serve`, with the demo's pictures, model, queries and people."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """How many pictures; fewer make a first start quicker."""
+        parser.add_argument("--images", type=int, default=demo_data.IMAGES)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Start everything, do what is left of the demo's steps, say how to get in, run on."""
+        model = os.environ.get("EMBEDDING_MODEL") or "demo"
+        services = Services(self.say, {"EMBEDDING_MODEL": model})
+        with services.running() as works:
+            if not works:
+                return
+            choose_model(Path(settings.VAR_DIR), model)
+            status = services.run("demo_data", f"--images={options['images']}")
+            if services.supervisor.ending:
+                return
+            if status != 0:
+                raise CommandError(
+                    "The demo could not be prepared; the lines above say why. "
+                    f"Run it again to go on from there. Logs: {services.logs}"
+                )
+            self.say(f"\nInquire Annotator is at {services.address} (Ctrl-C ends it)\n")
+            for person in demo_people():
+                self.say(f"  {person.name:<10} password {person.password}")
+            self.say(f"\nLogs: {services.logs}")
+            services.run_on()

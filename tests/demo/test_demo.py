@@ -1,0 +1,113 @@
+"""`manage.py demo`, cut short and killed into, ends with the same demo."""
+
+import json
+import signal
+import stat
+import urllib.request
+
+import psycopg2
+import pytest
+
+from annotator.embedded_postgres import DATABASE
+from annotator.postgres_guardian import Layout
+from demo.steps import CAST
+from tests.processes import wait_for
+
+pytestmark = pytest.mark.e2e
+IMAGES = 120
+# Of the queries that are there to be labelled.
+LISTS = (
+    "FROM labeling_candidatelist l JOIN labeling_query q ON q.id = l.query_id"
+    " WHERE l.frozen_at IS NOT NULL AND q.query_id <= 24"
+)
+RELEASE_JOB = "SELECT state FROM retrieval_job WHERE kind = 'demo_release'"
+RUNS = (
+    "SELECT task, kind, name FROM benchmark_run WHERE published_at IS NOT NULL AND task = 'full'"
+    " AND kind <> 'best' ORDER BY task, kind, name"
+)
+
+
+def rows(served, statement):
+    connection = psycopg2.connect(
+        host=str(Layout(served.var_dir).socket_dir), user="postgres", dbname=DATABASE
+    )
+    with connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+        found = cursor.fetchall()
+    connection.close()
+    return found
+
+
+def says(served, words):
+    def said():
+        text = served.output.read_text()
+        assert served.process.poll() is None, text
+        return words in text
+
+    return said
+
+
+def start(serve, **options):
+    return serve("demo", f"--images={IMAGES}", wait=False, EMBEDDING_BATCH_SIZE="4", **options)
+
+
+def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
+    first = start(serve)
+    wait_for(says(first, "Drawing"), seconds=90, what="the drawing")
+    assert first.stop(signal.SIGINT) == 0
+    assert first.processes() == []
+
+    second = start(serve, var_dir=first.var_dir)
+    embedded = "SELECT count(*) FROM retrieval_embedding"
+    wait_for(says(second, "Embedding"), seconds=120, what="the embedding")
+    wait_for(lambda: rows(second, embedded)[0][0] > 8, seconds=120, what="the first vectors")
+    for words in (("celery", "worker"), ("gunicorn",), ("pginstall/bin/postgres", "-D")):
+        wait_for(second.healthy, what="all parts")
+        for process in second.find(*words):
+            process.kill()
+    wait_for(says(second, "password"), seconds=120, what="the demo")
+    text = second.output.read_text()
+    assert f"Inquire Annotator is at {second.url}" in text
+    assert rows(second, embedded) == [(IMAGES,)]
+    assert rows(second, "SELECT count(DISTINCT image_id) FROM retrieval_embedding") == [(IMAGES,)]
+    to_label = "SELECT count(*) FROM labeling_query WHERE state = 'open' AND query_id <= 24"
+    assert rows(second, to_label) == [(24,)]
+    lists = f"SELECT count(DISTINCT l.query_id) {LISTS}"
+    assert rows(second, lists) == [(24,)]
+
+    secrets = first.var_dir / "demo_passwords.json"
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
+    people = json.loads(secrets.read_text())
+    assert [person["role"] for person in people] == list(CAST.values())
+    assert (second.var_dir / "embedding_model").read_text() == "demo\n"
+    for person in people:
+        assert f"{person['name']:<10} password {person['password']}" in text
+        request = urllib.request.Request(
+            f"{second.url}/api/token/",
+            json.dumps({"username": person["name"], "password": person["password"]}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request) as answer:
+            assert len(json.load(answer)["token"]) == 40
+
+    lists = rows(second, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id")
+    assert second.stop(signal.SIGTERM) == 0
+    assert second.processes() == []
+
+    third = start(serve, var_dir=first.var_dir)
+    wait_for(
+        lambda: third.output.read_text().count("password") == 2 * len(CAST), what="the demo again"
+    )
+    assert rows(third, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id") == lists
+    assert rows(third, embedded) == [(IMAGES,)]
+
+    wait_for(lambda: rows(third, RELEASE_JOB) == [("done",)], seconds=120, what="the release")
+    assert rows(third, RUNS) == [
+        ("full", "model", "demo"),
+        ("full", "random", "Random order"),
+        ("full", "rerank_embedding", "Damaged vectors, top 50 by the demo model"),
+        ("full", "upload", "Demo model, damaged vectors"),
+    ]
+    complete = "SELECT count(*) FROM labeling_query WHERE state = 'complete' AND query_id > 24"
+    assert rows(third, complete) == [(15,)]
+    assert rows(third, to_label) == [(24,)]

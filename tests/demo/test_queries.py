@@ -1,0 +1,58 @@
+"""The demo queries: created and opened once, left alone afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from demo.loading import DemoSpeciesMissing, demo_queries_load
+from demo.queries import QUERIES
+from labeling.categories import supercategory_of
+from labeling.models import Query
+from tests.labeling.conftest import make_species, run_jobs
+
+
+@pytest.fixture
+def demo_species(toy_model: Any) -> None:
+    for name in {name for demo in QUERIES for name in demo.species}:
+        make_species(name)
+
+
+def test_loading_twice_makes_each_once_and_opens_it(demo_species: None, admin: Any) -> None:
+    first = demo_queries_load(by=admin)
+    run_jobs()
+    second = demo_queries_load(by=admin)
+    assert [query.pk for query in first] == [query.pk for query in second]
+    assert Query.objects.count() == len(QUERIES) == 24
+    assert set(Query.objects.values_list("state", flat=True)) == {"open"}
+    assert [query.query_id for query in first] == list(range(1, 25))
+    assert [query.lists.count() for query in first] == [1] * 24
+    for query, demo in zip(first, QUERIES, strict=True):
+        assert supercategory_of(query.category) == demo.supercategory
+        names = query.species.values_list("scientific_name", flat=True)
+        assert sorted(names) == sorted(demo.species)
+
+
+def test_loading_leaves_what_people_made_of_a_query(demo_species: None, admin: Any) -> None:
+    query = demo_queries_load(by=admin)[3]
+    Query.objects.filter(pk=query.pk).update(state="complete", guidelines="Ours.")
+    demo_queries_load(by=admin)
+    query.refresh_from_db()
+    assert (query.state, query.guidelines) == ("complete", "Ours.")
+
+
+def test_a_taken_number_is_left_to_its_query(
+    demo_species: None, new_query: Any, admin: Any
+) -> None:
+    own = new_query("our own", query_id=1)
+    loaded = demo_queries_load(by=admin)
+    assert loaded[0].query_id == 2
+    assert loaded[1].query_id == 3
+    own.refresh_from_db()
+    assert own.text == "our own"
+
+
+def test_without_the_corpus_it_says_so(toy_model: Any, admin: Any) -> None:
+    with pytest.raises(DemoSpeciesMissing, match="Import the demo corpus first"):
+        demo_queries_load(by=admin)
