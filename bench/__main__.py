@@ -1,113 +1,72 @@
-"""All benchmarks of a large corpus, one after the other: `make bench`, or `python -m bench`.
+"""All benchmarks, one after the other, into bench/RESULTS.md: `python -m bench [SECTION …]`.
 
-Each is a module of its own, run as a process of its own, and prints one section. The sections go
-into bench/RESULTS.md; those that aren't run this time stay there as they were. A benchmark that
-fails doesn't keep the others from running: its section says so, and the exit status is 1.
+Each runs in a process of its own and prints a section; sections that aren't run stay in the file as
+they were. A benchmark that fails doesn't keep the others from running, and changes nothing there.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from bench.own_state import tell
-
 RESULTS: Final = Path(__file__).with_name("RESULTS.md")
-#: Each section's module, with what makes it small enough for a test.
-SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "loading": ("--images", "2000", "--species", "50", "--rounds", "1"),
-    "vectors": ("--images", "2000", "--dimension", "64", "--repeats", "1"),
-    "ranking": ("--sizes", "2000", "--dimension", "64", "--depth", "100", "--vectors", "6"),
-    "text_search": (
-        *("--images", "2000", "--dimension", "32", "--searches", "3"),
-        *("--models", "demo", "--texts", "4"),
-    ),
-    "embedding": ("--models", "demo", "--images", "32", "--turns", "1"),
-    "pages": (
-        *("--images", "4000", "--small", "2000", "--species", "50"),
-        *("--judgments", "500", "--rounds", "1"),
-    ),
+#: Each benchmark with the smallest sizes at which it still measures something.
+SECTIONS: Final[Mapping[str, str]] = {
+    "loading": "--images 1500 --species 70 --rounds 1",
+    "vectors": "--images 1500 --dimension 64 --repeats 1",
+    "ranking": "--sizes 2000 --dimension 64 --depth 100 --vectors 6 --rounds 1",
+    "text_search": "--images 1500 --searches 6 --depth 20 --models demo --texts 8",
+    "embedding": "--models demo --images 24 --turns 1",
+    "pages": "--images 3000 --small 2000 --species 150 --judgments 2000 --rounds 1",
+    "metrics": "--queries 3 --runs 2 --depth 40 --repeats 1",
+    "releases": "--images 200 --species 20 --judgments 1000",
+    "importing": "--pairs 500",
 }
-HEADING: Final = """# What it takes with a large corpus
+HEADING: Final = """# What is measured
 
-Measured by `make bench`; each section says when and on which machine, and how to repeat it alone.
-`make bench SECTIONS="ranking pages"` measures some of them and leaves the others as they are.
+By `python -m bench`; each section says when and on which machine, and how to repeat it alone.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmarks that were asked for; 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=f"default: {' '.join(SECTIONS)}"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="tiny sizes, only to see that all of it works"
-    )
-    parser.add_argument(
-        "--out", type=Path, help=f"default: {RESULTS.name} beside this module, but for --quick"
+        "--small", type=Path, metavar="FILE", help="run each at its smallest size, into a file"
     )
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.sections) - set(SECTIONS)):
         parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
-    if options.quick and options.out is None:
-        parser.error("--quick needs --out: its figures say nothing")
-    return _run(options.sections or list(SECTIONS), options.out or RESULTS, quick=options.quick)
-
-
-def _run(names: Sequence[str], out: Path, *, quick: bool) -> int:
     failed = []
-    for name in names:
-        tell(f"— {name} —")
-        section, status = _section(name, SECTIONS[name] if quick else ())
-        if status:
+    for name in options.sections or SECTIONS:
+        sizes = SECTIONS[name].split() if options.small else []
+        command = [sys.executable, "-m", f"bench.{name}", *sizes]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
             failed.append(name)
-        # Whatever cuts a later one short, this one is kept.
-        kept = read_results(out) | {name: section}
-        partial = out.with_name(f".{out.name}.partial")
-        partial.write_text(results_text(kept), encoding="utf-8")
-        partial.replace(out)
-    tell(f"{len(names) - len(failed)} of {len(names)} sections are in {out.name}.")
+            print(done.stdout, file=sys.stderr)
+        else:
+            write_section(options.small or RESULTS, name, done.stdout.strip())
     if failed:
-        tell(f"Failed: {', '.join(failed)}")
+        print(f"Failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _section(name: str, arguments: Sequence[str]) -> tuple[str, int]:
-    """What a benchmark printed, and its exit status; where it failed, with a line that says so."""
-    command = [sys.executable, "-m", f"bench.{name}", *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=os.environ, check=False)
-    printed = done.stdout.strip()
-    if done.returncode == 0 and printed.startswith("## "):
-        return printed, 0
-    status = done.returncode or 1
-    why = f"**It failed** on {datetime.now(UTC):%Y-%m-%d} with exit status {done.returncode}."
-    if not printed.startswith("## "):
-        printed = f"## {name.replace('_', ' ').capitalize()}"
-    return f"{printed}\n\n{why}", status
-
-
-def read_results(path: Path) -> dict[str, str]:
-    """The sections of a file that `results_text` made, by name; none where there is no file."""
-    if not path.is_file():
-        return {}
-    parts = re.split(r"^<!-- section: (\w+) -->$", path.read_text(encoding="utf-8"), flags=re.M)
-    return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
-
-
-def results_text(sections: Mapping[str, str]) -> str:
-    """The file of all sections, in the order in which they are run."""
-    ordered = [name for name in SECTIONS if name in sections]
-    return "\n".join(
-        [HEADING, *(f"<!-- section: {name} -->\n\n{sections[name]}\n" for name in ordered)]
-    )
+def write_section(path: Path, name: str, text: str) -> None:
+    """Put a section into a file in place of the one that it had, in the order of SECTIONS."""
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    parts = re.split(r"^<!-- section: (\w+) -->$", before, flags=re.M)[1:]
+    sections = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)) | {name: text}
+    ordered = [
+        f"<!-- section: {one} -->\n\n{sections[one]}\n" for one in SECTIONS if one in sections
+    ]
+    path.write_text("\n".join([HEADING, *ordered]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ import numpy as np
 from PIL import Image as PillowImage
 
 from bench.figures import grid, machine
-from bench.memory import anonymous_bytes, megabytes
+from bench.harness import anonymous_bytes, megabytes
 from bench.own_state import tell, use_state
 
 PACKAGES: Final = ("torch", "torchvision", "open_clip_torch", "Pillow", "Django")

@@ -2,170 +2,162 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+import re
+from typing import Any, Final, NamedTuple
 
-from labeling.models import Candidate, Query
-from retrieval.access import Role
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from bench.rows import MODEL
+from benchmark.services import release_claim, release_make
+from labeling.models import Candidate, Judgment, Query
 from retrieval.models import Job, Species
+from retrieval.services.jobs import job_create
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """One address, and the role of the person who asks for it."""
 
     name: str
     path: str
-    role: str = Role.REVIEWER
+    role: str
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What addresses name: primary keys, a genus, and that with two letters swapped."""
+#: By role, a page a line: its name and its address. Those that rank the corpus (a search with a
+#: text, and "more like this") are not among them.
+_PAGES: Final = {
+    "annotator": """
+      Dashboard of an annotator          /
+      Search                             /search/
+      Corpus                             /corpus/
+      Corpus, page 3                     /corpus/?page=3
+      Corpus, species found              /corpus/?species={name}
+      Labeling                           /queries/{query}/label/
+      Query of an annotator              /queries/{query}/
+      API: queries of an annotator       /api/queries/
+      API: outline of a list             /api/queries/{query}/outline/
+      API: candidates                    /api/queries/{query}/candidates/?limit=60
+      API: candidates, far down          /api/queries/{query}/candidates/?start_rank=2000&limit=60
+      API: candidates at ranks           /api/queries/{query}/candidates/?ranks=1,7,900
+      API: facets of a list              /api/queries/{query}/facets/
+      API: matching candidates           /api/queries/{query}/matching/?month=5&judged=no&flagged=no
+      API: what is new                   /api/queries/{query}/changes/?cursor=0
+      API: reference                     /api/queries/{query}/reference/
+      API: preferences                   /api/preferences/labelling/
+      API: image                         /api/images/{image}/
+      API: flags of an image             /api/images/{image}/flags/
+      API: species                       /api/species/
+      API: species picker                /api/species/?search={name}
+      API: species picker, two letters   /api/species/?search={name:.2}
+      API: species picker, a slip        /api/species/?search={slip}
+      API: one species                   /api/species/{species}/
+      API: groups by name                /api/species/groups/?search={name}
+      API: groups of a species           /api/species/groups/?species={species}
+    """,
+    "reviewer": """
+      Dashboard                          /
+      Dashboard, filtered and sorted     /?search=number+1&state=open&sort=-streak
+      Query                              /queries/{query}/
+      Review                             /queries/{query}/review/
+      Completion                         /queries/{query}/complete/
+      Flagged images                     /flags/
+      Withdrawn images                   /flags/?state=withdrawn
+      API: queries                       /api/queries/
+      API: query                         /api/queries/{query}/
+      API: judgments                     /api/queries/{query}/judgments/
+      API: history of an image           /api/queries/{query}/history/?image={image}
+      API: flagged images                /api/flags/
+      API: withdrawn images              /api/flags/?state=withdrawn
+    """,
+    "researcher": """
+      Releases                           /releases/
+      Leaderboard                        /leaderboard/
+      Runs                               /runs/
+      API: releases                      /api/releases/
+      API: runs                          /api/runs/
+      API: submissions left              /api/submissions/
+      Release                            /releases/{release}/
+      Statistics of a release            /releases/{release}/statistics/
+      Leaderboard of a release           /releases/{release}/leaderboard/
+      Correlations of a release          /releases/{release}/correlations/
+      Submission to a release            /releases/{release}/submit/
+      API: release                       /api/releases/{release}/
+      API: runs on a release             /api/releases/{release}/runs/
+    """,
+    "admin": """
+      Query, edited                      /queries/{query}/edit/
+      Query, deleted                     /queries/{query}/delete/
+      New query                          /queries/new/
+      Import of queries                  /queries/import/
+      Open drafts                        /queries/open/
+      Splits                             /releases/split/
+      Job                                /jobs/{job}/
+      API: jobs                          /api/jobs/
+      API: job                           /api/jobs/{job}/
+      Admin                              /admin/
+      Admin: retrieval/image             /admin/retrieval/image/
+      Admin: retrieval/species           /admin/retrieval/species/
+      Admin: retrieval/embeddingmodel    /admin/retrieval/embeddingmodel/
+      Admin: retrieval/imageflag         /admin/retrieval/imageflag/
+      Admin: retrieval/imagewithdrawal   /admin/retrieval/imagewithdrawal/
+      Admin: retrieval/job               /admin/retrieval/job/
+      Admin: retrieval/jobitemerror      /admin/retrieval/jobitemerror/
+      Admin: retrieval/imageroot         /admin/retrieval/imageroot/
+      Admin: labeling/query              /admin/labeling/query/
+      Admin: labeling/querytransition    /admin/labeling/querytransition/
+      Admin: labeling/candidatelist      /admin/labeling/candidatelist/
+      Admin: labeling/judgment           /admin/labeling/judgment/
+      Admin: labeling/judgmentevent      /admin/labeling/judgmentevent/
+      Admin: benchmark/release           /admin/benchmark/release/
+      Admin: annotator/user              /admin/annotator/user/
+      Admin: images of a data set        /admin/retrieval/image/?dataset=rows
+      Admin: image by id                 /admin/retrieval/image/?q={image}
+      Admin: images by species           /admin/retrieval/image/?q={name}
+      Admin: one image                   /admin/retrieval/image/{image}/change/
+      Admin: judgments of a query        /admin/labeling/judgment/?q=0
+      Admin: events of a query           /admin/labeling/judgmentevent/?q=0
+    """,
+}
 
-    query: int
-    image: int
-    species: int
-    name: str
-    slip: str
-    job: int | None = None
-    release: int | None = None
 
-    @classmethod
-    def found(cls, release: int | None = None) -> Known:
-        """The first query, its list's first image and that one's species."""
-        query = Query.objects.exclude(current_list=None).earliest("query_id")
-        first = Candidate.objects.filter(list=query.current_list_id).earliest("rank")
-        species = Species.objects.get(images=first.image_id)
-        name = species.genus
-        jobs = Job.objects.order_by("-pk").values_list("pk", flat=True)
-        return cls(
-            query=query.pk,
-            image=first.image_id,
-            species=species.pk,
-            name=name,
-            slip=name[:2] + name[3:1:-1] + name[4:],
-            job=jobs.first(),
-            release=release,
-        )
-
-
-ADMIN_MODELS: Final = (
-    "retrieval/image",
-    "retrieval/species",
-    "retrieval/embeddingmodel",
-    "retrieval/imageflag",
-    "retrieval/imagewithdrawal",
-    "retrieval/job",
-    "retrieval/jobitemerror",
-    "retrieval/imageroot",
-    "labeling/query",
-    "labeling/querytransition",
-    "labeling/candidatelist",
-    "labeling/judgment",
-    "labeling/judgmentevent",
-    "benchmark/release",
-    "annotator/user",
-)
-
-
-def pages(known: Known) -> list[Page]:
-    """The pages, then the API, then the admin site. Those that rank the corpus (a search with a
-    text, and "more like this") are not among them.
+def pages() -> list[Page]:
+    """All pages about the first query, its list's first image and that one's species, and about a
+    job and a release, which are made where there is none.
     """
-    query, image = f"queries/{known.query}/", f"images/{known.image}/"
-    found = [
-        Page("Dashboard", "/"),
-        Page("Dashboard of an annotator", "/", Role.ANNOTATOR),
-        Page("Dashboard, filtered and sorted", "/?search=number+1&state=open&sort=-streak"),
-        Page("Search", "/search/", Role.ANNOTATOR),
-        Page("Corpus", "/corpus/", Role.ANNOTATOR),
-        Page("Corpus, page 3", "/corpus/?page=3", Role.ANNOTATOR),
-        Page("Corpus, species found", f"/corpus/?species={known.name}", Role.ANNOTATOR),
-        Page("Labelling", f"/{query}label/", Role.ANNOTATOR),
-        Page("Query", f"/{query}"),
-        Page("Query of an annotator", f"/{query}", Role.ANNOTATOR),
-        Page("Query, edited", f"/{query}edit/", Role.ADMIN),
-        Page("Query, deleted", f"/{query}delete/", Role.ADMIN),
-        Page("New query", "/queries/new/", Role.ADMIN),
-        Page("Import of queries", "/queries/import/", Role.ADMIN),
-        Page("Open drafts", "/queries/open/", Role.ADMIN),
-        Page("Review", f"/{query}review/"),
-        Page("Completion", f"/{query}complete/"),
-        Page("Flagged images", "/flags/"),
-        Page("Withdrawn images", "/flags/?state=withdrawn"),
-        Page("Releases", "/releases/", Role.RESEARCHER),
-        Page("Splits", "/releases/split/", Role.ADMIN),
-        Page("Leaderboard", "/leaderboard/", Role.RESEARCHER),
-        Page("Runs", "/runs/", Role.RESEARCHER),
-        Page("API: queries", "/api/queries/"),
-        Page("API: queries of an annotator", "/api/queries/", Role.ANNOTATOR),
-        Page("API: query", f"/api/{query}"),
-        Page("API: outline of a list", f"/api/{query}outline/", Role.ANNOTATOR),
-        Page("API: candidates", f"/api/{query}candidates/?limit=60", Role.ANNOTATOR),
-        Page(
-            "API: candidates, far down",
-            f"/api/{query}candidates/?start_rank=2000&limit=60",
-            Role.ANNOTATOR,
-        ),
-        Page("API: candidates at ranks", f"/api/{query}candidates/?ranks=1,7,900", Role.ANNOTATOR),
-        Page("API: facets of a list", f"/api/{query}facets/", Role.ANNOTATOR),
-        Page(
-            "API: matching candidates",
-            f"/api/{query}matching/?month=5&judged=no&flagged=no",
-            Role.ANNOTATOR,
-        ),
-        Page("API: what is new", f"/api/{query}changes/?cursor=0", Role.ANNOTATOR),
-        Page("API: reference", f"/api/{query}reference/", Role.ANNOTATOR),
-        Page("API: judgments", f"/api/{query}judgments/"),
-        Page("API: history of an image", f"/api/{query}history/?image={known.image}"),
-        Page("API: preferences", "/api/preferences/labelling/", Role.ANNOTATOR),
-        Page("API: image", f"/api/{image}", Role.ANNOTATOR),
-        Page("API: flags of an image", f"/api/{image}flags/", Role.ANNOTATOR),
-        Page("API: flagged images", "/api/flags/"),
-        Page("API: withdrawn images", "/api/flags/?state=withdrawn"),
-        Page("API: species", "/api/species/", Role.ANNOTATOR),
-        Page("API: species picker", f"/api/species/?search={known.name}", Role.ANNOTATOR),
-        Page(
-            "API: species picker, two letters",
-            f"/api/species/?search={known.name[:2]}",
-            Role.ANNOTATOR,
-        ),
-        Page("API: species picker, a slip", f"/api/species/?search={known.slip}", Role.ANNOTATOR),
-        Page("API: one species", f"/api/species/{known.species}/", Role.ANNOTATOR),
-        Page("API: groups by name", f"/api/species/groups/?search={known.name}", Role.ANNOTATOR),
-        Page(
-            "API: groups of a species",
-            f"/api/species/groups/?species={known.species}",
-            Role.ANNOTATOR,
-        ),
-        Page("API: jobs", "/api/jobs/", Role.ADMIN),
-        Page("API: releases", "/api/releases/", Role.RESEARCHER),
-        Page("API: runs", "/api/runs/", Role.RESEARCHER),
-        Page("API: submissions left", "/api/submissions/", Role.RESEARCHER),
-        Page("Admin", "/admin/", Role.ADMIN),
-        *(Page(f"Admin: {name}", f"/admin/{name}/", Role.ADMIN) for name in ADMIN_MODELS),
-        Page("Admin: images of a data set", "/admin/retrieval/image/?dataset=rows", Role.ADMIN),
-        Page("Admin: image by id", f"/admin/retrieval/image/?q={known.image}", Role.ADMIN),
-        Page("Admin: images by species", f"/admin/retrieval/image/?q={known.name}", Role.ADMIN),
-        Page("Admin: one image", f"/admin/retrieval/image/{known.image}/change/", Role.ADMIN),
-        Page("Admin: judgments of a query", "/admin/labeling/judgment/?q=0", Role.ADMIN),
-        Page("Admin: events of a query", "/admin/labeling/judgmentevent/?q=0", Role.ADMIN),
+    query = Query.objects.exclude(current_list=None).earliest("query_id")
+    image = Candidate.objects.filter(list=query.current_list_id).earliest("rank").image_id
+    species = Species.objects.get(images=image)
+    genus = species.genus
+    release = release_make(
+        release=release_claim(name="pages", created_by=None, options={"rerank_model": ""})
+    )
+    if not Job.objects.exists():
+        job_create(kind="embed", params={"model": MODEL})
+    known: dict[str, Any] = {
+        "query": query.pk,
+        "image": image,
+        "species": species.pk,
+        "name": genus,
+        "slip": genus[:2] + genus[3:1:-1] + genus[4:],
+        "job": Job.objects.latest("pk").pk,
+        "release": release.pk,
+    }
+    return [
+        Page(name, path.format(**known), role)
+        for role, text in _PAGES.items()
+        for name, path in re.findall(r"(\S.*?)  +(/.*)", text)
     ]
-    if known.job is not None:
-        found += [
-            Page("Job", f"/jobs/{known.job}/", Role.ADMIN),
-            Page("API: job", f"/api/jobs/{known.job}/", Role.ADMIN),
-        ]
-    if known.release is not None:
-        release = f"releases/{known.release}/"
-        found += [
-            Page("Release", f"/{release}", Role.RESEARCHER),
-            Page("Statistics of a release", f"/{release}statistics/", Role.RESEARCHER),
-            Page("Leaderboard of a release", f"/{release}leaderboard/", Role.RESEARCHER),
-            Page("Correlations of a release", f"/{release}correlations/", Role.RESEARCHER),
-            Page("Submission to a release", f"/{release}submit/", Role.RESEARCHER),
-            Page("API: release", f"/api/{release}", Role.RESEARCHER),
-            Page("API: runs on a release", f"/api/{release}runs/", Role.RESEARCHER),
-        ]
+
+
+def clients() -> dict[str, Client]:
+    """A client of a person of each role who is logged in; the annotator is the first query's."""
+    users = get_user_model().objects
+    users.filter(username="admin").update(is_staff=True, is_superuser=True)
+    first = Judgment.objects.filter(query__query_id=0).select_related("annotator").earliest("pk")
+    found = {}
+    for role in _PAGES:
+        found[role] = Client(SERVER_NAME="localhost")
+        found[role].force_login(
+            first.annotator if role == "annotator" else users.get(username=role)
+        )
     return found

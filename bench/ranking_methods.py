@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.memory import anonymous_bytes
+from bench.harness import anonymous_bytes
 from bench.own_state import use_state
 from bench.ranking_rows import MODEL, SPECIES_OF_A_GENUS, fill
 from retrieval.matrix.files import Manifest, Mapped

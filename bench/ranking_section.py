@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bench.figures import grid, machine, ms, percentile
-from bench.memory import megabytes
+from bench.harness import megabytes
 from bench.ranking_lists import Agreement
 
 PACKAGES: Final = ("numpy", "torch", "faiss-cpu", "pgvector")

@@ -11,7 +11,7 @@ RANK = """
 import sys
 import numpy as np
 from pathlib import Path
-from bench.memory import anonymous_bytes
+from bench.harness import anonymous_bytes
 from retrieval.matrix.arithmetic import Query
 from retrieval.matrix.files import map_file
 from retrieval.matrix.selection import Eligible, Part, scores_at, select, select_many

@@ -13,19 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 from django.urls import URLResolver, get_resolver, resolve
 
-from bench.corpus_rows import FLAGGED, MODEL, fill_for_pages
-from bench.page_list import Known, Page, pages
-from bench.plans import LARGE, SMALL, watched
-from benchmark.services import release_claim, release_make
-from labeling.models import Judgment
-from retrieval.access import Role
-from retrieval.services.jobs import job_create
-from tests.conftest import client_of
+from bench.page_list import Page, clients, pages
+from bench.plans import is_large, watched
+from bench.rows import FLAGGED, MODEL, fill_for_pages
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +32,7 @@ STATEMENTS = {
     "Dashboard": 8,
     "Dashboard of an annotator": 6,
     "Corpus": 13,
-    "Labelling": 5,
+    "Labeling": 5,
     "Query": 16,
     "Query of an annotator": 9,
     "Review": 8,
@@ -69,23 +63,13 @@ OF_RUNS = ("runs/<id:pk>", "runs/compare/", "rerank/")
 
 
 @pytest.fixture
-def many_rows(settings: Any, tmp_path: Path) -> Iterator[dict[str, Client]]:
+def many_rows(settings: Any, tmp_path: Path) -> dict[str, Client]:
     """A database that looks large, and clients of people by role."""
     settings.EMBEDDING_MODEL = MODEL
     settings.VAR_DIR = tmp_path
     fill_for_pages(images=3000, species=200, judgments=25_000, depth=100)
     pretend()
-    job_create(kind="embed", params={"model": MODEL})
-    user = get_user_model()
-    user.objects.filter(username="admin").update(is_staff=True, is_superuser=True)
-    clients: dict[str, Client] = {
-        role: client_of(user.objects.get(username=role))
-        for role in (Role.REVIEWER, Role.ADMIN, Role.RESEARCHER)
-    }
-    first = Judgment.objects.filter(query__query_id=0).select_related("annotator").earliest("pk")
-    yield clients | {Role.ANNOTATOR: client_of(first.annotator)}
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = DEFAULT")
+    return clients()
 
 
 def pretend() -> None:
@@ -97,7 +81,7 @@ def pretend() -> None:
             " WHERE t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace"
         )
         for oid, table in cursor.fetchall():
-            if table.startswith(LARGE) and not table.startswith(SMALL):
+            if is_large(table):
                 times = [n for name, n in TIMES.items() if table.startswith(name)]
                 cursor.execute(
                     "UPDATE pg_class SET reltuples = reltuples * %s WHERE oid = %s",
@@ -114,25 +98,19 @@ def asked(clients: dict[str, Client], page: Page, *, plans: bool) -> Any:
     return seen
 
 
-def released() -> int:
-    release = release_claim(name="toads", created_by=None, options={"rerank_model": ""})
-    return int(release_make(release=release).pk)
-
-
 def test_no_page_reads_a_large_table_whole(many_rows: dict[str, Client]) -> None:
     for sql in ("SELECT count(*) FROM retrieval_image", "SELECT count(*) FROM labeling_judgment"):
         with watched(plans=True) as seen, connection.cursor() as cursor:
             cursor.execute(sql)
         assert seen.whole, "what reads a table whole is not noticed"
-    listed = pages(Known.found(release=released()))
     whole, statements = {}, {}
-    for page in listed:
+    for page in pages():
         if found := asked(many_rows, page, plans=True).whole:
             whole[page.name] = found
         statements[page.name] = len(asked(many_rows, page, plans=False).statements)
     assert whole == {}
     assert {name: statements[name] for name in STATEMENTS} == STATEMENTS
-    flagged = many_rows[Role.REVIEWER].get("/api/flags/").json()
+    flagged = many_rows["reviewer"].get("/api/flags/").json()
     assert flagged["count"] == FLAGGED
 
 
@@ -152,8 +130,7 @@ def addresses(patterns: Iterable[Any], before: str = "") -> Iterator[tuple[str, 
 
 
 def test_every_address_that_is_read_is_looked_at(many_rows: dict[str, Client]) -> None:
-    known = Known.found(release=1)
-    looked_at = {resolve(page.path.partition("?")[0]).url_name for page in pages(known)}
+    looked_at = {resolve(page.path.partition("?")[0]).url_name for page in pages()}
     there = {
         name
         for name, route in addresses(get_resolver().url_patterns)
