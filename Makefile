@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint bench bench-labelling bench-metrics bench-releases bench-import clean
+.PHONY: demo serve test lint bench clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -23,27 +23,9 @@ lint: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-## What it takes with a large corpus, into bench/RESULTS.md: see bench/__main__.py. All of it, or
-## `make bench SECTIONS="ranking pages"`
+## Everything that is measured, into bench/RESULTS.md; or `make bench SECTIONS="ranking pages"`
 bench: $(VENV)/development
 	@exec $(BIN)/python -m bench $(SECTIONS)
-
-## How fast labelling is on this machine, on an application of its own: see bench/labelling.py
-bench-labelling: $(VENV)/development
-	@exec $(BIN)/python -m bench.labelling
-
-## How fast runs are scored, beside ir-measures and pytrec_eval: see bench/metrics.py
-bench-metrics: $(VENV)/development
-	@exec $(BIN)/python -m bench.metrics
-
-## How fast a release of INQUIRE's size is made, and in how much memory: see bench/releases.py
-bench-releases: $(VENV)/development
-	@exec $(BIN)/python -m bench.releases
-
-## How fast a benchmark is imported: `make bench-import QUERIES=DIR`, where DIR holds INQUIRE's query
-## files; see bench/importing.py
-bench-import: $(VENV)/development
-	@exec $(BIN)/python -m bench.importing "$(QUERIES)"
 
 ## Removes what tools made, but neither var/ (your data) nor the virtual environment
 clean:
