@@ -22,6 +22,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "ranking": "--sizes 2000 --dimension 64 --depth 100 --vectors 6 --rounds 1",
     "text_search": "--images 1500 --searches 6 --depth 20 --models demo --texts 8",
     "embedding": "--models demo --images 24 --turns 1",
+    "labeling": "--candidates 80 --annotators 3 --seconds 3",
     "pages": "--images 3000 --small 2000 --species 150 --judgments 2000 --rounds 1",
     "metrics": "--queries 3 --runs 2 --depth 40 --repeats 1",
     "releases": "--images 200 --species 20 --judgments 1000",

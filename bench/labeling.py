@@ -1,0 +1,140 @@
+"""How fast labeling is: `python -m bench.labeling`.
+
+An application of its own: a list is labeled in both views in Chromium, then a crowd of simulated
+annotators judges at once. Every time stands beside that of a request that does nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import urllib.request
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from bench import harness
+from bench.labeling_browser import GRID_SIZE, Session, chromium, label
+from bench.labeling_crowd import Crowd, Round, Site, site
+
+PACED_IMAGES: Final = 300
+PACED_PAGES: Final = 13
+AIM_NEXT: Final = 0.050
+AIM_ACKNOWLEDGED: Final = 0.100
+HEAD: Final = ("What", "Median", "95 %", "× bare request", "Remark")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 when a judgment was lost, doubled or refused, else 0. `candidates` are
+    the images of a list, at least two pages of the grid; the crowd judges for `seconds`.
+    """
+    options = harness.parse(
+        "labeling", __doc__, arguments, candidates=1000, annotators=50, seconds=60.0
+    )
+    harness.log("Starting an application of its own and drawing its images …")
+    with (
+        harness.temporary_folder("labeling") as folder,
+        site(folder, depth=options.candidates, annotators=options.annotators) as where,
+    ):
+        bare = _bare_requests(where, "/static/img/favicon.svg")
+        usual = median(bare)
+        rows = [
+            _times("Bare request: a static file", bare, usual, "the reference"),
+            _times(
+                "Bare request: logged in, one row",
+                _bare_requests(where, "/api/preferences/labelling/"),
+                usual,
+                "",
+            ),
+            *_browser_rows(where, usual),
+        ]
+        crowd_rows, safe = _crowd_rows(where, options.seconds, usual)
+    packages = ("Django", "gunicorn", "playwright")
+    print(
+        harness.section(
+            "Labeling", options.command, packages, harness.table(HEAD, rows + crowd_rows)
+        )
+    )
+    return 0 if safe else 1
+
+
+def _times(name: str, waits: Sequence[float], bare: float, remark: str) -> list[str]:
+    late = float(np.percentile(waits, 95))
+    usual = median(waits)
+    return [name, harness.ms(usual), harness.ms(late), f"{usual / bare:.1f}", remark]
+
+
+def _within(waits: Sequence[float], limit: float) -> str:
+    return f"{np.mean(np.array(waits) < limit):.1%} within {limit * 1000:.0f} ms"
+
+
+def _browser_rows(where: Site, bare: float) -> list[list[str]]:
+    def work(text: str, view: str, most: int, pause: float) -> Session:
+        harness.log(f"Labeling {text} …")
+        images, query = min(where.depth, most), where.open_query(text)
+        return label(where, browser, query, view, images=images, pause=pause)
+
+    with chromium() as browser:
+        fast = work("a bird on a branch at night", "single", where.depth, 0)
+        paced = work("a beetle in a meadow", "single", PACED_IMAGES, 1 / 3)
+        grid = work("a snail on a leaf", "grid", where.depth, 0)
+        turned = work("a spider in its web", "grid", PACED_PAGES * GRID_SIZE, 5)
+    key, page = "Single: key to next image painted", f"Grid: page of {GRID_SIZE} to next painted"
+    rows = [
+        _times(f"{key}, as fast as keys come", fast.waits, bare, _within(fast.waits, AIM_NEXT)),
+        _times(f"{key}, 3 a second", paced.waits, bare, _within(paced.waits, AIM_NEXT)),
+        _times(f"{page}, without a pause", grid.waits, bare, f"{len(grid.waits)} pages"),
+        _times(f"{page}, one in 5 s", turned.waits, bare, f"{len(turned.waits)} pages"),
+    ]
+    for name, one in (("Single", fast), ("Grid", grid)):
+        rate = f"{one.images / one.elapsed:.1f}"
+        remark = f"{one.images} judgments in {one.elapsed:.1f} s"
+        rows.append([f"{name}: judgments a second in the database", rate, "", "", remark])
+    for name, one in (("Single", fast), ("Grid", grid)):
+        hundreds = one.images / 100
+        traffic = f"{one.requests / hundreds:.0f} / {one.bytes / hundreds / 1e6:.2f} MB"
+        remark = "the opening of the page included"
+        rows.append([f"{name}: a hundred images: requests / bytes", traffic, "", "", remark])
+    return rows
+
+
+def _crowd_rows(where: Site, seconds: float, bare: float) -> tuple[list[list[str]], bool]:
+    who = f"{len(where.annotators)} annotators"
+    crowd = Crowd(where, where.open_query("a fox at the edge of a forest"))
+    harness.log(f"{who} …")
+    rounds = {
+        f"{who}, one a second each: acknowledged": crowd.work(seconds=seconds, interval=1.0),
+        f"{who} at full speed: acknowledged": crowd.work(seconds=min(seconds, 20), interval=0.0),
+    }
+    lost, doubled = crowd.lost_and_doubled(list(rounds.values()))
+    refused = [reason for done in rounds.values() for reason in done.refused]
+    for reason in sorted(set(refused)):
+        harness.log(f"Refused: {reason}")
+
+    def rate(done: Round) -> str:
+        return f"{done.acts.total() / done.elapsed:.0f} judgments a second"
+
+    rows = [
+        _times(name, done.waits, bare, f"{_within(done.waits, AIM_ACKNOWLEDGED)}; {rate(done)}")
+        for name, done in rounds.items()
+    ]
+    kept = f"{lost} / {doubled} / {len(refused)}"
+    total = sum(done.acts.total() for done in rounds.values())
+    remark = f"of {total:,}; {sum(done.repeats for done in rounds.values())} sent again"
+    rows.append([f"{who}: judgments lost / doubled / refused", kept, "", "", remark])
+    return rows, lost == doubled == len(refused) == 0
+
+
+def _bare_requests(where: Site, path: str) -> list[float]:
+    def get() -> None:
+        headers = where.headers(where.annotators[0])
+        request = urllib.request.Request(where.url + path, headers=headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            answer.read()
+
+    return [harness.seconds(get) for _ in range(200)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

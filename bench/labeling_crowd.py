@@ -1,0 +1,199 @@
+"""A served application with drawn images, and annotators who all judge at once over its API."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import threading
+import time
+import urllib.parse
+import urllib.request
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from demo.corpus import write_corpus
+from tests.processes import Served, wait_for
+
+PASSWORD: Final = "tawny-owl-at-dusk-7"
+ADMIN: Final = "ada"
+IMAGES_BESIDE: Final = 100
+"""Images of the corpus that are not in a list, so that a list is a choice as in real work."""
+RELEVANCES: Final = ("not_relevant", "not_relevant", "not_relevant", "relevant", "unsure")
+TRIES: Final = 20
+_CREATE_USERS: Final = """
+import json
+from annotator.services import user_create
+print(json.dumps({{name: user_create(username=name, role=role, password={password!r})[1].key
+                  for name, role in {roles!r}.items()}}))
+"""
+
+
+class Site:
+    """A served application whose queries have lists of `depth` candidates."""
+
+    def __init__(self, served: Served, depth: int, annotators: int) -> None:
+        self.served = served
+        self.url = served.url
+        self.depth = depth
+        self.annotators = [f"ann{number}" for number in range(annotators)]
+        roles = {ADMIN: "admin"} | dict.fromkeys(self.annotators, "annotator")
+        script = _CREATE_USERS.format(roles=roles, password=PASSWORD)
+        made = served.manage("shell", "-v", "0", "-c", script)
+        self.tokens: dict[str, str] = json.loads(made.stdout.splitlines()[-1])
+
+    def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
+        """The parsed answer of the REST API; raises HTTPError for a refusal."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, self.headers(user), method=method)
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return json.loads(answer.read() or "null")
+
+    def headers(self, user: str) -> dict[str, str]:
+        """What a person's requests to the API carry."""
+        return {
+            "Content-Type": "application/json",
+            "Authorization": f"Token {self.tokens[user]}",
+        }
+
+    def open_query(self, text: str) -> int:
+        """An open query with its candidate list; returns its id."""
+        fields = {"text": text, "category": "Species ID", "split": "test"}
+        query = self.api(ADMIN, "POST", "/api/queries/", fields)
+        path = f"/api/queries/{query['id']}/"
+        self.api(ADMIN, "PATCH", path, {"state": "open"})
+        listed = f"{path}candidates/?limit=1"
+        wait_for(
+            lambda: self.api(ADMIN, "GET", listed)["list"]["state"] == "ready",
+            seconds=120,
+            what="the candidate list",
+        )
+        return int(query["id"])
+
+
+@contextmanager
+def site(folder: Path, *, depth: int, annotators: int) -> Iterator[Site]:
+    """An application of its own, filled with drawn scenes under the demo's model."""
+    served = Served(folder / "var", CANDIDATE_DEPTH=str(depth), LOG_LEVEL="WARNING")
+    try:
+        served.wait_healthy(180)
+        found = Site(served, depth, annotators)
+        corpus = write_corpus(folder / "corpus", count=depth + IMAGES_BESIDE)
+        served.manage("import_images", str(corpus / "train.json"))
+        served.manage("embed", "--wait")
+        yield found
+    finally:
+        served.stop()
+
+
+@dataclass(slots=True)
+class Round:
+    """What a crowd did."""
+
+    elapsed: float = 0.0
+    acts: Counter[tuple[str, int, str, float]] = field(default_factory=Counter)
+    """Acknowledged judgments: annotator, image, relevance, and a duration that marks the act."""
+    waits: list[float] = field(default_factory=list)
+    """Seconds from the moment of each act to its acknowledgment, repeats included."""
+    repeats: int = 0
+    """Requests that broke off and were sent again with the same client id."""
+    refused: list[str] = field(default_factory=list)
+
+
+class Crowd:
+    """Simulated annotators of one query, each at a place in the list of their own. Nobody comes to
+    an image a second time: who has seen the whole list stops.
+    """
+
+    def __init__(self, where: Site, query: int) -> None:
+        self.site = where
+        self.query = query
+        images: list[int] = []
+        while len(images) < where.depth:
+            path = f"/api/queries/{query}/candidates/?start_rank={len(images) + 1}&limit=500"
+            images += [one["image"] for one in where.api(ADMIN, "GET", path)["results"]]
+        step = len(images) / len(where.annotators)
+        starts = [int(number * step) for number in range(len(where.annotators))]
+        self._todo = {
+            name: iter(list(enumerate(images[start:] + images[:start], 1)))
+            for name, start in zip(where.annotators, starts, strict=True)
+        }
+
+    def work(self, *, seconds: float, interval: float) -> Round:
+        """Everybody judges for a time, one image each `interval` seconds."""
+        done = Round()
+        began = time.perf_counter() + 0.5
+        threads = [
+            threading.Thread(target=self._judge, args=(name, done, began, seconds, interval))
+            for name in self.site.annotators
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        done.elapsed = time.perf_counter() - began
+        return done
+
+    def lost_and_doubled(self, rounds: list[Round]) -> tuple[int, int]:
+        """How many acknowledged judgments the history in the database lacks, and how many it has
+        that weren't acknowledged or are there twice.
+        """
+        said = sum((done.acts for done in rounds), Counter[tuple[str, int, str, float]]())
+        stored: Counter[tuple[str, int, str, float]] = Counter()
+        for image in {act[1] for act in said}:
+            path = f"/api/queries/{self.query}/history/?image={image}"
+            for event in self.site.api(ADMIN, "GET", path)["results"]:
+                if event["annotator"] in self.site.annotators:
+                    mark = round(event["seconds"], 3)
+                    stored[event["annotator"], image, event["relevance"], mark] += 1
+        return (said - stored).total(), (stored - said).total()
+
+    def _judge(self, name: str, done: Round, began: float, seconds: float, interval: float) -> None:
+        drawn = random.Random(f"{name} {interval}")
+        connection = http.client.HTTPConnection(
+            urllib.parse.urlsplit(self.site.url).netloc, timeout=60
+        )
+        # Nobody starts in step with the others.
+        due = began + drawn.uniform(0, interval)
+        while due < began + seconds and (following := next(self._todo[name], None)):
+            number, image = following
+            time.sleep(max(0.0, due - time.perf_counter()))
+            item = {
+                "image": image,
+                "relevance": drawn.choice(RELEVANCES),
+                "client_id": str(uuid.UUID(int=drawn.getrandbits(128), version=4)),
+                "seconds": number / 1000,
+                "source": "list",
+                "expected": None,
+            }
+            answer = self._sent(connection, name, json.dumps([item]).encode(), done)
+            # Late starts count: an act that waited for the one before was made when it was due.
+            done.waits.append(time.perf_counter() - due)
+            if answer["status"] == "refused":
+                done.refused.append(answer["detail"])
+            else:
+                done.acts[name, image, str(item["relevance"]), number / 1000] += 1
+            due = due + interval if interval else time.perf_counter()
+        connection.close()
+
+    def _sent(
+        self, connection: http.client.HTTPConnection, name: str, body: bytes, done: Round
+    ) -> dict[str, str]:
+        """The answer for one judgment, sent again where the connection or the server failed."""
+        path = f"/api/queries/{self.query}/judgments/"
+        for _ in range(TRIES):
+            try:
+                connection.request("POST", path, body, self.site.headers(name))
+                with connection.getresponse() as answer:
+                    found: dict[str, str] = json.loads(answer.read())["results"][0]
+                    return found
+            except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+                connection.close()
+                done.repeats += 1
+                time.sleep(0.05)
+        return {"status": "refused", "detail": f"No answer after {TRIES} tries."}
