@@ -34,22 +34,22 @@ def demo_queries_load(*, by: Any, demo_queries: Sequence[DemoQuery] = QUERIES) -
 @transaction.atomic
 def _load(demo: DemoQuery, by: Any) -> Query:
     query_ids_lock()
-    known = Query.objects.filter(text=demo.text).first()
+    known = Query.objects.filter(text=demo.query_text).first()
     if known is not None:
         return known
     species, missing = species_resolve(demo.species)
     if missing:
         raise DemoSpeciesMissing(
-            f"The species filter of “{demo.text}” names {', '.join(map(str, missing))}, which the "
-            "corpus doesn't have. Import the demo corpus first."
+            f"The corpus lacks {', '.join(map(str, missing))}, which the species filter of "
+            f"“{demo.query_text}” names. Import the demo corpus first."
         )
-    number = int(demo.query_id.rpartition("-")[2])
-    taken = Query.objects.filter(query_id=number).exists()
+    taken = Query.objects.filter(query_id=demo.query_id).exists()
     query = query_create(
-        query_id=None if taken else number,
-        text=demo.text,
+        query_id=None if taken else demo.query_id,
+        text=demo.query_text,
         category=demo.category,
         iconic_group=iconic_group(supercategory=demo.iconic_group),
+        scientific_terms=demo.scientific_terms,
         split=demo.split,
         guidelines=demo.guidelines,
         species=species,

@@ -27,12 +27,11 @@ from benchmark.runs.selectors import fixed_lists, release_queries
 from benchmark.runs.services import run_card_update, run_publish
 from benchmark.runs.submissions import run_submit
 from benchmark.services import release_create
-from demo.labelled_queries import LABELLED, SCIENTIFIC
 from demo.loading import demo_queries_load
-from demo.queries import read_scenes
+from demo.queries import JUDGED, read_scenes
 from labeling.models import CandidateList, Query, Relevance
 from labeling.services.judgments import LARGEST_BATCH, JudgmentInput, judgments_record
-from labeling.services.queries import query_transition, query_update
+from labeling.services.queries import query_transition
 from retrieval.encoders import load_encoder
 from retrieval.jobs import JobFailed
 from retrieval.models import Embedding, EmbeddingModel, Image, Job
@@ -133,12 +132,10 @@ def _queries_labelled(job: Job) -> bool:
     if _release() is not None:
         return True
     admin, labeller = job.created_by, _person(job, "labeller")
-    queries = demo_queries_load(by=admin, demo_queries=LABELLED)
+    queries = demo_queries_load(by=admin, demo_queries=JUDGED)
     truth = _truth()
     complete = True
-    for demo, query in zip(LABELLED, queries, strict=True):
-        if demo.query_id in SCIENTIFIC and not query.scientific_terms:
-            query = query_update(query=query, by=admin, scientific_terms=True)
+    for demo, query in zip(JUDGED, queries, strict=True):
         if query.state != Query.State.OPEN:
             continue
         frozen = query.lists.filter(frozen_at__isnull=False).last()
@@ -247,7 +244,7 @@ def _label(query: Query, frozen: CandidateList, labeller: Any, relevant: frozens
         )
 
 
-def _truth() -> Mapping[str, frozenset[int]]:
+def _truth() -> Mapping[int, frozenset[int]]:
     """The images that truly answer each query, by the demo query's id."""
     scenes = read_scenes(Path(settings.VAR_DIR) / "demo")
     ids = dict(Image.objects.filter(dataset=DATASET).values_list("source_id", "pk"))
@@ -257,7 +254,7 @@ def _truth() -> Mapping[str, frozenset[int]]:
             for number, scene in scenes.items()
             if demo.matches(scene) and str(number) in ids
         )
-        for demo in LABELLED
+        for demo in JUDGED
     }
 
 

@@ -1,18 +1,23 @@
-"""Trains the demo model from scratch: ``python -m demo.train --minutes 30``.
+"""Trains the demo model from scratch: `python -m demo.train --minutes 60`.
 
 The model learns from scenes of the training partition only. A caption is a true answer for
-every picture of the batch that shows the facts it states, so that the loss asks for exactly
-what retrieval needs. Attribute classifiers on top of the picture vector speed up the start and
-are thrown away afterwards.
+every image of the batch that shows the facts it states, so that the loss asks for exactly what
+retrieval needs. Attribute classifiers on top of the image vector speed up the start and are
+thrown away afterwards.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import itertools
 import json
 import math
+import os
+import random
 import time
-from dataclasses import dataclass
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +26,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from demo.attributes import ATTRIBUTE_NAMES
-from demo.captions import FACTS
-from demo.training_data import (
-    FactCodes,
-    captions_for,
-    rendered,
-    training_scene,
-    write_merges,
-)
+from demo.captions import FACTS, Caption, write_caption
+from demo.drawing import render
+from demo.scenes import ATTRIBUTES, Scene, scene
 from retrieval.encoders import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
 from retrieval.torchvision_compat import ensure_torchvision
 
-MODEL_DIR = DEMO_MODEL_DIR
-MERGES_NAME = "merges.txt.gz"
+TRAINING_SEED = 71
 SIDE = 96
 CONTEXT = 28
+MERGES_NAME = "merges.txt.gz"
 MERGE_LIMIT = 1400
 CAPTIONS_EACH = 6
 HELD_OUT = 3000
 """The last scenes of the training set are kept for validation."""
-_SHIFT = 5
-_NARROW_KINDS = 8
-_AUXILIARY_WEIGHT = 0.25
-_PEAK_RATE = 2e-3
+SHIFT = 5
+FEW_SPECIES = 8
+"""So many species make up every other batch, since their details must be told apart."""
+AUXILIARY_WEIGHT = 0.25
+PEAK_RATE = 2e-3
+SPECIES_COLUMN = FACTS.index("species")
 
 
 def model_config(vocabulary: int) -> dict[str, Any]:
@@ -76,37 +77,108 @@ def model_config(vocabulary: int) -> dict[str, Any]:
     }
 
 
-@dataclass
+def training_scene(index: int) -> Scene:
+    """Return scene `index` of the training partition."""
+    return scene(index, TRAINING_SEED, partition="training")
+
+
+def _pixels(index: int) -> np.ndarray:
+    return np.asarray(render(training_scene(index), SIDE))
+
+
+def rendered(cache: Path, count: int) -> np.ndarray:
+    """Return the pixels of the first training scenes, uint8 (count, SIDE, SIDE, 3).
+
+    They are rendered once, by all processors, into a file under `cache`.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    done = cache / f"scenes-{TRAINING_SEED}-{count}-{SIDE}.npy"
+    if not done.exists():
+        part = done.with_suffix(".part.npy")
+        pixels = np.lib.format.open_memmap(
+            part, mode="w+", dtype=np.uint8, shape=(count, SIDE, SIDE, 3)
+        )
+        with ProcessPoolExecutor(os.cpu_count()) as pool:
+            for index, image in enumerate(pool.map(_pixels, range(count), chunksize=64)):
+                pixels[index] = image
+        pixels.flush()
+        part.rename(done)
+    return np.load(done, mmap_mode="r")
+
+
+def captions_for(scenes: list[Scene], seed: int) -> list[Caption]:
+    """Return CAPTIONS_EACH captions for every scene, those of one scene together."""
+    rng = random.Random(f"captions:{seed}")
+    return [write_caption(one, rng) for one in scenes for _ in range(CAPTIONS_EACH)]
+
+
+def write_merges(texts: list[str], path: Path) -> None:
+    """Learn byte-pair merges from `texts` and write them the way open_clip reads them.
+
+    Stops at MERGE_LIMIT merges or when no pair occurs twice.
+    """
+    counted = Counter(
+        word
+        for text in texts
+        for word in text.lower().replace(",", " , ").replace("-", " - ").split()
+    )
+    words = {word: [*word[:-1], word[-1] + "</w>"] for word in counted}
+    merges: list[tuple[str, str]] = []
+    while len(merges) < MERGE_LIMIT:
+        pairs: Counter[tuple[str, str]] = Counter()
+        for word, parts in words.items():
+            for pair in itertools.pairwise(parts):
+                pairs[pair] += counted[word]
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
+        if best is None or pairs[best] < 2:
+            break
+        merges.append(best)
+        for word, parts in words.items():
+            joined: list[str] = []
+            for part in parts:
+                if joined and (joined[-1], part) == best:
+                    joined[-1] += part
+                else:
+                    joined.append(part)
+            words[word] = joined
+    lines = ["#version: 0.2", *(" ".join(pair) for pair in merges)]
+    path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
+
+
 class TrainingSet:
-    """Scenes as pixels, fact codes and tokenised captions with the facts these state."""
+    """Scenes as pixels, and the tokens of their captions.
 
-    pixels: np.ndarray
-    scene_codes: np.ndarray
-    tokens: Tensor
-    caption_codes: np.ndarray
+    Facts are small integers, -1 where a caption leaves one open: `scene_codes` (n, facts) and
+    `caption_codes` (n * CAPTIONS_EACH, facts), int16. Writes the model's merges file.
+    """
+
+    def __init__(self, cache: Path, count: int) -> None:
+        import open_clip
+
+        self.pixels = rendered(cache, count)
+        scenes = [training_scene(index) for index in range(count)]
+        captions = captions_for(scenes, 1)
+        facts = [{name: one.fact(name) for name in FACTS} for one in scenes]
+        self.values = [sorted({shown[name] for shown in facts}) for name in FACTS]
+        codes = [{value: code for code, value in enumerate(known)} for known in self.values]
+
+        def coded(shown: dict[str, str]) -> list[int]:
+            return [codes[k].get(shown.get(name, ""), -1) for k, name in enumerate(FACTS)]
+
+        self.scene_codes = np.array([coded(shown) for shown in facts], np.int16)
+        self.caption_codes = np.array([coded(dict(one.facts)) for one in captions], np.int16)
+        merges = DEMO_MODEL_DIR / MERGES_NAME
+        write_merges([caption.text for caption in captions], merges)
+        tokenizer = open_clip.SimpleTokenizer(str(merges), context_length=CONTEXT)
+        self.tokens = tokenizer([caption.text for caption in captions])
+        self.vocabulary = tokenizer.vocab_size
+        self.trained = count - HELD_OUT
 
 
-def prepare(cache: Path, count: int) -> tuple[TrainingSet, FactCodes, int]:
-    """Render scenes, write captions and the merges file; returns the vocabulary size last."""
-    pixels = rendered(cache, count, SIDE)
-    scenes = [training_scene(index) for index in range(count)]
-    captions = captions_for(scenes, 1, CAPTIONS_EACH)
-    MODEL_DIR.mkdir(exist_ok=True)
-    write_merges([caption.text for caption in captions], MODEL_DIR / MERGES_NAME, MERGE_LIMIT)
-    import open_clip
-
-    tokenizer = open_clip.SimpleTokenizer(str(MODEL_DIR / MERGES_NAME), context_length=CONTEXT)
-    codes = FactCodes(scenes)
-    tokens = tokenizer([caption.text for caption in captions])
-    stated = np.stack([codes.of_caption(caption) for caption in captions])
-    facts = codes.of_scenes(scenes)
-    return TrainingSet(pixels, facts, tokens, stated), codes, tokenizer.vocab_size
-
-
-def true_pairs(caption_codes: Tensor, scene_codes: Tensor) -> Tensor:
+def true_pairs(caption_codes: np.ndarray, scene_codes: np.ndarray) -> Tensor:
     """Return bool (captions, scenes): every stated fact holds in the scene."""
-    stated = caption_codes[:, None, :]
-    return ((stated < 0) | (stated == scene_codes[None, :, :])).all(-1)
+    stated = torch.from_numpy(caption_codes)[:, None, :]
+    return ((stated < 0) | (stated == torch.from_numpy(scene_codes)[None, :, :])).all(-1)
 
 
 def contrast(logits: Tensor, truth: Tensor) -> Tensor:
@@ -120,80 +192,61 @@ def contrast(logits: Tensor, truth: Tensor) -> Tensor:
 
 
 def augmented(pixels: np.ndarray, rng: np.random.Generator) -> Tensor:
-    """Flip, shift and slightly recolour uint8 (n, side, side, 3) into float (n, 3, side, side)."""
+    """Flip, shift and slightly recolor uint8 (n, side, side, 3) into float (n, 3, side, side)."""
     batch = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2)
     batch = batch.to(torch.float32, memory_format=torch.channels_last).div_(255)
     flips = torch.from_numpy(rng.random(len(pixels)) < 0.5)
     batch[flips] = batch[flips].flip(-1)
-    dx, dy = rng.integers(-_SHIFT, _SHIFT + 1, 2)
-    batch = functional.pad(batch, (_SHIFT,) * 4, mode="replicate")
-    batch = batch[:, :, _SHIFT + dy : _SHIFT + dy + SIDE, _SHIFT + dx : _SHIFT + dx + SIDE]
+    dx, dy = rng.integers(0, 2 * SHIFT + 1, 2)
+    batch = functional.pad(batch, (SHIFT,) * 4, mode="replicate")
+    batch = batch[:, :, dy : dy + SIDE, dx : dx + SIDE]
     gain = torch.from_numpy(rng.uniform(0.9, 1.1, (len(pixels), 3, 1, 1)).astype(np.float32))
     lift = torch.from_numpy(rng.uniform(-0.04, 0.04, (len(pixels), 1, 1, 1)).astype(np.float32))
     return (batch * gain + lift - 0.5) / 0.25
 
 
-class Batches:
-    """Draws batches, every other one from a few species, whose details must be told apart."""
-
-    def __init__(self, scene_codes: np.ndarray, size: int, rng: np.random.Generator) -> None:
-        self._rng = rng
-        self._size = size
-        self._order = np.empty(0, dtype=np.int64)
-        self._count = len(scene_codes)
-        kinds = scene_codes[:, FACTS.index("species")]
-        self._pools = [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
-
-    def draw(self, narrow: bool) -> np.ndarray:
-        """Return sorted scene indices, int64 (size,)."""
-        if narrow:
-            kinds = self._rng.choice(len(self._pools), _NARROW_KINDS, replace=False)
-            each = self._size // _NARROW_KINDS
-            parts = [self._rng.choice(self._pools[kind], each, replace=False) for kind in kinds]
-            return np.sort(np.concatenate(parts))
-        if len(self._order) < self._size:
-            self._order = self._rng.permutation(self._count)
-        chosen, self._order = self._order[: self._size], self._order[self._size :]
-        return np.sort(chosen)
+def batch_of(step: int, species: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return sorted scene indices (size,), in every other step of FEW_SPECIES species."""
+    if step % 2 == 0:
+        return np.sort(rng.choice(len(species), size, replace=False))
+    kinds = rng.choice(np.unique(species), FEW_SPECIES, replace=False)
+    parts = [
+        rng.choice(np.flatnonzero(species == kind), size // FEW_SPECIES, replace=False)
+        for kind in kinds
+    ]
+    return np.sort(np.concatenate(parts))
 
 
 def learning_rate(done: float) -> float:
     """Warm up over the first 4% of the time, then fall along a cosine."""
     if done < 0.04:
-        return _PEAK_RATE * (0.05 + 0.95 * done / 0.04)
-    return _PEAK_RATE * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+        return PEAK_RATE * (0.05 + 0.95 * done / 0.04)
+    return PEAK_RATE * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
 
 
-def parameter_groups(model: nn.Module, heads: nn.Module) -> list[dict[str, Any]]:
-    """Weight decay on matrices only."""
-    named = [*model.named_parameters(), *heads.named_parameters()]
-    decayed = [value for _, value in named if value.ndim > 1]
-    others = [value for _, value in named if value.ndim <= 1]
-    return [{"params": decayed, "weight_decay": 0.03}, {"params": others, "weight_decay": 0.0}]
-
-
-def fit(
-    data: TrainingSet, codes: FactCodes, model: Any, minutes: float, batch: int, seed: int
-) -> None:
-    """Train ``model`` in place for a fixed time."""
+def fit(data: TrainingSet, model: Any, minutes: float, batch: int, seed: int) -> None:
+    """Train `model` in place for a fixed time."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
-    columns = [FACTS.index(name) for name in ATTRIBUTE_NAMES]
-    heads = nn.ModuleList(nn.Linear(256, len(codes.values[column])) for column in columns)
-    optimizer = torch.optim.AdamW(parameter_groups(model, heads), lr=_PEAK_RATE, betas=(0.9, 0.98))
+    columns = [FACTS.index(name) for name in ATTRIBUTES]
+    heads = nn.ModuleList(nn.Linear(256, len(data.values[column])) for column in columns)
+    parameters = [*model.parameters(), *heads.parameters()]
+    groups = [
+        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": 0.03},
+        {"params": [one for one in parameters if one.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=PEAK_RATE, betas=(0.9, 0.98))
     model.train()
-    trained = len(data.pixels) - HELD_OUT
-    batches = Batches(data.scene_codes[:trained], batch, rng)
+    species = data.scene_codes[: data.trained, SPECIES_COLUMN]
     began, step = time.monotonic(), 0
     while (done := (time.monotonic() - began) / (minutes * 60)) < 1:
-        chosen = batches.draw(narrow=step % 2 == 1)
+        chosen = batch_of(step, species, batch, rng)
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(done)
-        picks = (
-            chosen[:, None] * CAPTIONS_EACH + rng.integers(0, CAPTIONS_EACH, (batch, 2))
-        ).ravel()
+        picks = chosen[:, None] * CAPTIONS_EACH + rng.integers(0, CAPTIONS_EACH, (batch, 2))
+        picks = picks.ravel()
         facts = torch.from_numpy(data.scene_codes[chosen])
-        truth = true_pairs(torch.from_numpy(data.caption_codes[picks]), facts)
+        truth = true_pairs(data.caption_codes[picks], data.scene_codes[chosen])
         images = augmented(data.pixels[chosen], rng)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             seen = model.encode_image(images)
@@ -202,50 +255,39 @@ def fit(
         said = functional.normalize(said.float(), dim=-1)
         scale = model.logit_scale.exp().clamp(max=60)
         loss = contrast(scale * said @ seen.T, truth)
-        guesses = torch.stack(
-            [
-                functional.cross_entropy(12 * head(seen), facts[:, column].long())
-                for head, column in zip(heads, columns, strict=True)
-            ]
-        )
+        guesses = [
+            functional.cross_entropy(12 * head(seen), facts[:, column].long())
+            for head, column in zip(heads, columns, strict=True)
+        ]
         optimizer.zero_grad(set_to_none=True)
-        (loss + _AUXILIARY_WEIGHT * guesses.sum()).backward()
+        (loss + AUXILIARY_WEIGHT * torch.stack(guesses).sum()).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         step += 1
         if step % 25 == 0:
-            shown = " ".join(
-                f"{name[:6]} {value:.2f}"
-                for name, value in zip(ATTRIBUTE_NAMES, guesses.tolist(), strict=True)
-            )
-            print(
-                f"{step:5d} {done:4.0%} loss {loss.item():.3f} scale {scale.item():.1f} | {shown}",
-                flush=True,
-            )
+            print(f"{step:5d} {done:4.0%} loss {loss.item():.3f}", flush=True)
 
 
 def validate(data: TrainingSet, model: Any) -> float:
-    """Mean AP@50 of held-out captions with 8 to 150 true pictures among the held-out scenes."""
+    """Mean AP@50 of held-out captions with 8 to 150 true images among the held-out scenes."""
     model.eval()
-    first = len(data.pixels) - HELD_OUT
-    facts = torch.from_numpy(data.scene_codes[first:])
+    first = data.trained
+    facts = data.scene_codes[first:]
     with torch.inference_mode():
         seen = []
         for start in range(first, len(data.pixels), 250):
             batch = torch.from_numpy(np.array(data.pixels[start : start + 250]))
             batch = (batch.permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.25
             seen.append(functional.normalize(model.encode_image(batch), dim=-1))
-        pictures = torch.cat(seen)
-        picks = torch.arange(first * CAPTIONS_EACH, first * CAPTIONS_EACH + 1500)
-        truth = true_pairs(torch.from_numpy(data.caption_codes[picks]), facts)
-        kept = picks[(truth.sum(1) >= 8) & (truth.sum(1) <= 150)]
-        truth = true_pairs(torch.from_numpy(data.caption_codes[kept]), facts)
-        said = functional.normalize(model.encode_text(data.tokens[kept]), dim=-1)
-        ranked = (said @ pictures.T).argsort(dim=1, descending=True)[:, :50]
+        picks = np.arange(first * CAPTIONS_EACH, first * CAPTIONS_EACH + 1500)
+        answers = true_pairs(data.caption_codes[picks], facts).sum(1).numpy()
+        picks = picks[(answers >= 8) & (answers <= 150)]
+        truth = true_pairs(data.caption_codes[picks], facts)
+        said = functional.normalize(model.encode_text(data.tokens[picks]), dim=-1)
+        ranked = (said @ torch.cat(seen).T).argsort(dim=1, descending=True)[:, :50]
     hits = torch.gather(truth, 1, ranked).float()
     precision = hits.cumsum(1) / torch.arange(1, 51)
-    limits = truth.sum(1).clamp(max=50)
-    return float(((precision * hits).sum(1) / limits).mean())
+    return float(((precision * hits).sum(1) / truth.sum(1).clamp(max=50)).mean())
 
 
 def save(model: nn.Module, config: dict[str, Any]) -> None:
@@ -256,32 +298,31 @@ def save(model: nn.Module, config: dict[str, Any]) -> None:
         name: value.detach().to(torch.float16).contiguous() if value.is_floating_point() else value
         for name, value in model.state_dict().items()
     }
-    save_file(halves, MODEL_DIR / WEIGHTS_NAME)
+    save_file(halves, DEMO_MODEL_DIR / WEIGHTS_NAME)
     text = json.dumps(config, indent=2) + "\n"
-    (MODEL_DIR / CONFIG_NAME).write_text(text, encoding="utf-8")
+    (DEMO_MODEL_DIR / CONFIG_NAME).write_text(text, encoding="utf-8")
 
 
 def main() -> None:
     """Command line entry."""
     parser = argparse.ArgumentParser(description="Train the demo model from scratch.")
-    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--scenes", type=int, default=48000)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--cache", type=Path, default=Path("var") / "demo-training")
-    parser.add_argument("--go-on", action="store_true", help="start from the saved weights")
+    parser.add_argument("--resume", action="store_true", help="start from the saved weights")
     options = parser.parse_args()
     ensure_torchvision()
     import open_clip
 
-    data, codes, vocabulary = prepare(options.cache, options.scenes)
-    config = model_config(vocabulary)
-    described = json.loads(json.dumps(config["model_cfg"]))
+    data = TrainingSet(options.cache, options.scenes)
+    config = model_config(data.vocabulary)
     torch.manual_seed(5)
-    model = open_clip.CLIP(**described).to(memory_format=torch.channels_last)
-    print(f"{sum(value.numel() for value in model.parameters()):,} parameters, {vocabulary} tokens")
-    if options.go_on:
-        open_clip.load_checkpoint(model, str(MODEL_DIR / WEIGHTS_NAME))
-    fit(data, codes, model, options.minutes, options.batch, 6 if options.go_on else 5)
+    model = open_clip.CLIP(**json.loads(json.dumps(config["model_cfg"])))
+    model = model.to(memory_format=torch.channels_last)
+    if options.resume:
+        open_clip.load_checkpoint(model, str(DEMO_MODEL_DIR / WEIGHTS_NAME))
+    fit(data, model, options.minutes, options.batch, 6 if options.resume else 5)
     print(f"validation mAP@50 {validate(data, model):.3f}")
     save(model, config)
 

@@ -8,7 +8,6 @@ import pytest
 
 from demo.loading import DemoSpeciesMissing, demo_queries_load
 from demo.queries import QUERIES
-from labeling.categories import supercategory_of
 from labeling.models import Query
 from tests.labeling.conftest import make_species, run_jobs
 
@@ -29,7 +28,7 @@ def test_loading_twice_makes_each_once_and_opens_it(demo_species: None, admin: A
     assert [query.query_id for query in first] == list(range(1, 25))
     assert [query.lists.count() for query in first] == [1] * 24
     for query, demo in zip(first, QUERIES, strict=True):
-        assert supercategory_of(query.category) == demo.supercategory
+        assert query.category == demo.category
         names = query.species.values_list("scientific_name", flat=True)
         assert sorted(names) == sorted(demo.species)
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from demo.attributes import scene
-from demo.labelled_queries import LABELLED, SCIENTIFIC
-from demo.queries import MOTIFS, QUERIES
+from demo.corpus import corpus_scene
+from demo.queries import JUDGED, QUERIES
 from demo.release import damaged_vectors, simulated_labels
 from labeling.categories import CATEGORIES
 
@@ -32,13 +31,12 @@ def test_vectors_are_damaged_the_same_way_each_time():
 
 
 def test_the_labelled_queries_have_answers_and_are_no_others():
-    scenes = [scene(number, 2024, motifs=MOTIFS) for number in range(3000)]
-    for query in LABELLED:
+    scenes = [corpus_scene(number) for number in range(3000)]
+    for query in JUDGED:
         assert query.category in CATEGORIES
         answers = [one for one in scenes if query.matches(one)]
-        assert answers, query.text
-        assert all(query.admits(one) for one in answers), query.text
-    ids = [query.query_id for query in (*QUERIES, *LABELLED)]
-    assert ids == [f"demo-{number:02d}" for number in range(1, 40)]
-    assert {query.query_id for query in LABELLED} > SCIENTIFIC
-    assert sorted(query.split for query in LABELLED) == ["test"] * 12 + ["val"] * 3
+        assert answers, query.query_text
+        assert all(query.admits(one) for one in answers), query.query_text
+    assert [query.query_id for query in (*QUERIES, *JUDGED)] == list(range(1, 40))
+    assert [query.query_id for query in JUDGED if query.scientific_terms] == [25, 28, 35]
+    assert sorted(query.split for query in JUDGED) == ["test"] * 12 + ["val"] * 3

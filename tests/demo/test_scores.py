@@ -71,7 +71,7 @@ def test_the_command_prints_the_model_chance_and_the_exact_answer(tiny_model, tm
     chance = sum(float(random_average_precision_at_k(size, 300, 50)) for size in sizes.values())
     assert lines[-2].split()[:3] == ["random", "order", f"{chance / len(answered):.4f}"]
     for query, size in sizes.items():
-        assert any(line.split()[2:] == [str(size), *query.text.split()] for line in lines)
+        assert any(line.split()[2:] == [str(size), *query.query_text.split()] for line in lines)
 
 
 def test_the_command_names_a_model_that_cannot_be_loaded(tmp_path):

@@ -249,7 +249,7 @@ def shared_page(site: Site, browser: Any) -> Any:
 def test_two_thousand_names_at_once(site: Site, log_in: Callable[..., Page]) -> None:
     page = log_in("ada")
     on_search(page, site)
-    known = [kind.common_name for kind in SPECIES]
+    known = [kind.english for kind in SPECIES]
     names = known + [f"unknown species {n}" for n in range(2000 - len(known))]
     paste_list(page, "\n".join([*names, "one too many"]))
     report = page.locator(".picker-report")

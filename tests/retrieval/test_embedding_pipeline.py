@@ -11,7 +11,7 @@ import torch
 from PIL import Image as PillowImage
 
 from demo.corpus import corpus_scene
-from demo.draw.compose import render
+from demo.drawing import render
 from retrieval import imaging
 from retrieval.batch_size import BatchSize
 from retrieval.encoders import load_encoder, load_open_clip

@@ -51,7 +51,7 @@ class Command(BaseCommand):
         if not (corpus / "train.json").is_file():
             write_corpus(corpus, progress=self._progress("drawn"))
         image_ids, vectors = self._embedded(encoder, corpus)
-        texts = _stored(encoder.encode_texts([query.text for query in QUERIES]))
+        texts = _stored(encoder.encode_texts([query.query_text for query in QUERIES]))
         scenes = read_scenes(corpus)
         whole: list[DemoScore] = []
         filtered: list[DemoScore] = []
@@ -65,7 +65,7 @@ class Command(BaseCommand):
                 similarities, image_ids, relevant=relevant, candidates=admitted, k=k
             )
             if scored is None or narrow is None:
-                self.stdout.write(f"  left out, no image answers it: {query.text}")
+                self.stdout.write(f"  left out, no image answers it: {query.query_text}")
                 continue
             whole.append(scored)
             filtered.append(narrow)
@@ -123,4 +123,4 @@ def _stored(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _line(query: DemoQuery, scored: DemoScore, narrow: DemoScore) -> str:
-    return f"  {scored.model:.4f}  {narrow.model:.4f}  {scored.positives:>4}  {query.text}"
+    return f"  {scored.model:.4f}  {narrow.model:.4f}  {scored.positives:>4}  {query.query_text}"

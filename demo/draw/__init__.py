@@ -1,1 +1,0 @@
-"""Drawing of scenes as SVG, and their rasterisation."""

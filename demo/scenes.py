@@ -1,0 +1,208 @@
+"""What a scene shows: nine attributes, how they are sampled, and which scenes train the model.
+
+The combination of the attributes decides, by a stable hash, whether a scene may appear in the demo
+corpus or in the model's training set, never in both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+
+from demo.species import BY_NAME, SPECIES, Species
+
+SPECIMEN_HABITAT = "specimen drawer"
+WATER = ("reef", "seagrass")
+STRUCTURES = ("nest", "burrow", "web")
+ON_LAND = (*STRUCTURES, "fence", "camera trap")
+SPECIMEN_SHARE = 0.05
+DEMO_SHARE = 4
+"""One combination in this many belongs to the demo corpus."""
+ATTEMPTS = 2000
+
+WEIGHTS: dict[str, dict[str, float]] = {
+    "sexage": {"adult male": 0.38, "adult female": 0.37, "juvenile": 0.25},
+    "behavior": {
+        "resting": 0.27,
+        "feeding": 0.15,
+        "moving": 0.14,
+        "sleeping": 0.10,
+        "displaying": 0.11,
+        "defending": 0.09,
+        "carrying young": 0.07,
+        "guarding eggs": 0.07,
+    },
+    "light": {"day": 0.38, "sunset": 0.20, "night": 0.23, "fog": 0.19},
+    "object": {
+        "none": 0.50,
+        "net": 0.07,
+        "bottle": 0.07,
+        "ruler": 0.07,
+        "tag": 0.08,
+        "camera trap": 0.06,
+        "fence": 0.06,
+        "nest": 0.09,
+        "burrow": 0.09,
+        "web": 0.09,
+    },
+    "condition": {
+        "healthy": 0.76,
+        "wounded": 0.07,
+        "bald patches": 0.05,
+        "mites": 0.06,
+        "cleaner bird": 0.06,
+    },
+    "count": {"1": 0.60, "2": 0.25, "3": 0.15},
+}
+"""The values of the attributes that don't depend on the species, with their shares."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything a scene shows; `draw_seed` only moves things about, it changes no attribute."""
+
+    species: str
+    morph: str
+    sexage: str
+    behavior: str
+    habitat: str
+    light: str
+    object: str
+    condition: str
+    count: str
+    draw_seed: str = ""
+
+    @property
+    def kind(self) -> Species:
+        """The species shown."""
+        return BY_NAME[self.species]
+
+    def combination(self) -> tuple[str, ...]:
+        """Return the nine attribute values in the order of ATTRIBUTES."""
+        return astuple(self)[:-1]
+
+    def fact(self, name: str) -> str:
+        """Return one attribute, or "plan", "group" (iconic group) or "age" ("adult" or "juvenile").
+
+        AttributeError for any other name.
+        """
+        if name == "plan":
+            return self.kind.plan
+        if name == "group":
+            return self.kind.body_plan.iconic_group
+        if name == "age":
+            return self.sexage.split()[0]
+        return str(getattr(self, name))
+
+
+ATTRIBUTES = tuple(field.name for field in fields(Scene))[:-1]
+
+
+@dataclass(frozen=True)
+class Motif:
+    """A recurring subject: `share` of a suitable species' scenes (0 to 1) show these facts."""
+
+    shown: Mapping[str, str]
+    share: float
+
+    def suits(self, kind: Species) -> bool:
+        """Tell whether this species can show the motif."""
+        plan = kind.body_plan
+        facts = {"species": kind.scientific_name, "plan": kind.plan, "group": plan.iconic_group}
+        if any(self.shown.get(name, value) != value for name, value in facts.items()):
+            return False
+        if self.shown.get("object") in ON_LAND and kind.plan == "fish":
+            return False
+        return self.shown.get("habitat", SPECIMEN_HABITAT) in (*plan.habitats, SPECIMEN_HABITAT)
+
+
+def partition_of(combination: tuple[str, ...]) -> str:
+    """Return "demo" or "training" for a combination of attribute values, by SHA-256."""
+    digest = hashlib.sha256("\x1f".join(combination).encode()).digest()
+    return "demo" if int.from_bytes(digest[:4], "big") % DEMO_SHARE == 0 else "training"
+
+
+def _draw(rng: random.Random, kind: Species, shown: Mapping[str, str]) -> Scene:
+    def pick(name: str) -> str:
+        weights = dict(WEIGHTS[name])
+        for structure in STRUCTURES:
+            if structure != kind.body_plan.structure:
+                weights.pop(structure, None)
+        return rng.choices(list(weights), list(weights.values()))[0]
+
+    values = {"species": kind.scientific_name, "morph": rng.choice(list(kind.morphs))}
+    values |= {name: pick(name) for name in ("sexage", "behavior")}
+    specimen = rng.random() < SPECIMEN_SHARE
+    values["habitat"] = SPECIMEN_HABITAT if specimen else rng.choice(kind.body_plan.habitats)
+    values |= {name: pick(name) for name in ("light", "object", "condition", "count")}
+    return Scene(**values | {name: shown[name] for name in shown if name in ATTRIBUTES})
+
+
+def is_possible(scene: Scene) -> bool:
+    """Tell whether the attributes can be shown together.
+
+    The young neither court nor breed; foxes lay no eggs; a collected specimen lies still; only
+    its builder sits by a nest, burrow or web; fences and camera traps stand on land.
+    """
+    if scene.sexage == "juvenile" and scene.behavior in (
+        "displaying",
+        "carrying young",
+        "guarding eggs",
+    ):
+        return False
+    if scene.object in STRUCTURES and scene.object != scene.kind.body_plan.structure:
+        return False
+    if scene.behavior == "guarding eggs" and scene.kind.plan == "fox":
+        return False
+    if scene.habitat == SPECIMEN_HABITAT:
+        return (
+            scene.behavior == "resting"
+            and scene.light == "day"
+            and scene.object in ("none", "ruler")
+            and scene.condition in ("healthy", "wounded")
+            and scene.count != "3"
+        )
+    if scene.habitat in WATER:
+        return scene.object not in ON_LAND and scene.condition != "cleaner bird"
+    return True
+
+
+def sample(rng: random.Random, kind: Species, shown: Mapping[str, str]) -> Scene:
+    """Draw one possible scene of a species with the attributes in `shown` held fixed.
+
+    ValueError when these attributes cannot be shown together.
+    """
+    for _ in range(ATTEMPTS):
+        drawn = _draw(rng, kind, shown)
+        if drawn.habitat == SPECIMEN_HABITAT:
+            still = {"behavior": "resting", "light": "day"}
+            drawn = _draw(rng, kind, {**still, **shown, "habitat": SPECIMEN_HABITAT})
+        if is_possible(drawn):
+            return drawn
+    raise ValueError(f"{kind.english} cannot be shown with {dict(shown)}")
+
+
+def scene(index: int, seed: int, *, partition: str = "demo", motifs: Sequence[Motif] = ()) -> Scene:
+    """Return scene `index` of the endless series that `seed` names.
+
+    Species take turns, so every species is equally common. Only combinations of the given
+    partition ("demo" or "training") are returned. Some scenes follow one of `motifs`.
+    """
+    kind = SPECIES[index % len(SPECIES)]
+    label = f"{seed}:{partition}:{index}"
+    rng = random.Random(label)
+    shown: Mapping[str, str] = {}
+    turn = rng.random()
+    for motif in motifs:
+        if motif.suits(kind):
+            turn -= motif.share
+            if turn < 0:
+                shown = motif.shown
+                break
+    for _ in range(ATTEMPTS):
+        drawn = sample(rng, kind, shown)
+        if partition_of(drawn.combination()) == partition:
+            return replace(drawn, draw_seed=label)
+    raise ValueError(f"the {partition} partition holds no {kind.english} with {dict(shown)}")
