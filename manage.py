@@ -18,7 +18,7 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except Exception as error:
-        from retrieval.outages import outage_of
+        from core.outages import outage_of
 
         outage = outage_of(error)
         if outage is None:

@@ -12,6 +12,6 @@ class AnnotatorConfig(AppConfig):
     def ready(self) -> None:
         """Connect the worker's signals, and tell how workers are counted."""
         from annotator.worker import live_workers
-        from retrieval.jobs import count_workers_by
+        from core.jobs.kinds import count_workers_by
 
         count_workers_by(live_workers)

@@ -11,4 +11,4 @@ TRANSPORT_ALIASES["files"] = "annotator.broker:Transport"
 
 app = Celery("annotator")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks()
+app.autodiscover_tasks(["core.jobs"])

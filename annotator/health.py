@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 
 from annotator.models import WorkerHeartbeat
-from retrieval.outages import free_bytes
+from core.outages import free_bytes
 
 OK = "ok"
 UNREACHABLE = "unreachable"

@@ -4,7 +4,7 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models.functions import Now
 
-from retrieval.access import Role
+from core.access import Role
 
 
 class User(AbstractUser):

@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 
-from retrieval.ids import LARGEST_ID
+from core.ids import LARGEST_ID
 
 
 class Pagination(LimitOffsetPagination):

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import set_rollback
 
-from retrieval.outages import outage_of
+from core.outages import outage_of
 
 CONTENT_TYPE = "application/problem+json"
 logger = logging.getLogger(__name__)

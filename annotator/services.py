@@ -6,7 +6,7 @@ from django.db import transaction
 from rest_framework.authtoken.models import Token
 
 from annotator.models import User
-from retrieval.access import Role
+from core.access import Role
 
 
 class UserExists(ValueError):

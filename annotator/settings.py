@@ -12,7 +12,7 @@ from annotator.embedded_postgres import DATABASE
 from annotator.environment import BadSetting, Environment, chosen_model
 from annotator.postgres_guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
-from retrieval.ids import LARGEST_ID
+from core.ids import LARGEST_ID
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -73,6 +73,7 @@ MULTIMODAL_MAX_FAILURES = env.number("MULTIMODAL_MAX_FAILURES", 2, minimum=0, ma
 
 INSTALLED_APPS = [
     "annotator.apps.AnnotatorConfig",
+    "core",
     "retrieval",
     "labeling",
     "benchmark",
@@ -270,7 +271,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["retrieval.api.permissions.TakesPartInLabelling"],
+    "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabelling"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["annotator.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "annotator.pagination.Pagination",
@@ -297,17 +298,17 @@ SPECTACULAR_SETTINGS = {
         "annotator.openapi.describe_problems",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "QueryState": "labeling.models.Query.State",
-        "JobState": "retrieval.models.Job.State",
-        "FlagKind": "retrieval.models.ImageFlag.Kind",
-        "Relevance": "labeling.models.Relevance",
-        "JudgmentSource": "labeling.models.JudgmentSource",
-        "RejectReason": "labeling.models.Query.RejectReason",
-        "QuerySplit": "labeling.models.Query.Split",
-        "RunKind": "benchmark.models.Run.Kind",
+        "QueryState": "labeling.queries.models.Query.State",
+        "JobState": "core.jobs.models.Job.State",
+        "FlagKind": "retrieval.flags.models.ImageFlag.Kind",
+        "Relevance": "labeling.judging.models.Relevance",
+        "JudgmentSource": "labeling.judging.models.JudgmentSource",
+        "RejectReason": "labeling.queries.models.Query.RejectReason",
+        "QuerySplit": "labeling.queries.models.Query.Split",
+        "RunKind": "benchmark.runs.models.Run.Kind",
         "SubmittedSplit": "benchmark.runs.forms.SPLIT_CHOICES",
         "ListState": ["none", "building", "ready", "failed"],
-        "SpeciesGroupKind": "retrieval.selectors.species_groups.GroupKind",
+        "SpeciesGroupKind": "retrieval.species.groups.GroupKind",
     },
 }
 

@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from annotator.api import TokenView
 from annotator.health import healthz
-from retrieval.ids import IdConverter
+from core.ids import IdConverter
 
 register_converter(IdConverter, "id")
 

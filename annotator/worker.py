@@ -39,7 +39,7 @@ def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECOND
     Runs in a thread of the worker's main process, which runs no tasks itself: a task that hangs
     neither silences nor fakes the sign of life.
     """
-    from retrieval.services.jobs import jobs_sweep
+    from core.jobs.services import jobs_sweep
 
     while True:
         try:

@@ -115,7 +115,7 @@ def _measured(folder: Path, name: str, images: int | None, turns: int) -> Turns:
     from django.db import connection
 
     from annotator.embedded_postgres import embedded_postgres
-    from retrieval.encoders import default_device
+    from retrieval.encoding.encoders import default_device
 
     try:
         call_command("migrate", verbosity=0)
@@ -146,10 +146,10 @@ def _row(turns: Turns) -> list[str]:
 def _model(name: str, images: int, turns: int, folder: Path) -> Turns:
     import torch
 
-    from retrieval.device_thread import compute
-    from retrieval.encoders import load_encoder, load_open_clip
-    from retrieval.image_tower import ImageTower
-    from retrieval.services.embedding_pipeline import tuning_of
+    from retrieval.embedding.pipeline import tuning_of
+    from retrieval.encoding.device_thread import compute
+    from retrieval.encoding.encoders import load_encoder, load_open_clip
+    from retrieval.encoding.image_tower import ImageTower
 
     tell(f"{name}: loading the model and making pictures …")
     encoder = load_encoder(name)
@@ -209,8 +209,8 @@ def trial_images(images: int, batch: int) -> int:
 
 def _embed(name: str) -> None:
     """Do the whole task as a worker does: slice after slice of a job, until it is done."""
-    from retrieval.services.embedding import embedding_job_create
-    from retrieval.services.jobs import Slice, job_slice_run
+    from core.jobs.services import Slice, job_slice_run
+    from retrieval.embedding.services import embedding_job_create
 
     job = embedding_job_create(model_name=name)
     while (outcome := job_slice_run(job_id=job.pk)) is Slice.MORE:
@@ -240,7 +240,7 @@ def _rate(tower: Any, floats: Any) -> float:
 def _pictures(folder: Path, *, drawn: bool, count: int) -> list[Any]:
     """Put `count` JPEG files into the store."""
     from demo.corpus import write_corpus
-    from retrieval.storage import picture_store
+    from retrieval.images.storage import picture_store
 
     if drawn:
         scenes = folder / "scenes"
@@ -265,7 +265,7 @@ def _photo(rng: np.random.Generator) -> bytes:
 
 def _more(count: int, images: int, stored: list[Any]) -> int:
     """Add images to the corpus, the files over and over; how many there are now."""
-    from retrieval.models import Image
+    from retrieval.corpus.models import Image
 
     Image.objects.bulk_create(
         (
@@ -291,9 +291,10 @@ def _more(count: int, images: int, stored: list[Any]) -> int:
 def _is_right(encoder: Any, name: str) -> bool:
     from django.conf import settings
 
-    from retrieval.imaging import open_picture
-    from retrieval.models import Embedding, Image
-    from retrieval.pictures import PictureRef, source_bytes
+    from retrieval.corpus.models import Image
+    from retrieval.embedding.models import Embedding
+    from retrieval.images.decoding import open_picture
+    from retrieval.images.stored import PictureRef, source_bytes
 
     rows = Embedding.objects.filter(model__name=name).select_related("image")
     if rows.count() != Image.objects.count():

@@ -101,7 +101,7 @@ def _read(path: Path) -> None:
 def _import(directory: Path) -> dict[str, Any]:
     from django.core.management import call_command
 
-    from benchmark.models import Release
+    from benchmark.releases.models import Release
 
     before = harness.peak_bytes()
     spent = harness.seconds(call_command, "import_benchmark", str(directory))

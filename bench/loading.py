@@ -100,8 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _import(file: Path) -> dict[str, Any]:
-    from retrieval.services.importing import import_images
-    from retrieval.services.roots import image_root_get_or_create
+    from retrieval.images.roots import image_root_get_or_create
+    from retrieval.importing.services import import_images
 
     root = image_root_get_or_create(location=str(file.parent))
     checked: list[float] = []

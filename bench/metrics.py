@@ -23,10 +23,10 @@ import numpy.typing as npt
 import pytrec_eval
 
 from bench import harness
-from benchmark.runs.files import Ranking
 from benchmark.scoring.evaluation import score_runs, scored_query_ids
 from benchmark.scoring.measures import Measure
 from benchmark.scoring.qrels import Qrels
+from benchmark.scoring.run_files import Ranking
 
 CUTS: Final = (1, 5, 10, 50, 100, 1000)
 KINDS: Final = ("AP", "nDCG", "P", "R")

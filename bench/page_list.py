@@ -9,10 +9,14 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from bench.rows import MODEL
-from benchmark.services import release_claim, release_make
-from labeling.models import Candidate, Judgment, Query
-from retrieval.models import Job, Species
-from retrieval.services.jobs import job_create
+from benchmark.releases.making import release_make
+from benchmark.releases.requests import release_claim
+from core.jobs.models import Job
+from core.jobs.services import job_create
+from labeling.candidates.models import Candidate
+from labeling.judging.models import Judgment
+from labeling.queries.models import Query
+from retrieval.corpus.models import Species
 
 
 class Page(NamedTuple):

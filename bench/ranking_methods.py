@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bench.harness import anonymous_bytes
 from bench.own_state import use_state
 from bench.ranking_rows import MODEL, SPECIES_OF_A_GENUS, fill
-from retrieval.matrix.files import Manifest, Mapped
+from retrieval.ranking.files import Manifest, Mapped
 
 BLOCK_ROWS: Final = 4096
 SIMILAR: Final = 201
@@ -87,7 +87,7 @@ class Ranking(Method):
         use_state(self.folder / "var")
         from django.db import connection
 
-        from retrieval.selectors import ranking
+        from retrieval.ranking import selectors as ranking
 
         self.connection = connection
         self.ranking = ranking
@@ -95,7 +95,7 @@ class Ranking(Method):
     @property
     def model(self) -> Any:
         """The model's row."""
-        from retrieval.models import EmbeddingModel
+        from retrieval.embedding.models import EmbeddingModel
 
         return EmbeddingModel.objects.get(name=MODEL)
 
@@ -105,7 +105,7 @@ class Ranking(Method):
 
     def within(self, kind: str, query: int) -> dict[str, float]:
         """The same within the species of a filter of FILTERS."""
-        from retrieval.models import Species
+        from retrieval.corpus.models import Species
 
         picked = Species.objects.order_by("pk").values_list("pk", flat=True)[: FILTERS[kind]]
         return self._timed(
@@ -114,7 +114,7 @@ class Ranking(Method):
 
     def similar(self, query: int) -> dict[str, float]:
         """The images that are most like one image."""
-        from retrieval.models import Embedding
+        from retrieval.embedding.models import Embedding
 
         stored = Embedding.objects.get(model=self.model, image=query + 1).vector
         limit = min(SIMILAR, self.images)

@@ -52,13 +52,13 @@ def fill(*, images: int, dimension: int) -> None:
     """
     from django.db import connection, transaction
 
-    from retrieval.locks import transaction_lock
-    from retrieval.models import Species
-    from retrieval.services.embedding_models import (
+    from core.locks import transaction_lock
+    from retrieval.corpus.models import Species
+    from retrieval.embedding.embedding_models import (
         embedding_model_get_or_create,
         embedding_model_lock,
     )
-    from retrieval.services.embedding_store import embeddings_copy
+    from retrieval.embedding.store import embeddings_copy
 
     species = -(-images // SPECIES_IMAGES)
     made = Species.objects.bulk_create(

@@ -89,7 +89,8 @@ def _bare_copy(path: Path) -> float:
 
 
 def _make() -> dict[str, Any]:
-    from benchmark.services import release_claim, release_make
+    from benchmark.releases.making import release_make
+    from benchmark.releases.requests import release_claim
 
     steps: dict[str, list[float]] = {}
 

@@ -67,12 +67,12 @@ def store_vectors(first: int, batches: Iterator[NDArray[np.float16]], dimension:
     """Store vectors under MODEL for the images from the id `first` on."""
     from django.db import transaction
 
-    from retrieval.locks import transaction_lock
-    from retrieval.services.embedding_models import (
+    from core.locks import transaction_lock
+    from retrieval.embedding.embedding_models import (
         embedding_model_get_or_create,
         embedding_model_lock,
     )
-    from retrieval.services.embedding_store import embeddings_copy
+    from retrieval.embedding.store import embeddings_copy
 
     model = embedding_model_get_or_create(name=MODEL, dimension=dimension)
     for vectors in batches:
@@ -85,8 +85,8 @@ def store_vectors(first: int, batches: Iterator[NDArray[np.float16]], dimension:
 
 def make_species(count: int) -> None:
     """Species with a scientific name and four vernacular ones each, as unlike as names are."""
-    from labeling.categories import ICONIC_GROUPS
-    from retrieval.models import Species, SpeciesName
+    from labeling.queries.categories import ICONIC_GROUPS
+    from retrieval.corpus.models import Species, SpeciesName
 
     made = Species.objects.bulk_create(
         Species(
@@ -158,7 +158,7 @@ def fill(*, images: int, species: int, judgments: int, depth: int, complete: int
     Raises ValueError for a depth beyond the number of images.
     """
     from annotator.models import User
-    from retrieval.services.embedding_models import embedding_model_get_or_create
+    from retrieval.embedding.embedding_models import embedding_model_get_or_create
 
     if depth > images:
         raise ValueError(f"a list of {depth} candidates needs as many images, not {images}")
@@ -213,7 +213,7 @@ def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> 
     people of every role.
     """
     from annotator.models import User
-    from retrieval.services.counts import image_counts_check
+    from retrieval.corpus.counting import image_counts_check
 
     fill(images=images, species=species, judgments=judgments, depth=depth, complete=COMPLETE)
     for role in ("reviewer", "admin", "researcher"):
@@ -278,8 +278,9 @@ def _drop_indexes() -> list[str]:
 def _make_queries(model: Any, images: int, depth: int, complete: int) -> None:
     from django.utils import timezone
 
-    from labeling.categories import CATEGORIES, ICONIC_GROUPS
-    from labeling.models import CandidateList, Query
+    from labeling.candidates.models import CandidateList
+    from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
+    from labeling.queries.models import Query
 
     categories = list(CATEGORIES)
     queries = Query.objects.bulk_create(

@@ -52,8 +52,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def measure(name: str, asked: Sequence[str]) -> dict[str, Any]:
     """What one model takes; a third of the texts for each way, after one that doesn't count."""
-    from retrieval.encoders import load_encoder
-    from retrieval.text_vectors import TextVectors
+    from retrieval.embedding.text_vectors import TextVectors
+    from retrieval.encoding.encoders import load_encoder
 
     encoder, vectors = load_encoder(name), TextVectors()
     vectors.vector(name, asked[0])
@@ -85,7 +85,7 @@ def _in_one_pass(encoder: Any, batch: Sequence[str]) -> np.ndarray:
     """The batch's vectors (n, d) by one forward pass, rounded as they would be used."""
     import torch
 
-    from retrieval.unit_vectors import half_rounded
+    from retrieval.encoding.unit_vectors import half_rounded
 
     with torch.inference_mode():
         encoded = encoder._model.encode_text(encoder._tokenizer(batch).to(encoder.device))

@@ -61,8 +61,8 @@ class Size:
         tell(f"{self.images:,} images: filling a database …")
         call_command("migrate", verbosity=0)
         fill(images=self.images, dimension=self.dimension)
-        from retrieval.model_specs import describe
-        from retrieval.models import EmbeddingModel
+        from retrieval.embedding.models import EmbeddingModel
+        from retrieval.encoding.model_specs import describe
 
         self.model = EmbeddingModel.objects.get(name=MODEL)
         # Where the text model's vectors are as long, the made-up ones pass for its images.
@@ -74,7 +74,7 @@ class Size:
 
     def measure(self) -> dict[str, Any]:
         """What each way of searching takes, and what it finds of the exact best."""
-        from retrieval.selectors.ranking import rank_images
+        from retrieval.ranking.selectors import rank_images
 
         found: dict[str, Any] = {"stored": {"none": self._store()}}
         tell(f"{self.images:,} images: exact …")
@@ -101,7 +101,7 @@ class Size:
         return found
 
     def _ranker(self, *, scan: bool) -> Callable[[list[float]], Hits]:
-        from retrieval.selectors.ranking import rank_images, ranking_method
+        from retrieval.ranking.selectors import rank_images, ranking_method
 
         if not scan and ranking_method(self.model) != "matrix":
             raise RuntimeError("The matrix is packed, but doesn't rank.")
@@ -127,10 +127,10 @@ class Size:
         }
 
     def _index(self, kind: str) -> dict[str, Any]:
-        from retrieval.selectors.approximate import rank_by_index
-        from retrieval.selectors.vector_indexes import vector_index
-        from retrieval.services.indexing import index_job_create
-        from retrieval.services.jobs import Slice, job_slice_run
+        from core.jobs.services import Slice, job_slice_run
+        from retrieval.search.approximate import rank_by_index
+        from retrieval.search.indexing import index_job_create
+        from retrieval.search.vector_indexes import vector_index
 
         job = index_job_create(model_name=self.model.name, kind=kind)  # type: ignore[arg-type]
         began = time.perf_counter()
@@ -151,10 +151,10 @@ class Size:
         """Seconds to store STORED embeddings of new images, which are taken out again."""
         from django.db import transaction
 
-        from retrieval.locks import transaction_lock
-        from retrieval.models import Image
-        from retrieval.services.embedding_models import embedding_model_lock
-        from retrieval.services.embedding_store import embeddings_copy
+        from core.locks import transaction_lock
+        from retrieval.corpus.models import Image
+        from retrieval.embedding.embedding_models import embedding_model_lock
+        from retrieval.embedding.store import embeddings_copy
 
         vectors = np.array(query_vectors(STORED, self.dimension))
         ids = np.arange(STORED, dtype=np.int64) + self.images + 1
@@ -186,7 +186,7 @@ class Size:
         call_command("pack_embeddings", "--model", self.model.name, stdout=sys.stderr)
 
     def _drop(self) -> None:
-        from retrieval.services.index_build import index_drop
+        from retrieval.search.index_build import index_drop
 
         index_drop(model=self.model)
 
@@ -198,7 +198,7 @@ class Size:
         from django.contrib.auth import get_user_model
         from django.test import Client
 
-        from retrieval.access import Role
+        from core.access import Role
 
         if not self.with_text:
             return None

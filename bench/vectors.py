@@ -107,7 +107,7 @@ def _vectors(folder: Path) -> np.ndarray:
 
 
 def _make_images(count: int, dimension: int) -> None:
-    from retrieval.services.embedding_models import embedding_model_get_or_create
+    from retrieval.embedding.embedding_models import embedding_model_get_or_create
 
     embedding_model_get_or_create(name="bare", dimension=dimension)
     make_species(1)
@@ -119,7 +119,7 @@ def _make_files(folder: Path, count: int, dimension: int) -> None:
     """Write the embeddings of images 1 to `count`, as published ones name them."""
     import pyarrow as pa
 
-    from retrieval.embedding_files import METADATA_SCHEMA, LayoutWriter
+    from retrieval.embedding.files import METADATA_SCHEMA, LayoutWriter
 
     paths = dict(
         harness.sql("SELECT id, regexp_replace(file_name, '[.]jpg$', '') FROM retrieval_image")
@@ -141,7 +141,7 @@ def _make_files(folder: Path, count: int, dimension: int) -> None:
 
 
 def _import(path: Path, *, empty: bool = True) -> dict[str, Any]:
-    from retrieval.services.embedding_import import import_embeddings
+    from retrieval.embedding.importing import import_embeddings
 
     if empty:
         harness.sql(f"TRUNCATE retrieval_embedding_{_model(path.name).pk}")
@@ -166,7 +166,7 @@ def _import_again(path: Path) -> dict[str, Any]:
 
 
 def _export(path: Path) -> dict[str, Any]:
-    from retrieval.services.embedding_export import export_embeddings
+    from retrieval.embedding.exporting import export_embeddings
 
     began = time.perf_counter()
     export_embeddings(
@@ -217,8 +217,8 @@ def _copy_out(path: Path) -> dict[str, Any]:
 
 
 def _model(name: str) -> Any:
-    from retrieval.models import EmbeddingModel
-    from retrieval.services.embedding_models import embedding_model_get_or_create
+    from retrieval.embedding.embedding_models import embedding_model_get_or_create
+    from retrieval.embedding.models import EmbeddingModel
 
     dimension = EmbeddingModel.objects.get(name="bare").dimension
     return embedding_model_get_or_create(name=name, dimension=dimension)

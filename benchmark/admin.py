@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.http import HttpRequest
 
-from benchmark.models import Release
+from benchmark.releases.models import Release
 
 
 @admin.register(Release)

@@ -3,8 +3,8 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from benchmark.api import FileRenderer, ReleaseViewSet
-from benchmark.split_api import SplitView
+from benchmark.releases.api import FileRenderer, ReleaseViewSet
+from benchmark.releases.split_api import SplitView
 
 router = SimpleRouter(use_regex_path=False)
 router.register("releases", ReleaseViewSet, basename="api-release")

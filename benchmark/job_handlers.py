@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from retrieval.jobs import JobFailed, job_handler
+from core.jobs.kinds import JobFailed, job_handler
 
 if TYPE_CHECKING:
-    from retrieval.models import Job
+    from core.jobs.models import Job
 
 
 @job_handler("export_release")
 def export_release(job: Job, deadline: float) -> bool:
     """Make a release in one slice: its files must show one moment of the database."""
-    from benchmark.models import Release
-    from benchmark.services import release_make
+    from benchmark.releases.making import release_make
+    from benchmark.releases.models import Release
 
     release_make(release=Release.objects.get(pk=job.params["release"]), job=job)
     return True
@@ -24,7 +24,7 @@ def export_release(job: Job, deadline: float) -> bool:
 def score_run(job: Job, deadline: float) -> bool:
     """Read a submitted run, score it, make its best possible re-ranks and publish it if that was
     asked for: in one slice, since an upload is read whole or not at all."""
-    from benchmark.models import Run
+    from benchmark.runs.models import Run
     from benchmark.runs.selectors import NoSnapshot
     from benchmark.runs.services import run_finish, run_publish
     from benchmark.runs.store import RunDamaged
@@ -67,8 +67,8 @@ def rerank_run(job: Job, deadline: float) -> bool:
 @job_handler("import_benchmark")
 def import_benchmark(job: Job, deadline: float) -> bool:
     """Make a release of a benchmark's files in one slice."""
-    from benchmark.importing import benchmark_import_run
-    from benchmark.inquire_layout import LayoutRefused
+    from benchmark.releases.importing.inquire_layout import LayoutRefused
+    from benchmark.releases.importing.services import benchmark_import_run
 
     try:
         benchmark_import_run(job=job)

@@ -1,11 +1,11 @@
 from django.urls import include, path
 
-from benchmark import split_views, views
-from benchmark.statistics import views as statistics_views
+from benchmark.releases import split_views, views
+from benchmark.releases.statistics import views as statistics_views
 
 urlpatterns = [
     path("releases/", views.releases_page, name="releases"),
-    path("", include("benchmark.board.urls")),
+    path("", include("benchmark.leaderboard.urls")),
     path("", include("benchmark.runs.urls")),
     path("", include("benchmark.reranking.urls")),
     path("releases/split/", split_views.split_queries, name="split-queries"),

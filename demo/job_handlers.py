@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from retrieval.jobs import job_handler
+from core.jobs.kinds import job_handler
 
 if TYPE_CHECKING:
-    from retrieval.models import Job
+    from core.jobs.models import Job
 
 
 @job_handler("demo_release")

@@ -8,11 +8,11 @@ from typing import Any
 from django.db import transaction
 
 from demo.queries import QUERIES, DemoQuery
-from labeling.models import Query
-from labeling.services.lists import lists_refresh_stale
-from labeling.services.queries import query_create, query_ids_lock, query_transition
+from labeling.candidates.services import lists_refresh_stale
+from labeling.lifecycle.services import query_create, query_ids_lock, query_transition
+from labeling.queries.models import Query
 from retrieval.importing.species_names import iconic_group
-from retrieval.selectors.species import species_resolve
+from retrieval.species.selectors import species_resolve
 
 
 class DemoSpeciesMissing(LookupError):

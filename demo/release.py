@@ -19,24 +19,29 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from benchmark.models import Release, Run
+from benchmark.releases.models import Release
+from benchmark.releases.requests import release_create
 from benchmark.reranking.services import RerankChoice, rerank_begin
 from benchmark.runs.baselines import baselines_begin, baselines_job
-from benchmark.runs.files import RunLine, write_trec
+from benchmark.runs.models import Run
 from benchmark.runs.selectors import fixed_lists, release_queries
 from benchmark.runs.services import run_card_update, run_publish
 from benchmark.runs.submissions import run_submit
-from benchmark.services import release_create
+from benchmark.scoring.run_files import RunLine, write_trec
+from core.jobs.kinds import JobFailed
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_create, job_retry
 from demo.loading import demo_queries_load
 from demo.queries import JUDGED, read_scenes
-from labeling.models import CandidateList, Query, Relevance
-from labeling.services.judgments import LARGEST_BATCH, JudgmentInput, judgments_record
-from labeling.services.queries import query_transition
-from retrieval.encoders import load_encoder
-from retrieval.jobs import JobFailed
-from retrieval.models import Embedding, EmbeddingModel, Image, Job
-from retrieval.selectors.ranking import text_vector
-from retrieval.services.jobs import job_advance, job_create, job_retry
+from labeling.candidates.models import CandidateList
+from labeling.judging.models import Relevance
+from labeling.judging.services import LARGEST_BATCH, JudgmentInput, judgments_record
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.encoding.encoders import load_encoder
+from retrieval.ranking.selectors import text_vector
 
 JOB_KIND: Final = "demo_release"
 RELEASE_NAME: Final = "Demo"

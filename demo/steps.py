@@ -12,15 +12,16 @@ from django.conf import settings
 
 from annotator.models import User
 from annotator.services import user_create
+from core.access import Role
+from core.jobs.models import Job
 from demo.corpus import write_corpus
 from demo.loading import DemoSpeciesMissing, demo_queries_load
 from demo.release import demo_release_begin
-from labeling.models import CandidateList, Query
-from retrieval.access import Role
-from retrieval.encoders import ModelSpecError
-from retrieval.models import Job
-from retrieval.services.embedding import embedding_job_create
-from retrieval.services.importing import ImportReport, import_images
+from labeling.candidates.models import CandidateList
+from labeling.queries.models import Query
+from retrieval.embedding.services import embedding_job_create
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.importing.services import ImportReport, import_images
 
 DATASET = "demo"
 POLL_SECONDS = 0.2

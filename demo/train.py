@@ -29,8 +29,8 @@ from torch.nn import functional
 from demo.captions import FACTS, Caption, write_caption
 from demo.drawing import render
 from demo.scenes import ATTRIBUTES, Scene, scene
-from retrieval.encoders import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
-from retrieval.torchvision_compat import ensure_torchvision
+from retrieval.encoding.encoders import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
+from retrieval.encoding.torchvision_compat import ensure_torchvision
 
 TRAINING_SEED = 71
 SIDE = 96

@@ -8,16 +8,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from labeling.models import (
-    Assignment,
-    CandidateList,
-    Judgment,
-    JudgmentEvent,
-    Query,
-    QueryTransition,
-)
+from core.ids import id_of
+from labeling.candidates.models import CandidateList
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.queries.models import Assignment, Query, QueryTransition
 from retrieval.admin_lists import LargeTableAdmin
-from retrieval.ids import id_of
 
 MOST_QUERY_ID = 2**31 - 1
 

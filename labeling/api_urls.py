@@ -3,8 +3,8 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from labeling.api.preferences import LabellingPreferencesView
-from labeling.api.queries import QueryViewSet
+from labeling.api import QueryViewSet
+from labeling.studio.preferences_api import LabelingPreferencesView
 
 router = SimpleRouter(use_regex_path=False)
 router.register("queries", QueryViewSet, basename="api-query")
@@ -13,7 +13,7 @@ urlpatterns = [
     *router.urls,
     path(
         "preferences/labelling/",
-        LabellingPreferencesView.as_view(),
+        LabelingPreferencesView.as_view(),
         name="api-labelling-preferences",
     ),
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from labeling.services.freezing import list_freeze
-from labeling.services.lists import JOB_KIND
-from retrieval.jobs import job_handler
-from retrieval.models import Job
+from core.jobs.kinds import job_handler
+from core.jobs.models import Job
+from labeling.candidates.freezing import list_freeze
+from labeling.candidates.services import JOB_KIND
 
 
 @job_handler(JOB_KIND)

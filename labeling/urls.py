@@ -1,6 +1,8 @@
 from django.urls import path
 
-from labeling import opening_views, query_views, views
+from labeling import views
+from labeling.lifecycle import opening_views
+from labeling.lifecycle import views as query_views
 
 urlpatterns = [
     path("", views.dashboard, name="dashboard"),

@@ -11,18 +11,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from labeling import keymap
-from labeling.access import can_judge, get_query_for
-from labeling.categories import CATEGORIES
-from labeling.models import Query
-from labeling.selectors.assignments import still_labeling
-from labeling.selectors.overview import SORT_KEYS, annotator_activity, queries_overview
-from labeling.selectors.review import images_to_review
-from labeling.services.preferences import preferences_of
-from retrieval.access import Role, at_least, names_hidden_from, require_role, role_of
-from retrieval.address_choices import chosen
-from retrieval.models import Job
-from retrieval.selectors.jobs import jobs_visible_to
+from core.access import Role, at_least, names_hidden_from, require_role, role_of
+from core.address_choices import chosen
+from core.jobs.models import Job
+from core.jobs.selectors import jobs_visible_to
+from labeling.judging.access import can_judge, get_query_for
+from labeling.judging.assignments import still_labeling
+from labeling.queries.categories import CATEGORIES
+from labeling.queries.models import Query
+from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
+from labeling.review.selectors import images_to_review
+from labeling.studio import keymap
+from labeling.studio.preferences import preferences_of
 
 # Column of the dashboard: sort key, heading, CSS class of its cells.
 COLUMNS = [

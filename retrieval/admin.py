@@ -8,21 +8,14 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from core.ids import id_of
+from core.jobs.models import Job, JobItemError
 from retrieval.admin_lists import DatasetFilter, LargeTableAdmin
-from retrieval.ids import id_of
-from retrieval.models import (
-    EmbeddingModel,
-    Image,
-    ImageFlag,
-    ImageRoot,
-    ImageWithdrawal,
-    Job,
-    JobItemError,
-    Species,
-    SpeciesName,
-)
-from retrieval.selectors.corpus import datasets
-from retrieval.selectors.species_search import species_search
+from retrieval.corpus.models import Image, ImageRoot, ImageWithdrawal, Species, SpeciesName
+from retrieval.corpus.selectors import datasets
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.models import ImageFlag
+from retrieval.species.search import species_search
 
 
 class ReadOnly:

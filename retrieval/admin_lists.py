@@ -14,8 +14,8 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from retrieval.ids import id_of
-from retrieval.selectors.corpus import datasets
+from core.ids import id_of
+from retrieval.corpus.selectors import datasets
 
 MOST_LISTED: Final = 10_000
 

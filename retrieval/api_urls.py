@@ -1,7 +1,8 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from retrieval.api.flags import (
+from retrieval.embedding.api import EmbeddingJobViewSet
+from retrieval.flags.api import (
     ClearFlagsView,
     FlagsView,
     ImageFlagsView,
@@ -10,13 +11,14 @@ from retrieval.api.flags import (
     RestoreView,
     WithdrawView,
 )
-from retrieval.api.species import SpeciesViewSet
-from retrieval.api.views import ImageViewSet, JobViewSet, SearchView
+from retrieval.images.api import ImageViewSet
+from retrieval.search.api import SearchView
+from retrieval.species.api import SpeciesViewSet
 
 router = SimpleRouter(use_regex_path=False)
 router.register("images", ImageViewSet, basename="api-image")
 router.register("species", SpeciesViewSet, basename="api-species")
-router.register("jobs", JobViewSet, basename="api-job")
+router.register("jobs", EmbeddingJobViewSet, basename="api-job")
 
 urlpatterns = [
     path("search/", SearchView.as_view(), name="api-search"),

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from retrieval.jobs import job_handler
-from retrieval.services.embedding import (
-    KIND,
-    SHARE_KIND,
-    embedding_share_step,
-    embedding_step,
-)
-from retrieval.services.indexing import KIND as INDEX_KIND
-from retrieval.services.indexing import index_step
-from retrieval.services.matrices import KIND as PACK_KIND
-from retrieval.services.matrices import pack_step
+from core.jobs.kinds import job_handler
+from retrieval.embedding.services import KIND, SHARE_KIND, embedding_share_step, embedding_step
+from retrieval.ranking.matrices import KIND as PACK_KIND
+from retrieval.ranking.matrices import pack_step
+from retrieval.search.indexing import KIND as INDEX_KIND
+from retrieval.search.indexing import index_step
 
 job_handler(KIND)(embedding_step)
 job_handler(SHARE_KIND)(embedding_share_step)

@@ -6,23 +6,20 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
 
-from retrieval.access import Role, require_role
-from retrieval.address_choices import chosen, chosen_page
-from retrieval.api.flag_serializers import FlagReviewSerializer
-from retrieval.encoders import ModelSpecError
-from retrieval.models import Job
-from retrieval.selectors.corpus import corpus_counts, corpus_coverage
-from retrieval.selectors.flags import flag_reviews, flagged_images, withdrawn_images
-from retrieval.selectors.jobs import jobs_visible_to
-from retrieval.selectors.species import species_listed, with_image_counts
-from retrieval.services.embedding import embedding_job_create
+from core.access import Role, require_role
+from core.address_choices import chosen_page
+from core.jobs.selectors import jobs_visible_to
+from retrieval.corpus.selectors import corpus_counts
+from retrieval.embedding.counts import corpus_coverage
+from retrieval.embedding.services import embedding_job_create
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.species.selectors import species_listed, with_image_counts
 
 SPECIES_PER_PAGE = 50
 RECENT_JOBS = 8
-FLAGS_AT_ONCE = 24
 
 
 @login_required
@@ -54,36 +51,3 @@ def corpus(request: HttpRequest) -> HttpResponse:
         "form_error": form_error,
     }
     return render(request, "retrieval/corpus.html", context)
-
-
-@login_required
-@require_safe
-def flags(request: HttpRequest) -> HttpResponse:
-    """Where reviewers decide about flagged images, and bring withdrawn ones back."""
-    require_role(request.user, Role.REVIEWER)
-    found = {"open": flagged_images(), "withdrawn": withdrawn_images()}
-    state = chosen(request.GET, "state", found, "open")
-    reviews = FlagReviewSerializer(
-        flag_reviews(found[state][:FLAGS_AT_ONCE]), many=True, context={"request": request}
-    )
-    counts = {name: images.count() for name, images in found.items()}
-    context = {
-        "state": state,
-        "counts": counts,
-        "page": {
-            "state": state,
-            "count": counts[state],
-            "limit": FLAGS_AT_ONCE,
-            "results": reviews.data,
-        },
-    }
-    return render(request, "retrieval/flags.html", context)
-
-
-@login_required
-@require_safe
-def job(request: HttpRequest, pk: int) -> HttpResponse:
-    """One job with its progress and what it could not do."""
-    found: Job = get_object_or_404(jobs_visible_to(request.user), pk=pk)
-    context = {"job": found, "errors": found.item_errors.order_by("pk")[:200]}
-    return render(request, "retrieval/job.html", context)

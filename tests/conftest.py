@@ -14,7 +14,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from annotator.embedded_postgres import embedded_postgres
-from retrieval.access import Role
+from core.access import Role
 from tests.processes import ROOT, Served, Worker, database_url, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"

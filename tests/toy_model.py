@@ -9,8 +9,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-from retrieval.encoders import CONFIG_NAME, WEIGHTS_NAME
-from retrieval.torchvision_compat import ensure_torchvision
+from retrieval.encoding.encoders import CONFIG_NAME, WEIGHTS_NAME
+from retrieval.encoding.torchvision_compat import ensure_torchvision
 
 WIDTH = 8
 # Positions: 0 starts the text, a word of one token is 1, so its end is 2.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from benchmark import selectors
-from benchmark.models import Release
-from benchmark.release_files import ReleaseData, read_release
-from labeling.query_csv import RowError
+from benchmark.releases import selectors
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.release_files import ReleaseData, read_release
+from core.csv_rows import RowError
 
 SHOWN_ERRORS = 20
 RELEASE_HELP = (

@@ -15,9 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from benchmark.models import Release, Run
-from benchmark.multimodal.prices import Prices
+from benchmark.releases.models import Release
 from benchmark.reranking.estimate import rerank_estimate
+from benchmark.reranking.multimodal.prices import Prices
 from benchmark.reranking.services import (
     MAX_RPM,
     RerankChoice,
@@ -27,10 +27,11 @@ from benchmark.reranking.services import (
 )
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.api import RunView
+from benchmark.runs.models import Run
 from benchmark.runs.serializers import RunSerializer
-from retrieval.access import Role, require_role
-from retrieval.api.fields import IdField, NumberField, TextField
-from retrieval.models import EmbeddingModel
+from core.access import Role, require_role
+from core.api.fields import IdField, NumberField, TextField
+from retrieval.embedding.models import EmbeddingModel
 
 
 class RerankSerializer(serializers.Serializer[dict[str, Any]]):

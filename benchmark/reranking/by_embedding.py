@@ -8,17 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from django.db import transaction
 
-from benchmark.models import Run
 from benchmark.reranking.order import BEHIND, reranked
 from benchmark.reranking.pairs import first_stage_images, query_texts
-from benchmark.runs.files import Ranking
+from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_store
 from benchmark.runs.store import load_run, save_run
-from retrieval.encoders import ModelSpecError
-from retrieval.jobs import JobCancelled, JobFailed
-from retrieval.models import EmbeddingModel, Job
-from retrieval.selectors.ranking import image_scores, text_vector
-from retrieval.services.jobs import job_advance
+from benchmark.scoring.run_files import Ranking
+from core.jobs.kinds import JobCancelled, JobFailed
+from core.jobs.models import Job
+from core.jobs.services import job_advance
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.ranking.selectors import image_scores, text_vector
 
 
 def embedding_scores(

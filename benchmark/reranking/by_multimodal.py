@@ -15,13 +15,12 @@ import numpy as np
 from django.conf import settings
 from django.db import transaction
 
-from benchmark.models import Run
-from benchmark.multimodal.answers import Question, answers_keep, answers_kept
-from benchmark.multimodal.asking import Asker, Outcome
-from benchmark.multimodal.client import Client, Trouble
-from benchmark.multimodal.pace import Pace
-from benchmark.multimodal.prices import Usage, dollars
-from benchmark.multimodal.replies import EndpointRefused, PictureFailed, Reply
+from benchmark.reranking.multimodal.answers import Question, answers_keep, answers_kept
+from benchmark.reranking.multimodal.asking import Asker, Outcome
+from benchmark.reranking.multimodal.client import Client, Trouble
+from benchmark.reranking.multimodal.pace import Pace
+from benchmark.reranking.multimodal.prices import Usage, dollars
+from benchmark.reranking.multimodal.replies import EndpointRefused, PictureFailed, Reply
 from benchmark.reranking.order import reranked
 from benchmark.reranking.pairs import (
     Pair,
@@ -32,13 +31,14 @@ from benchmark.reranking.pairs import (
     questions_of,
 )
 from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_store
-from retrieval.imaging import ImageRefused
-from retrieval.jobs import JobCancelled, JobFailed
-from retrieval.models import Image, Job, JobItemError
-from retrieval.pictures import PictureGone
-from retrieval.services.image_checks import image_contents_know
-from retrieval.services.jobs import job_advance, job_item_error
+from core.jobs.kinds import JobCancelled, JobFailed
+from core.jobs.models import Job, JobItemError
+from core.jobs.services import job_advance, job_item_error
+from retrieval.images.decoding import ImageRefused
+from retrieval.images.stored import PictureGone
+from retrieval.importing.checks import image_contents_know
 
 #: Pairs that are looked up at a time.
 PART: Final = 256
@@ -278,12 +278,9 @@ class _Step:
         """Name failed images, and stop the run if they are too many."""
         if not failed:
             return
-        here = Image.objects.in_bulk([image_id for _, image_id in failed])
         with transaction.atomic():
             for pair, text in failed.items():
-                job_item_error(
-                    job=self.job, item=_name(pair), message=text, image=here.get(pair[1])
-                )
+                job_item_error(job=self.job, item=_name(pair), message=text, image_id=pair[1])
             self._advance(failed=len(failed))
         last = next(reversed(failed.values()))
         percent = settings.MULTIMODAL_MAX_FAILURES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from benchmark.multimodal.answers import answers_kept, usage_of_answers
-from benchmark.multimodal.prices import Usage
+from benchmark.reranking.multimodal.answers import answers_kept, usage_of_answers
+from benchmark.reranking.multimodal.prices import Usage
 from benchmark.reranking.pairs import (
     first_stage_images,
     in_parts,
@@ -16,7 +16,7 @@ from benchmark.reranking.pairs import (
 )
 from benchmark.reranking.services import RerankChoice
 from benchmark.reranking.setup import GUESSED_TOKENS
-from retrieval.models import Embedding, EmbeddingModel
+from retrieval.embedding.models import Embedding, EmbeddingModel
 
 _PART: Final = 4096
 

@@ -7,13 +7,14 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from benchmark.models import Release, Run
-from benchmark.multimodal.prices import Prices
+from benchmark.releases.models import Release
+from benchmark.reranking.multimodal.prices import Prices
 from benchmark.reranking.pairs import first_stages
 from benchmark.reranking.services import MAX_NAME, RerankChoice
 from benchmark.reranking.setup import EndpointSetup
-from retrieval.models import EmbeddingModel
-from retrieval.selectors.embedding_models import embedded_models
+from benchmark.runs.models import Run
+from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.models import EmbeddingModel
 
 EMBEDDING = "embedding"
 MULTIMODAL = "multimodal"

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.runs.files import Ranking
+from benchmark.scoring.run_files import Ranking
 
 #: By how much an image's score lies below the one before it at least. Wide enough for programs that
 #: read scores in single precision.

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import QuerySet
 
-from benchmark.models import Release, Run
-from benchmark.multimodal.answers import Question
-from benchmark.multimodal.pictures import Picture
-from benchmark.multimodal.prompt import prompt_for
+from benchmark.releases.models import Release
+from benchmark.reranking.multimodal.answers import Question
+from benchmark.reranking.multimodal.images import Picture
+from benchmark.reranking.multimodal.prompt import prompt_for
+from benchmark.runs.models import Run
 from benchmark.runs.selectors import release_data
 from benchmark.runs.store import load_run
-from retrieval.models import Image
-from retrieval.pictures import PictureRef, roots_known
-from retrieval.selectors.flags import is_withdrawn
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import is_withdrawn
+from retrieval.images.stored import PictureRef, roots_known
 
 ImageIds = npt.NDArray[np.int64]
 Pair = tuple[int, int]

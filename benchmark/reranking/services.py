@@ -9,17 +9,19 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from benchmark.models import Release, Run
-from benchmark.multimodal.endpoints import BadAddress, base_address
-from benchmark.multimodal.prices import Prices
+from benchmark.releases.models import Release
+from benchmark.reranking.multimodal.endpoints import BadAddress, base_address
+from benchmark.reranking.multimodal.prices import Prices
 from benchmark.reranking.pairs import first_stage_images
 from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot, release_data
 from benchmark.runs.store import RunDamaged
-from labeling.errors import Conflict
-from retrieval.jobs import JobFailed
-from retrieval.models import EmbeddingModel, Job
-from retrieval.services.jobs import job_create, job_retry
+from core.errors import Conflict
+from core.jobs.kinds import JobFailed
+from core.jobs.models import Job
+from core.jobs.services import job_create, job_retry
+from retrieval.embedding.models import EmbeddingModel
 
 RERANK_JOB: Final = "rerank_run"
 MAX_NAME: Final = 150

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from benchmark.models import Run
-from benchmark.multimodal.prices import Prices, Usage
-from benchmark.multimodal.prompt import TEMPLATE
+from benchmark.reranking.multimodal.prices import Prices, Usage
+from benchmark.reranking.multimodal.prompt import TEMPLATE
+from benchmark.runs.models import Run
 
 #: Tokens of a question and its answer where no answer of the model tells yet.
 GUESSED_TOKENS: Final = (1000.0, 2.0)

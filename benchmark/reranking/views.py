@@ -14,17 +14,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from benchmark.models import Release, Run
-from benchmark.multimodal.prices import dollars
+from benchmark.releases.models import Release
 from benchmark.reranking.estimate import Estimate, rerank_estimate
 from benchmark.reranking.forms import RerankForm, ResumeForm
+from benchmark.reranking.multimodal.prices import dollars
 from benchmark.reranking.services import RERANK_JOB, rerank_begin, rerank_checked, rerank_resume
 from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot, release_data
-from labeling.errors import Conflict
-from retrieval.access import Role, require_role
-from retrieval.models import Job
-from retrieval.services.jobs import job_cancel
+from core.access import Role, require_role
+from core.errors import Conflict
+from core.jobs.models import Job
+from core.jobs.services import job_cancel
 
 RECENT = 10
 

@@ -1,32 +1,9 @@
-"""Who may submit runs, and see labels and files of a release."""
-
 from __future__ import annotations
 
 from typing import Any
 
-from benchmark.formats import Access
-from benchmark.models import Release, Run
-from retrieval.access import Role, at_least, is_evaluator
-
-
-def labels_visible_to(user: Any, release: Release, split: str) -> bool:
-    """Whether the user may see which images of a split's queries are relevant, and the scores of
-    single queries.
-
-    Reviewers and admins see all. Researchers see those of the validation split, and of the test
-    split where the release makes its labels public. Annotators see none, since they label without
-    knowing what others said.
-    """
-    if not is_evaluator(user):
-        return False
-    return split == "val" or not release.labels_hidden or at_least(user, Role.REVIEWER)
-
-
-def file_visible_to(user: Any, release: Release, access: Access | str) -> bool:
-    """Whether the user may have a file of a release with that access."""
-    if access == Access.OPEN:
-        return is_evaluator(user)
-    return labels_visible_to(user, release, "test")
+from benchmark.runs.models import Run
+from core.access import Role, at_least, is_evaluator
 
 
 def can_edit(user: Any, run: Run) -> bool:

@@ -22,9 +22,12 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from benchmark.models import Release, Run
-from benchmark.runs.access import can_edit, can_unpublish, labels_visible_to
+from benchmark.releases.access import labels_visible_to
+from benchmark.releases.models import Release
+from benchmark.releases.selectors import get_release
+from benchmark.runs.access import can_edit, can_unpublish
 from benchmark.runs.baselines import baselines_begin
+from benchmark.runs.models import Run
 from benchmark.runs.selectors import (
     NoSnapshot,
     get_run_for,
@@ -54,12 +57,11 @@ from benchmark.runs.services import (
 )
 from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
-from benchmark.selectors import get_release
-from labeling.api.errors import ConflictProblem
-from labeling.errors import Conflict
-from retrieval.access import Role, require_evaluator, require_role
-from retrieval.api.parameters import parameters
-from retrieval.api.serializers import JobSerializer
+from core.access import Role, require_evaluator, require_role
+from core.api.parameters import parameters
+from core.errors import Conflict
+from core.jobs.serializers import JobSerializer
+from labeling.lifecycle.api_errors import ConflictProblem
 
 RELATED = ("release", "owner", "job", "embedding_model")
 

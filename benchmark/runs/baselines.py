@@ -18,24 +18,21 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from benchmark.models import Release, Run
+from benchmark.releases.models import Release
 from benchmark.runs.corpus import corpus_moment
-from benchmark.runs.files import Ranking
+from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot, ReleaseData, release_data
 from benchmark.runs.services import run_finish, run_store
 from benchmark.runs.store import load_run, save_run
-from labeling.errors import Conflict
-from retrieval.encoders import ModelSpecError, describe, load_encoder
-from retrieval.models import EmbeddingModel, Job
-from retrieval.selectors.embedding_models import embedded_models
-from retrieval.selectors.ranking import (
-    corpus_counts,
-    image_scores,
-    rank_images_many,
-    text_vector,
-)
-from retrieval.selectors.ranking_batches import in_batches, vectors_at_once
-from retrieval.services.jobs import job_advance, job_create, job_item_error, job_retry
+from benchmark.scoring.run_files import Ranking
+from core.errors import Conflict
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_create, job_item_error, job_retry
+from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.encoding.encoders import ModelSpecError, describe, load_encoder
+from retrieval.ranking.batches import in_batches, vectors_at_once
+from retrieval.ranking.selectors import corpus_counts, image_scores, rank_images_many, text_vector
 
 BASELINES_JOB: Final = "make_baselines"
 #: Images that an embedding model's run has for a query of the full task.

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from django.db.models import Q, QuerySet
 
-from benchmark.models import Release
+from benchmark.releases.models import Release
 from benchmark.runs.selectors import release_data
-from retrieval.models import Image, ImageWithdrawal
+from retrieval.corpus.models import Image, ImageWithdrawal
 
 #: Ids in one look-up.
 IDS_AT_A_TIME: Final = 10_000

@@ -6,7 +6,8 @@ from typing import Any
 
 from django import forms
 
-from benchmark.models import Release, Run
+from benchmark.releases.models import Release
+from benchmark.runs.models import Run
 from benchmark.runs.services import CARD_FIELDS, LARGEST_NUMBER
 
 WEIGHTS = [("", "Not told"), ("true", "Open"), ("false", "Closed")]

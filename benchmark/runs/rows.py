@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from django.db.models import F
 
-from benchmark.models import Run, RunScores
-from benchmark.runs.access import can_delete, can_edit, can_publish, labels_visible_to
+from benchmark.releases.access import labels_visible_to
+from benchmark.releases.selectors import LONG_FIELDS
+from benchmark.runs.access import can_delete, can_edit, can_publish
+from benchmark.runs.models import Run, RunScores
 from benchmark.runs.selectors import NoSnapshot, release_queries
 from benchmark.scoring import hidden
 from benchmark.scoring.measures import Measure, mean_name, parse_measure
-from benchmark.selectors.releases import LONG_FIELDS
-from retrieval.models import Job
+from core.jobs.models import Job
 
 #: The measure that INQUIRE reports first, of each task; re-ranking is scored over the whole list.
 HEADLINES: Final = {Run.Task.FULL: Measure("AP", 50), Run.Task.RERANK: Measure("AP", 100)}

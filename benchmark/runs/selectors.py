@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 from django.db.models import Q, QuerySet
 from django.http import Http404
 
-from benchmark.models import Release, Run, RunScores
-from benchmark.runs.access import labels_visible_to
+from benchmark.releases.access import labels_visible_to
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
+from benchmark.runs.models import Run, RunScores
 from benchmark.scoring.evaluation import fit_queries, restrict
 from benchmark.scoring.measures import DEFAULT_MEASURES, Measure
 from benchmark.scoring.qrels import Qrels
-from benchmark.snapshot import Header, Snapshot, SnapshotQuery
-from retrieval.access import Role, at_least, is_evaluator
-from retrieval.models import Job
+from core.access import Role, at_least, is_evaluator
+from core.jobs.models import Job
 
 #: Releases whose judged pairs a process remembers; INQUIRE's take 3 MB.
 REMEMBERED: Final = 8

@@ -8,13 +8,14 @@ from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from benchmark.models import Release, Run
+from benchmark.releases.models import Release
 from benchmark.runs.forms import SPLIT_CHOICES
+from benchmark.runs.models import Run
 from benchmark.runs.rows import split_means
 from benchmark.runs.selectors import scores_visible_to
 from benchmark.runs.services import CARD_FIELDS
-from retrieval.api.fields import IdField, NumberField, TextField, TruthField
-from retrieval.models import Job
+from core.api.fields import IdField, NumberField, TextField, TruthField
+from core.jobs.models import Job
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):

@@ -13,14 +13,15 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from benchmark.models import Release, Run, RunScores
-from benchmark.runs.files import Ranking
+from benchmark.releases.models import Release
+from benchmark.runs.models import Run, RunScores
 from benchmark.runs.selectors import release_data, release_measures, task_qrels
 from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.evaluation import best_rerank, random_scores, score_run, scored_query_ids
-from labeling.errors import Conflict
-from retrieval.models import Job
-from retrieval.services.jobs import job_advance, job_cancel, job_create, job_retry
+from benchmark.scoring.run_files import Ranking
+from core.errors import Conflict
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_cancel, job_create, job_retry
 
 SCORE_JOB: Final = "score_run"
 #: How many of a first stage's images the rows "best possible re-rank" reorder.

@@ -26,8 +26,8 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.runs.files import Ranking
-from retrieval.directories import sync_path
+from benchmark.scoring.run_files import Ranking
+from core.directories import sync_path
 
 #: The earliest date that a zip archive can tell, so that no clock gets into the bytes.
 _NO_DATE: Final = (1980, 1, 1, 0, 0, 0)

@@ -14,19 +14,19 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 
-from benchmark.models import Release, Run, Submission
+from benchmark.releases.models import Release
 from benchmark.runs.corpus import in_corpus
-from benchmark.runs.files import Ranking, read_run
+from benchmark.runs.models import Run, Submission
 from benchmark.runs.selectors import release_data
 from benchmark.runs.services import CARD_FIELDS, card_validate, run_score_begin, run_store
 from benchmark.runs.store import save_upload
 from benchmark.scoring import hidden
-from benchmark.tables import MAX_ERRORS
-from labeling.errors import Conflict
-from labeling.query_csv import RowError
-from retrieval.jobs import JobFailed
-from retrieval.models import Job
-from retrieval.services.jobs import job_advance
+from benchmark.scoring.run_files import Ranking, read_run
+from core.csv_rows import MAX_ERRORS, RowError
+from core.errors import Conflict
+from core.jobs.kinds import JobFailed
+from core.jobs.models import Job
+from core.jobs.services import job_advance
 
 #: A day of the limit is these hours, wherever they begin, so that midnight gives nobody twice as
 #: many.

@@ -12,10 +12,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from benchmark.models import Release, Run
+from benchmark.releases.models import Release
 from benchmark.runs.access import can_delete, can_edit, can_publish, can_unpublish
 from benchmark.runs.corpus import withdrawn_since
 from benchmark.runs.forms import MethodCardForm, SubmitForm
+from benchmark.runs.models import Run
 from benchmark.runs.rows import run_rows
 from benchmark.runs.selectors import (
     NoSnapshot,
@@ -35,9 +36,9 @@ from benchmark.runs.services import (
 )
 from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
-from labeling.errors import Conflict
-from retrieval.access import Role, at_least, require_evaluator
-from retrieval.address_choices import chosen, chosen_id
+from core.access import Role, at_least, require_evaluator
+from core.address_choices import chosen, chosen_id
+from core.errors import Conflict
 
 
 @login_required

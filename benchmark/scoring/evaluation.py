@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from benchmark.runs.files import Ranking
 from benchmark.scoring import expectations, metrics
 from benchmark.scoring.measures import Measure
 from benchmark.scoring.metrics import Floats, HitRanks, Integers
 from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.rerank_rule import fit
+from benchmark.scoring.run_files import Ranking
 
 Run = Mapping[int, Ranking]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.measures import mean_name
-from labeling.query_csv import QueryRow
+from labeling.queries.files import QueryRow
 
 
 def evaluation_data(evaluation: Evaluation, queries: Mapping[int, QueryRow]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from retrieval.binary_copy import END, HEADER, microseconds
+from core.binary_copy import END, HEADER, microseconds
 from retrieval.importing.records import ImageRecord
 
 COLUMNS: Final = (

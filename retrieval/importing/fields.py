@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from retrieval.control_characters import has_controls
+from core.control_characters import has_controls
+from core.relative_paths import is_below
 from retrieval.importing.records import RecordRefused
 from retrieval.importing.species_names import clean_name
-from retrieval.relative_paths import is_below
 
 # A day inside what Python can hold, so that a moment can be shown in any time zone.
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)

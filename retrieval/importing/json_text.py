@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Final, NoReturn, Self
 
+from core.regular_files import open_regular
 from retrieval.importing.records import ImportRefused
-from retrieval.regular_files import open_regular
 
 WINDOW: Final = 512 * 1024
 """Bytes that are read at once, more where one value is longer."""

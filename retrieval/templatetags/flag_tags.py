@@ -6,8 +6,8 @@ from typing import Any
 
 from django import template
 
-from retrieval.access import Role, at_least
-from retrieval.selectors.flags import flagged_image_count
+from core.access import Role, at_least
+from retrieval.flags.selectors import flagged_image_count
 
 register = template.Library()
 

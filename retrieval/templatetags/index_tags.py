@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django import template
 
-from retrieval.models import EmbeddingModel
-from retrieval.selectors import vector_indexes as selectors
-from retrieval.selectors.vector_indexes import VectorIndex
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.search import vector_indexes as selectors
+from retrieval.search.vector_indexes import VectorIndex
 
 register = template.Library()
 

@@ -9,8 +9,8 @@ import pytest
 from kombu import Connection
 
 from annotator.broker import ABANDONED_SECONDS, write_whole
-from retrieval.models import Job
-from retrieval.tasks import run_job
+from core.jobs.models import Job
+from core.jobs.tasks import run_job
 from tests.processes import free_port, wait_for
 
 

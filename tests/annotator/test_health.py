@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from annotator import health as checks
 from annotator.models import WorkerHeartbeat
 from annotator.worker import beat
-from retrieval.outages import free_bytes
+from core.outages import free_bytes
 from tests.processes import ROOT, free_port, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)

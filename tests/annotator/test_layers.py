@@ -1,67 +1,62 @@
-"""Every import points back along the street: annotator wires retrieval <- labeling <- benchmark."""
+"""Every import points back along the street, between the apps and between their folders."""
 
 import ast
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 from tests.processes import ROOT
 
-FORBIDDEN = {
-    "retrieval": {"labeling", "benchmark", "demo"},
-    "labeling": {"benchmark", "demo"},
-    "benchmark": {"demo"},
-    "annotator": {"demo"},
+MAY_IMPORT = {
+    "core": set(),
+    "retrieval": {"core"},
+    "labeling": {"core", "retrieval"},
+    "benchmark": {"core", "retrieval", "labeling"},
 }
+OWN = {*MAY_IMPORT, "annotator", "bench", "curation", "demo", "tests"}
+WIRING = ("management", "migrations", "templatetags")
+"""Where Django looks in an app's own folder: they wire, as do the modules beside them."""
+
 PURE = [
-    "labeling/categories.py",
-    "labeling/consensus.py",
-    "labeling/keymap.py",
-    "labeling/query_csv.py",
-    "labeling/splits.py",
-    "labeling/stopping.py",
-    "labeling/transitions.py",
-    "retrieval/embedding_files.py",
-    "retrieval/batch_size.py",
-    "retrieval/binary_copy.py",
-    "retrieval/likeness.py",
-    "retrieval/matrix/arithmetic.py",
-    "retrieval/matrix/files.py",
-    "retrieval/matrix/selection.py",
-    "retrieval/matrix/writing.py",
-    "retrieval/relative_paths.py",
-    "retrieval/unit_rows.py",
-    "benchmark/board/tables.py",
-    "benchmark/difference.py",
-    "benchmark/inquire_layout.py",
-    "benchmark/layout_labels.py",
-    "benchmark/layout_store.py",
-    "benchmark/licences.py",
-    "benchmark/multimodal/endpoints.py",
-    "benchmark/multimodal/pace.py",
-    "benchmark/multimodal/prices.py",
-    "benchmark/multimodal/prompt.py",
-    "benchmark/multimodal/replies.py",
-    "benchmark/reranking/order.py",
-    "benchmark/runs/files.py",
-    "benchmark/scoring/correlation.py",
-    "benchmark/scoring/evaluation.py",
-    "benchmark/scoring/expectations.py",
-    "benchmark/scoring/measures.py",
-    "benchmark/scoring/metrics.py",
-    "benchmark/scoring/qrels.py",
-    "benchmark/scoring/reports.py",
-    "benchmark/scoring/rerank_rule.py",
-    "benchmark/scoring/significance.py",
-    "benchmark/statistics/numbers.py",
     "annotator/lifelines.py",
     "annotator/postgres_guardian.py",
     "annotator/supervisor.py",
+    "benchmark/leaderboard/tables.py",
+    "benchmark/releases/difference.py",
+    "benchmark/releases/importing/inquire_layout.py",
+    "benchmark/releases/importing/layout_labels.py",
+    "benchmark/releases/importing/layout_store.py",
+    "benchmark/releases/snapshot",
+    "benchmark/releases/statistics/numbers.py",
+    "benchmark/reranking/multimodal/prices.py",
+    "benchmark/reranking/multimodal/prompt.py",
+    "benchmark/reranking/multimodal/replies.py",
+    "benchmark/reranking/order.py",
+    "benchmark/scoring",
+    "core/csv_rows.py",
+    "labeling/candidates/stopping.py",
+    "labeling/judging/consensus.py",
+    "labeling/queries/categories.py",
+    "labeling/queries/files.py",
+    "labeling/queries/splits.py",
+    "labeling/queries/transitions.py",
+    "labeling/studio/keymap.py",
+    "retrieval/embedding/files.py",
+    "retrieval/encoding/unit_rows.py",
+    "retrieval/importing/coco.py",
+    "retrieval/importing/fields.py",
+    "retrieval/importing/folder.py",
+    "retrieval/importing/species_names.py",
+    "retrieval/ranking/arithmetic.py",
+    "retrieval/ranking/files.py",
+    "retrieval/species/likeness.py",
 ]
 FRAMEWORK = {"django", "rest_framework", "celery", "psycopg2"}
 CLOCKS = {"time.time", "datetime.now", "timezone.now", "date.today"}
 
 
-def imports(path):
+def modules(path: Path) -> set[str]:
     """The modules that a file imports, at its top or anywhere else."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -69,45 +64,74 @@ def imports(path):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: write the import in full"
-            found.add(node.module)
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                found.add(name if is_module(name) else str(node.module))
     return found
 
 
-def sources(package):
-    return sorted((ROOT / package).rglob("*.py"))
+def is_module(name: str) -> bool:
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").is_file() or path.is_dir()
 
 
-@pytest.mark.parametrize("package", FORBIDDEN)
-def test_imports_point_back_along_the_street(package):
-    files = sources(package)
+def folder(module: str) -> str:
+    """The folder of a subject that a module lies in, from the app on; the app's own for wiring."""
+    app, *rest = module.split(".")
+    if not rest or rest[0] in WIRING:
+        return app
+    path = ROOT / module.replace(".", "/")
+    return module if path.is_dir() else module.rpartition(".")[0]
+
+
+def sources(place: str) -> list[Path]:
+    path = ROOT / place
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+@pytest.mark.parametrize("app", MAY_IMPORT)
+def test_imports_point_back_along_the_street(app: str) -> None:
+    files = sources(app)
     assert len(files) > 5
     wrong = {
         f"{path.relative_to(ROOT)} imports {module}"
         for path in files
-        for module in imports(path)
-        if module.split(".")[0] in FORBIDDEN[package] | {"tests"}
+        for module in modules(path)
+        if module.split(".")[0] in OWN - MAY_IMPORT[app] - {app}
     }
     assert wrong == set()
 
 
-@pytest.mark.parametrize("package", ["retrieval", "labeling", "benchmark"])
-def test_the_wiring_is_not_imported_by_what_it_wires(package):
-    wrong = {
-        f"{path.relative_to(ROOT)} imports {module}"
-        for path in sources(package)
-        for module in imports(path)
-        if module.split(".")[0] == "annotator"
+def arrows(app: str) -> dict[str, dict[str, set[str]]]:
+    """For each folder of an app those that it imports from, with the imports."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for path in sources(app):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for module in modules(path):
+            here, there = folder(name), folder(module)
+            if module.split(".")[0] == app and here != there and here != app:
+                found[here][there].add(f"{name} -> {module}")
+    return found
+
+
+@pytest.mark.parametrize("app", MAY_IMPORT)
+def test_no_folder_imports_one_that_imports_it(app: str) -> None:
+    imported = arrows(app)
+    while leaves := {here for here, theirs in imported.items() if not set(theirs) & set(imported)}:
+        for leaf in leaves:
+            del imported[leaf]
+    circle = {
+        here: {f: theirs[f] for f in theirs if f in imported} for here, theirs in imported.items()
     }
-    assert wrong == set()
+    assert circle == {}
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_pure_cores_know_no_framework(name):
-    modules = {module.split(".")[0] for module in imports(ROOT / name)}
-    assert modules & FRAMEWORK == set()
-
-
-@pytest.mark.parametrize("name", [name for name in PURE if not name.startswith("annotator/")])
-def test_pure_cores_know_no_clock(name):
-    text = (ROOT / name).read_text()
-    assert [clock for clock in CLOCKS if clock in text] == []
+@pytest.mark.parametrize("place", PURE)
+def test_pure_cores_know_no_framework_and_no_clock(place: str) -> None:
+    files = sources(place)
+    assert files
+    for path in files:
+        known = {module.split(".")[0] for module in modules(path)}
+        assert known & FRAMEWORK == set(), path
+        if not place.startswith("annotator/"):
+            assert [clock for clock in CLOCKS if clock in path.read_text()] == [], path

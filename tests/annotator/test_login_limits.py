@@ -4,7 +4,7 @@ import pytest
 from axes.models import AccessAttempt
 from django.db.models import F
 
-from retrieval.access import Role
+from core.access import Role
 from tests.conftest import PASSWORD, person
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ import pytest
 import schemathesis
 from drf_spectacular.generators import SchemaGenerator
 
-from retrieval.models import EmbeddingModel
+from retrieval.embedding.models import EmbeddingModel
 from tests.annotator.world import World, make_world
 from tests.conftest import PASSWORD
 from tests.labeling.conftest import FIRST_ID

@@ -8,13 +8,18 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from benchmark.models import Release, Run
+from benchmark.releases.models import Release
+from benchmark.runs.models import Run
+from core.access import Role, at_least, is_evaluator, names_hidden_from
+from core.jobs.models import Job
 from demo.steps import CAST, demo_people
-from labeling.access import can_judge, judging_problem, queries_visible_to, sees_query
-from labeling.models import CandidateList, JudgmentEvent, Query, QueryExample
-from retrieval.access import Role, at_least, is_evaluator, names_hidden_from
-from retrieval.models import Image, ImageFlag, Job, Species
-from retrieval.selectors.flags import images_in_corpus
+from labeling.candidates.models import CandidateList
+from labeling.judging.access import can_judge, judging_problem, queries_visible_to, sees_query
+from labeling.judging.models import JudgmentEvent
+from labeling.queries.models import Query, QueryExample
+from retrieval.corpus.models import Image, Species
+from retrieval.flags.models import ImageFlag
+from retrieval.flags.selectors import images_in_corpus
 from tests.annotator.test_anonymous import ADDRESSES
 from tests.conftest import api_of, client_of, person
 

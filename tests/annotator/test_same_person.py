@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from labeling.models import LabellingPreferences
+from labeling.studio.models import LabelingPreferences
 
 PREFERENCES = "/api/preferences/labelling/"
 
@@ -25,7 +25,7 @@ def test_a_page_of_somebody_else_neither_stores_nor_shows_anything(
             client.put(PREFERENCES, grid, content_type="application/json", headers=headers),
         ):
             assert (answer.status_code, answer["Content-Type"]) == (409, "application/problem+json")
-    assert not LabellingPreferences.objects.exists()
+    assert not LabelingPreferences.objects.exists()
     answer = client.put(
         PREFERENCES,
         grid,
@@ -33,7 +33,7 @@ def test_a_page_of_somebody_else_neither_stores_nor_shows_anything(
         headers={"X-Annotator": str(reviewer.pk)},
     )
     assert answer.status_code == 200
-    assert LabellingPreferences.objects.get().user == reviewer
+    assert LabelingPreferences.objects.get().user == reviewer
 
 
 @pytest.mark.django_db

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.models import Release, Run
+from benchmark.releases.making import release_make
+from benchmark.releases.models import Release
+from benchmark.releases.requests import release_claim
+from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
-from benchmark.services import release_claim, release_make
-from labeling.models import Query
-from labeling.services.examples import example_pin
-from labeling.services.queries import query_create, query_transition
-from retrieval.access import Role
-from retrieval.models import Image, ImageFlag, Job, Species
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.flags import image_flag_raise, image_withdraw
-from retrieval.services.importing import import_images
-from retrieval.services.jobs import job_create
+from core.access import Role
+from core.jobs.models import Job
+from core.jobs.services import job_create
+from labeling.lifecycle.examples import example_pin
+from labeling.lifecycle.services import query_create, query_transition
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, Species
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.flags.models import ImageFlag
+from retrieval.flags.services import image_flag_raise, image_withdraw
+from retrieval.importing.services import import_images
 from tests.benchmark.runs import scored_run, stored_run
 from tests.conftest import person
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from bench.embedding import trial_images
-from retrieval.batch_size import BatchSize
+from retrieval.encoding.batch_size import BatchSize
 from tests.processes import ROOT
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.board.tables import RunValues
-from benchmark.snapshot import SnapshotQuery
-from labeling.categories import supercategory_of
+from benchmark.leaderboard.tables import RunValues
+from benchmark.releases.snapshot.snapshot import SnapshotQuery
+from labeling.queries.categories import supercategory_of
 from tests.benchmark.snapshots import query
 
 

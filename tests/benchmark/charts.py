@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 import vl_convert
 
-from benchmark.charts import SIZES
+from benchmark.charts.charts import SIZES
 
 SPECIFICATION = re.compile(r'<script type="application/json">(.*?)</script>', re.S)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from labeling.models import Judgment, Query
-from retrieval.encoders import CONFIG_NAME, WEIGHTS_NAME
-from retrieval.models import Image
-from retrieval.torchvision_compat import ensure_torchvision
+from labeling.judging.models import Judgment
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.encoding.encoders import CONFIG_NAME, WEIGHTS_NAME
+from retrieval.encoding.torchvision_compat import ensure_torchvision
 from tests.benchmark.toy import TINY_MODEL, make_query
 
 Judge = Callable[..., Judgment]

@@ -9,8 +9,8 @@ from typing import Any
 
 from PIL import Image
 
-from benchmark.formats import Pictures
-from benchmark.snapshot import Snapshot
+from benchmark.releases.formats.base import Pictures
+from benchmark.releases.snapshot.snapshot import Snapshot
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.records import Refusal
 from tests.benchmark.snapshots import BARE, header, image, judgment, pair, query, write_snapshot

@@ -6,16 +6,18 @@ import colorsys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.models import Release, Run
-from benchmark.multimodal.prices import Prices
-from benchmark.multimodal.prompt import prompt_for
+from benchmark.releases.models import Release
+from benchmark.reranking.multimodal.prices import Prices
+from benchmark.reranking.multimodal.prompt import prompt_for
 from benchmark.reranking.services import RerankChoice, rerank_begin
 from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.models import Run
 from benchmark.runs.store import load_run
-from retrieval.models import Image, Job
-from retrieval.pictures import PictureRef, display_file
-from retrieval.services.jobs import Slice, job_slice_run
-from retrieval.storage import picture_store
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_slice_run
+from retrieval.corpus.models import Image
+from retrieval.images.storage import picture_store
+from retrieval.images.stored import PictureRef, display_file
 from tests.benchmark.chat_server import expected_score
 from tests.benchmark.runs import scored_run
 from tests.benchmark.snapshots import pair, query

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.models import Release, Run
-from benchmark.runs.files import Ranking
+from benchmark.releases.models import Release
+from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_store
+from benchmark.scoring.run_files import Ranking
 
 
 def rankings(orders: Mapping[int, Sequence[int]]) -> dict[int, Ranking]:

@@ -15,9 +15,9 @@ from typing import Any
 
 from PIL import Image
 
-from benchmark.formats import Pictures
-from benchmark.release_files import JudgmentRow
-from benchmark.snapshot import (
+from benchmark.releases.formats.base import Pictures
+from benchmark.releases.snapshot.release_files import JudgmentRow
+from benchmark.releases.snapshot.snapshot import (
     FixedImage,
     Header,
     ListModel,

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, Judged, P, R, Rprec, nDCG
 
-from benchmark.runs.files import Ranking
 from benchmark.scoring.evaluation import score_run, scored_query_ids
 from benchmark.scoring.measures import Measure
 from benchmark.scoring.qrels import Qrels
+from benchmark.scoring.run_files import Ranking
 from tests.benchmark.test_evaluation import ranking
 
 IMAGES = st.integers(0, 25)

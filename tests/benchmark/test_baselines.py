@@ -5,16 +5,17 @@ import time
 import pytest
 from django.core.management import call_command
 
-from benchmark.models import Release, Run, RunScores
+from benchmark.releases.models import Release
 from benchmark.runs.baselines import baselines_begin, baselines_job, baselines_step
+from benchmark.runs.models import Run, RunScores
 from benchmark.runs.services import run_finish
 from benchmark.runs.store import load_run
-from labeling.errors import Conflict
-from retrieval.encoders import load_encoder
-from retrieval.models import Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.flags import image_withdraw
-from retrieval.services.jobs import Slice, job_slice_run
+from core.errors import Conflict
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_slice_run
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.encoding.encoders import load_encoder
+from retrieval.flags.services import image_withdraw
 from tests.benchmark.runs import stored_run
 from tests.benchmark.snapshots import query
 from tests.benchmark.toy_release import ready_release, toy_release

@@ -5,8 +5,8 @@ import json
 import pytest
 from pycocotools.coco import COCO
 
-from benchmark.formats import Access
-from benchmark.formats.coco import write
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.coco import write
 from retrieval.importing.coco import CocoSource
 from tests.benchmark.photos import photo_snapshot
 from tests.benchmark.snapshots import empty_snapshot, no_pictures, toy_snapshot

@@ -5,8 +5,8 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark.models import Release
-from benchmark.release_files import RELEASE_FILES
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.release_files import RELEASE_FILES
 
 
 def run_command(*arguments: object) -> str:

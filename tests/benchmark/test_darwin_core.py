@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from benchmark.formats import Access
-from benchmark.formats.darwin_core import write
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.darwin_core import write
 from tests.benchmark.photos import photo_snapshot
 from tests.benchmark.snapshots import LINES, empty_snapshot, no_pictures, toy_snapshot
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from benchmark.formats import Access
-from benchmark.formats.datasheet import write
-from benchmark.formats.markdown import percent, plain, share, table
-from benchmark.release_files import QUERY_FILES
-from labeling.query_csv import read_queries
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.datasheet import write
+from benchmark.releases.formats.markdown import percent, plain, share, table
+from benchmark.releases.snapshot.release_files import QUERY_FILES
+from labeling.queries.files import read_queries
 from tests.benchmark.snapshots import (
     empty_snapshot,
     header,

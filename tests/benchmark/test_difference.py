@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.difference import (
+from benchmark.releases.difference import (
     Changed,
     JudgmentChanges,
     QueryOf,
@@ -17,8 +17,14 @@ from benchmark.difference import (
     compare,
     without_test_labels,
 )
-from benchmark.difference_text import NO_SNAPSHOT, NOTHING, markdown, sentences
-from benchmark.snapshot import Header, Pair, Snapshot, SnapshotQuery, SnapshotWriter
+from benchmark.releases.difference_text import NO_SNAPSHOT, NOTHING, markdown, sentences
+from benchmark.releases.snapshot.snapshot import (
+    Header,
+    Pair,
+    Snapshot,
+    SnapshotQuery,
+    SnapshotWriter,
+)
 
 HEADER = Header(
     name="Birds",

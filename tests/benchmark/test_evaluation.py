@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from benchmark.runs.files import Ranking
 from benchmark.scoring.evaluation import (
     best_rerank,
     evaluate,
@@ -18,6 +17,7 @@ from benchmark.scoring.evaluation import (
 from benchmark.scoring.measures import DEFAULT_MEASURES, Measure, parse_measures
 from benchmark.scoring.metrics import average_precision_at_k
 from benchmark.scoring.qrels import Qrels
+from benchmark.scoring.run_files import Ranking
 
 AP5 = parse_measures(["AP@5"])
 

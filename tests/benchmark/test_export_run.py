@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
-from benchmark.runs.files import read_run
-from retrieval.encoders import load_encoder
-from retrieval.models import Embedding
-from retrieval.services.embedding_models import embedding_model_get_or_create
+from benchmark.scoring.run_files import read_run
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding
+from retrieval.encoding.encoders import load_encoder
 from tests.benchmark.toy import WIDTH
 
 

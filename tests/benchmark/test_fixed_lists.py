@@ -13,15 +13,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from benchmark import selectors, services
-from benchmark.snapshot import FixedImage, Snapshot
-from labeling.models import CandidateList, Query
-from retrieval.encoders import ModelSpecError
-from retrieval.jobs import JobFailed
-from retrieval.models import Embedding, EmbeddingModel, Image, Species
-from retrieval.selectors.ranking import rank_images, text_vector
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.flags import image_restore, image_withdraw
+from benchmark.releases import fixed_lists, making, requests
+from benchmark.releases.snapshot.snapshot import FixedImage, Snapshot
+from core.jobs.kinds import JobFailed
+from labeling.candidates.models import CandidateList
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, Species
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.flags.services import image_restore, image_withdraw
+from retrieval.ranking.selectors import rank_images, text_vector
 from tests.benchmark.toy import WIDTH, make_list, make_query
 
 COUNT = 130
@@ -84,7 +86,7 @@ def exact(query: Query, model: EmbeddingModel) -> list[FixedImage]:
 def made_with_scans(model: EmbeddingModel) -> tuple[list[list[FixedImage]], int]:
     """The fixed lists, and how many scans of the corpus they took."""
     with CaptureQueriesContext(connection) as captured:
-        lists = list(selectors.released_fixed_lists(model))
+        lists = list(fixed_lists.released_fixed_lists(model))
     # What a matrix looks up beside its rows, it looks up in the model's own partition.
     said = [entry["sql"] for entry in captured.captured_queries]
     scans = [sql for sql in said if "<#>" in sql and "FROM retrieval_embedding e " in sql]
@@ -112,13 +114,13 @@ def test_through_the_matrix_the_lists_are_the_same_without_a_scan(
     call_command("pack_embeddings", model=model.name, verbosity=0)
     assert made_with_scans(model) == (expected, 0)
     texts = [(one.query_id, one.text) for one in (taken, query)]
-    assert list(selectors.fixed_lists(model, texts)) == [expected[-1], expected[0]]
+    assert list(fixed_lists.fixed_lists(model, texts)) == [expected[-1], expected[0]]
 
 
 def test_a_model_without_embeddings_takes_no_list_over(query: Query, model: EmbeddingModel) -> None:
     frozen(query, model)
     Embedding.objects.all().delete()
-    assert list(selectors.released_fixed_lists(model)) == [[]]
+    assert list(fixed_lists.released_fixed_lists(model)) == [[]]
 
 
 def test_the_first_ranks_of_the_querys_own_list_are_taken(
@@ -190,7 +192,7 @@ def test_a_filtered_list_lends_its_texts_vector(
     # A model that can't be loaded any more: its stored vectors are enough.
     EmbeddingModel.objects.filter(pk=model.pk).update(name="/nowhere/at/all")
     model.refresh_from_db()
-    assert list(selectors.released_fixed_lists(model)) == [expected]
+    assert list(fixed_lists.released_fixed_lists(model)) == [expected]
 
 
 def test_a_corpus_smaller_than_a_list_is_taken_whole(query: Query, model: EmbeddingModel) -> None:
@@ -203,7 +205,7 @@ def test_a_corpus_smaller_than_a_list_is_taken_whole(query: Query, model: Embedd
 def test_a_release_holds_them_with_their_images(
     query: Query, model: EmbeddingModel, var_dir: Any
 ) -> None:
-    release = services.release_make(release=services.release_claim(name="v1", created_by=None))
+    release = making.release_make(release=requests.release_claim(name="v1", created_by=None))
     snapshot = Snapshot(release.snapshot_directory)
     assert list(snapshot.fixed()) == exact(query, model)
     images = {row.image_id for row in snapshot.fixed()}
@@ -212,8 +214,8 @@ def test_a_release_holds_them_with_their_images(
 
 
 def test_none_are_made_unless_wanted(query: Query, model: EmbeddingModel, var_dir: Any) -> None:
-    claimed = services.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
-    release = services.release_make(release=claimed)
+    claimed = requests.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
+    release = making.release_make(release=claimed)
     assert list(Snapshot(release.snapshot_directory).fixed()) == []
     assert release.header["rerank_model"] == ""
 
@@ -221,12 +223,12 @@ def test_none_are_made_unless_wanted(query: Query, model: EmbeddingModel, var_di
 def test_a_model_that_cant_be_loaded_is_told(
     query: Query, model: EmbeddingModel, var_dir: Any
 ) -> None:
-    claimed = services.release_claim(name="v1", created_by=None)
+    claimed = requests.release_claim(name="v1", created_by=None)
     EmbeddingModel.objects.filter(pk=model.pk).update(name="/nowhere/at/all")
     claimed.options["rerank_model"] = "/nowhere/at/all"
     claimed.save()
     with pytest.raises(JobFailed, match="fixed lists for re-ranking can't be made") as caught:
-        services.release_make(release=claimed)
+        making.release_make(release=claimed)
     assert isinstance(caught.value.__cause__, ModelSpecError)
     claimed.refresh_from_db()
     assert (claimed.files_ready, claimed.directory.exists()) == (False, False)

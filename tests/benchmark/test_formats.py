@@ -7,10 +7,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.formats import Access
-from benchmark.formats.registry import FORMATS
-from benchmark.formats.writing import csv_value, spreadsheet_text
-from benchmark.snapshot import FixedImage
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.registry import FORMATS
+from benchmark.releases.formats.writing import csv_value, spreadsheet_text
+from benchmark.releases.snapshot.snapshot import FixedImage
 from tests.benchmark.snapshots import (
     empty_snapshot,
     header,

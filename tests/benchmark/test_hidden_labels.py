@@ -17,17 +17,19 @@ from django.core.management import call_command
 from django.http import HttpResponseBase
 from django.test import Client
 
-from benchmark.board.selectors import board_runs
-from benchmark.models import Release, Run
+from benchmark.leaderboard.selectors import board_runs
+from benchmark.releases.making import release_fill
+from benchmark.releases.models import Release
+from benchmark.releases.requests import release_claim
+from benchmark.releases.snapshot.snapshot import FixedImage
 from benchmark.runs.baselines import baselines_begin
+from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
 from benchmark.runs.submissions import short_rankings
 from benchmark.scoring.hidden import FEWEST_QUERIES, LabelsHidden, summarize
-from benchmark.services import release_claim, release_fill
-from benchmark.snapshot import FixedImage
-from retrieval.access import Role
-from retrieval.models import Image
-from retrieval.services.jobs import job_slice_run
+from core.access import Role
+from core.jobs.services import job_slice_run
+from retrieval.corpus.models import Image
 from tests.annotator.test_anonymous import ADDRESSES
 from tests.benchmark.runs import rankings, scored_run
 from tests.benchmark.snapshots import header, image, pair, query, write_snapshot

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from benchmark.formats import Access, picture_files
-from benchmark.formats.huggingface import write
+from benchmark.releases.formats import image_files as picture_files
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.huggingface import write
 from tests.benchmark.photos import photo_snapshot
 from tests.benchmark.snapshots import (
     ALL_RELEVANT,

@@ -12,22 +12,25 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from benchmark import selectors
-from benchmark.import_snapshot import CONSENSUS_RULE, ImagesFound
-from benchmark.importing import benchmark_import, benchmark_import_begin
-from benchmark.inquire_layout import LayoutRefused
-from benchmark.models import Release, Run
-from benchmark.release_files import ANNOTATIONS_FILE, QUERY_FILES
+from benchmark.releases import selectors
+from benchmark.releases.giving import release_export
+from benchmark.releases.importing.import_snapshot import CONSENSUS_RULE, ImagesFound
+from benchmark.releases.importing.inquire_layout import LayoutRefused
+from benchmark.releases.importing.services import benchmark_import, benchmark_import_begin
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.release_files import ANNOTATIONS_FILE, QUERY_FILES
+from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.releases.verifying import release_verify
 from benchmark.reranking.services import RerankChoice, rerank_checked
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.corpus import in_corpus
-from benchmark.services import release_export, release_verify
-from benchmark.snapshot import Snapshot
-from labeling.models import Query
-from labeling.query_csv import read_queries
-from retrieval.models import Image, Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import Slice, job_slice_run
+from benchmark.runs.models import Run
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_slice_run
+from labeling.queries.files import read_queries
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from tests.benchmark.layouts import ANNOTATIONS, FOX, write_layout
 from tests.benchmark.runs import scored_run
 from tests.conftest import client_of

@@ -15,17 +15,18 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from benchmark.import_snapshot import JUDGED_RULE, UNNAMED_MODEL
-from benchmark.importing import benchmark_import
-from benchmark.inquire_layout import LayoutRefused
-from benchmark.models import Release
+from benchmark.releases.giving import release_export
+from benchmark.releases.importing.import_snapshot import JUDGED_RULE, UNNAMED_MODEL
+from benchmark.releases.importing.inquire_layout import LayoutRefused
+from benchmark.releases.importing.services import benchmark_import
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.snapshot import Pair, Snapshot
+from benchmark.releases.statistics.numbers import release_statistics
 from benchmark.runs.selectors import task_qrels
-from benchmark.services import release_export
-from benchmark.snapshot import Pair, Snapshot
-from benchmark.statistics.numbers import release_statistics
-from labeling.models import Query
-from retrieval.models import Embedding, EmbeddingModel, Image
-from retrieval.services.embedding_models import embedding_model_get_or_create
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding, EmbeddingModel
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.toy import WIDTH, make_list, make_query
 

@@ -6,11 +6,11 @@ import io
 import pandas as pd
 import pytest
 
-from benchmark.formats import Access
-from benchmark.formats.inquire_csv import write
-from benchmark.release_files import read_release
-from benchmark.snapshot import SnapshotQuery
-from labeling.query_csv import read_queries
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.inquire_csv import write
+from benchmark.releases.snapshot.release_files import read_release
+from benchmark.releases.snapshot.snapshot import SnapshotQuery
+from labeling.queries.files import read_queries
 from tests.benchmark.snapshots import (
     COMMAS,
     FORMULA,

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from benchmark.inquire_layout import Layout, LayoutRefused, layout_files, layout_read
+from benchmark.releases.importing.inquire_layout import (
+    Layout,
+    LayoutRefused,
+    layout_files,
+    layout_read,
+)
 from tests.benchmark.layouts import ANNOTATIONS, FOX, QUERIES, write_layout
 
 

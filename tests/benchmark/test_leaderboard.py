@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmark.board import tables as leaderboard
-from benchmark.board.tables import board, measure_columns, subset_columns, subsets, table
+from benchmark.leaderboard import tables as leaderboard
+from benchmark.leaderboard.tables import board, measure_columns, subset_columns, subsets, table
 from tests.benchmark.board import query_of, run_values
 
 QUERIES = {

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from benchmark.board import charts
-from benchmark.board.charts import Interval, Point
-from benchmark.chart_axes import counts_axis, log_axis
-from benchmark.chart_labels import LABEL_LENGTH, LETTER, distinct, place_labels, short
-from benchmark.charts import SIZES, TEXT_SIZE
+from benchmark.charts.axes import counts_axis, log_axis
+from benchmark.charts.charts import SIZES, TEXT_SIZE
+from benchmark.charts.labels import LABEL_LENGTH, LETTER, distinct, place_labels, short
+from benchmark.leaderboard import charts
+from benchmark.leaderboard.charts import Interval, Point
 from tests.benchmark.charts import drawn, specifications
 
 LONG = "An ensemble of many models with a very long name, variant"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark.charts import SIZES
+from benchmark.charts.charts import SIZES
 from benchmark.runs.services import run_publish
 from tests.benchmark.charts import drawings, specifications
 from tests.benchmark.runs import scored_run

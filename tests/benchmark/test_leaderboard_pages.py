@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from benchmark.board.selectors import board_runs
-from benchmark.models import RunScores
+from benchmark.leaderboard.selectors import board_runs
 from benchmark.runs.baselines import BASELINES_JOB
+from benchmark.runs.models import RunScores
 from benchmark.runs.services import run_publish, run_score
-from retrieval.models import Job
+from core.jobs.models import Job
 from tests.benchmark.runs import scored_run
 from tests.benchmark.toy_release import toy_release
 from tests.conftest import client_of

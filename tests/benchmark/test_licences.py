@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmark.licences import licence_of
+from benchmark.releases.snapshot.licenses import licence_of
 
 CC = "https://creativecommons.org"
 

@@ -8,13 +8,18 @@ from email.utils import formatdate
 import pytest
 from PIL import Image as PillowImage
 
-from benchmark.multimodal.client import Client, Trouble
-from benchmark.multimodal.endpoints import BadAddress, base_address
-from benchmark.multimodal.pictures import Picture
-from benchmark.multimodal.prices import Usage
-from benchmark.multimodal.replies import EndpointRefused, Garbage, PictureFailed, read_reply
-from retrieval.pictures import PictureRef
-from retrieval.storage import picture_store
+from benchmark.reranking.multimodal.client import Client, Trouble
+from benchmark.reranking.multimodal.endpoints import BadAddress, base_address
+from benchmark.reranking.multimodal.images import Picture
+from benchmark.reranking.multimodal.prices import Usage
+from benchmark.reranking.multimodal.replies import (
+    EndpointRefused,
+    Garbage,
+    PictureFailed,
+    read_reply,
+)
+from retrieval.images.storage import picture_store
+from retrieval.images.stored import PictureRef
 from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
 from tests.processes import free_port
 

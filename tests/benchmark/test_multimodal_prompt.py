@@ -6,10 +6,15 @@ import math
 
 import pytest
 
-from benchmark.multimodal.pace import LONGEST_ASKED, LONGEST_PAUSE, Pace
-from benchmark.multimodal.prices import Prices, Usage, dollars
-from benchmark.multimodal.prompt import NoAnswer, prompt_for, prompt_sha256, score_from_logprobs
-from labeling.query_csv import read_queries
+from benchmark.reranking.multimodal.pace import LONGEST_ASKED, LONGEST_PAUSE, Pace
+from benchmark.reranking.multimodal.prices import Prices, Usage, dollars
+from benchmark.reranking.multimodal.prompt import (
+    NoAnswer,
+    prompt_for,
+    prompt_sha256,
+    score_from_logprobs,
+)
+from labeling.queries.files import read_queries
 
 LOG = math.log
 

@@ -9,10 +9,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from benchmark.models import Release
-from benchmark.services import release_create, release_export
-from retrieval.models import Embedding, Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
+from benchmark.releases.giving import release_export
+from benchmark.releases.models import Release
+from benchmark.releases.requests import release_create
+from core.jobs.models import Job
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding
 from tests.conftest import client_of
 
 pytestmark = pytest.mark.django_db

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.formats.datasheet_collection import SOURCE_WORDS
-from benchmark.release_files import (
+from benchmark.releases.formats.datasheet_collection import SOURCE_WORDS
+from benchmark.releases.snapshot.release_files import (
     SOURCES,
     AnnotationRow,
     JudgmentRow,
@@ -15,7 +15,7 @@ from benchmark.release_files import (
     write_annotations,
     write_judgments,
 )
-from labeling.models import JudgmentSource
+from labeling.judging.models import JudgmentSource
 
 QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 

@@ -6,20 +6,21 @@ import numpy as np
 import pytest
 from django.core.exceptions import ValidationError
 
-from benchmark.models import RunScores
-from benchmark.multimodal.answers import Question, answers_keep, answers_kept
-from benchmark.multimodal.pictures import Picture
-from benchmark.multimodal.prices import Usage
-from benchmark.multimodal.prompt import Score
-from benchmark.multimodal.replies import Reply
+from benchmark.reranking.multimodal.answers import Question, answers_keep, answers_kept
+from benchmark.reranking.multimodal.images import Picture
+from benchmark.reranking.multimodal.prices import Usage
+from benchmark.reranking.multimodal.prompt import Score
+from benchmark.reranking.multimodal.replies import Reply
 from benchmark.reranking.services import rerank_resume, rerank_step
+from benchmark.runs.models import RunScores
 from benchmark.runs.store import load_run
-from retrieval.models import Embedding, Job
-from retrieval.pictures import PictureRef
-from retrieval.selectors.ranking import rank_images, text_vector
-from retrieval.services.embedding import embedding_job_create
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import Slice, job_cancel, job_slice_run
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_cancel, job_slice_run
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding
+from retrieval.embedding.services import embedding_job_create
+from retrieval.images.stored import PictureRef
+from retrieval.ranking.selectors import rank_images, text_vector
 from tests.benchmark.rerank_toy import (
     FIRST,
     TEXTS,

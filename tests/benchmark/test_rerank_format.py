@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from benchmark.formats import Access
-from benchmark.formats.inquire_rerank import write
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.inquire_rerank import write
+from benchmark.releases.snapshot.snapshot import FixedImage
 from benchmark.scoring.rerank_rule import fit
-from benchmark.snapshot import FixedImage
 from tests.benchmark.snapshots import (
     COMMAS,
     FORMULA,

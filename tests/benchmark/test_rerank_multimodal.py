@@ -6,16 +6,18 @@ import time
 import pytest
 from django.core.exceptions import ValidationError
 
-from benchmark.models import ModelAnswer, RunScores
-from benchmark.multimodal.asking import Asker
-from benchmark.multimodal.prompt import prompt_for, prompt_sha256
+from benchmark.reranking.multimodal.asking import Asker
+from benchmark.reranking.multimodal.models import ModelAnswer
+from benchmark.reranking.multimodal.prompt import prompt_for, prompt_sha256
 from benchmark.reranking.services import rerank_resume
+from benchmark.runs.models import RunScores
 from benchmark.runs.store import load_run
-from labeling.errors import Conflict
-from retrieval.models import Image, JobItemError
-from retrieval.services.flags import image_withdraw
-from retrieval.services.jobs import Slice, job_cancel, job_retry, job_slice_run
-from retrieval.storage import picture_store
+from core.errors import Conflict
+from core.jobs.models import JobItemError
+from core.jobs.services import Slice, job_cancel, job_retry, job_slice_run
+from retrieval.corpus.models import Image
+from retrieval.flags.services import image_withdraw
+from retrieval.images.storage import picture_store
 from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
 from tests.benchmark.rerank_toy import (
     FIRST,
@@ -61,7 +63,7 @@ class Clock:
 def clock(monkeypatch):
     """A clock for slices and pauses that notes when each question is begun."""
     made = Clock()
-    monkeypatch.setattr("retrieval.services.jobs.time", made)
+    monkeypatch.setattr("core.jobs.services.time", made)
     monkeypatch.setattr("benchmark.reranking.by_multimodal.time", made)
     begin = Asker.begin
 
@@ -262,7 +264,7 @@ def test_too_many_failures_fail_the_run_until_they_are_mended(release, first, se
 
 
 def test_a_picture_that_breaks_the_server_is_given_up(release, first, server, monkeypatch):
-    monkeypatch.setattr("benchmark.multimodal.pace.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("benchmark.reranking.multimodal.pace.FIRST_PAUSE", 0.01)
     server.always = "500"
     run = begun(release, first, 6, server.url)
     job = worked(run)
@@ -274,7 +276,7 @@ def test_a_picture_that_breaks_the_server_is_given_up(release, first, server, mo
 
 
 def test_a_server_that_is_away_stops_the_run(release, first, server, monkeypatch):
-    monkeypatch.setattr("benchmark.multimodal.pace.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("benchmark.reranking.multimodal.pace.FIRST_PAUSE", 0.001)
     run = begun(release, first, 2, f"http://127.0.0.1:{free_port()}/v1")
     job = worked(run)
     assert job.state == "failed"
@@ -297,7 +299,7 @@ def test_withdrawn_and_missing_images_are_not_sent(release, first, server, revie
 
 
 def test_a_cancelled_run_keeps_its_answers_and_goes_on(release, first, server, monkeypatch):
-    monkeypatch.setattr("retrieval.services.jobs.SLICE_SECONDS", 0.1)
+    monkeypatch.setattr("core.jobs.services.SLICE_SECONDS", 0.1)
     server.delay = 0.1
     run = begun(release, first, 6, server.url)
     while ModelAnswer.objects.count() < 3:

@@ -7,12 +7,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from benchmark.models import Run
 from benchmark.reranking.estimate import rerank_estimate
 from benchmark.reranking.services import RerankChoice
-from retrieval.models import Embedding, Image, Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.flags import image_withdraw
+from benchmark.runs.models import Run
+from core.jobs.models import Job
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding
+from retrieval.flags.services import image_withdraw
 from tests.benchmark.chat_server import ChatServer
 from tests.benchmark.rerank_toy import (
     begun,

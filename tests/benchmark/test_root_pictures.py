@@ -6,14 +6,16 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark import services
-from benchmark.models import ModelAnswer
-from benchmark.selectors.pictures import released_picture
-from benchmark.services.verifying import release_verify
-from labeling.models import Judgment, Query
-from retrieval.models import Image, JobItemError
-from retrieval.pictures import RootUnavailable
-from retrieval.storage import picture_store
+from benchmark.releases import giving
+from benchmark.releases.image_sources import released_picture
+from benchmark.releases.verifying import release_verify
+from benchmark.reranking.multimodal.models import ModelAnswer
+from core.jobs.models import JobItemError
+from labeling.judging.models import Judgment
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.images.storage import picture_store
+from retrieval.images.stored import RootUnavailable
 from tests.benchmark.chat_server import ChatServer
 from tests.benchmark.rerank_toy import (
     begun,
@@ -96,7 +98,7 @@ def test_a_release_with_pictures_has_those_that_stay_where_they_are(folder, judg
     (folder / "5.jpg").unlink()
     Image.objects.filter(pk=1).update(sha256=sha256_of(jpeg("red")))
     Image.objects.filter(pk=2).update(sha256="0" * 64)
-    release = services.release_export(
+    release = giving.release_export(
         name="v1", directory=folder.parent / "out", options={"include_images": True}, new=True
     )
     shards = (folder.parent / "out/huggingface/images").rglob("*.parquet")

@@ -6,9 +6,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotator.uploads import REST_OF_THE_FORM
-from benchmark.models import Run
+from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
-from retrieval.services.jobs import job_slice_run
+from core.jobs.services import job_slice_run
 from tests.benchmark.runs import scored_run, trec
 from tests.benchmark.toy_release import toy_release
 from tests.conftest import api_of, client_of, person

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark.models import Run, Submission
-from retrieval.models import Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import job_slice_run
+from benchmark.runs.models import Run, Submission
+from core.jobs.models import Job
+from core.jobs.services import job_slice_run
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from tests.benchmark.runs import trec
 from tests.benchmark.toy_release import toy_release
 from tests.retrieval.making import embed_rows

@@ -6,7 +6,8 @@ import io
 import numpy as np
 import pytest
 
-from benchmark.runs.files import (
+from benchmark.scoring.line_stream import GROWTH_FREE, MAX_BLANK_LINES, MAX_GROWTH, MAX_LINE
+from benchmark.scoring.run_files import (
     IDS_AT_A_TIME,
     Ranking,
     RunLine,
@@ -14,13 +15,7 @@ from benchmark.runs.files import (
     run_format,
     write_trec,
 )
-from benchmark.runs.line_stream import (
-    GROWTH_FREE,
-    MAX_BLANK_LINES,
-    MAX_GROWTH,
-    MAX_LINE,
-)
-from benchmark.tables import MAX_ERRORS
+from core.csv_rows import MAX_ERRORS
 
 
 def read(data: str | bytes, **options):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmark.models import Run
+from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish, run_score
 from tests.benchmark.runs import scored_run, stored_run
 from tests.benchmark.snapshots import image, pair, query

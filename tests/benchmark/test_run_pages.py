@@ -3,11 +3,11 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from benchmark.models import Run, RunScores
+from benchmark.runs.models import Run, RunScores
 from benchmark.runs.services import run_publish
-from retrieval.models import Job
-from retrieval.services.flags import image_withdraw
-from retrieval.services.jobs import job_slice_run
+from core.jobs.models import Job
+from core.jobs.services import job_slice_run
+from retrieval.flags.services import image_withdraw
 from tests.benchmark.runs import scored_run, stored_run, trec
 from tests.benchmark.toy_release import toy_release
 from tests.conftest import client_of, person

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from benchmark.models import Run, RunScores, Submission
+from benchmark.runs.models import Run, RunScores, Submission
 from benchmark.runs.services import (
     run_card_update,
     run_delete,
@@ -14,7 +14,7 @@ from benchmark.runs.services import (
     run_unpublish,
 )
 from benchmark.runs.store import load_run
-from labeling.errors import Conflict
+from core.errors import Conflict
 from tests.benchmark.runs import rankings, scored_run, stored_run
 from tests.benchmark.toy_release import toy_release
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.runs.files import Ranking
 from benchmark.runs.store import RunDamaged, load_run, save_run
+from benchmark.scoring.run_files import Ranking
 
 
 def ranking(*image_ids: int) -> Ranking:

@@ -9,13 +9,13 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from benchmark.models import Release
-from benchmark.released_splits import released_queries_by_id
-from labeling.models import Query
-from labeling.services.imports import queries_import
-from labeling.services.queries import query_create, query_update
-from labeling.services.splits import SplitChanged, queries_split, split_plan
-from retrieval.access import Role
+from benchmark.releases.models import Release
+from benchmark.releases.released_splits import released_queries_by_id
+from core.access import Role
+from labeling.lifecycle.imports import queries_import
+from labeling.lifecycle.services import query_create, query_update
+from labeling.lifecycle.splitting import SplitChanged, queries_split, split_plan
+from labeling.queries.models import Query
 from tests.benchmark.toy import make_query
 from tests.conftest import api_of, client_of, person
 

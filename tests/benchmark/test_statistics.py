@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.importing import benchmark_import
-from benchmark.models import Release
-from benchmark.services import release_export
-from benchmark.snapshot import Snapshot
-from benchmark.statistics.drawing import TOTAL_WIDTH, bars, histogram, stacked
-from benchmark.statistics.numbers import (
+from benchmark.releases.giving import release_export
+from benchmark.releases.importing.services import benchmark_import
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.releases.statistics.drawing import TOTAL_WIDTH, bars, histogram, stacked
+from benchmark.releases.statistics.numbers import (
     CELL,
     COUNT_EDGES,
     RANKS,
@@ -26,9 +26,9 @@ from benchmark.statistics.numbers import (
     release_statistics,
     summary,
 )
-from benchmark.statistics.sections import sections
-from benchmark.statistics.views import statistics_of
-from retrieval.access import Role
+from benchmark.releases.statistics.sections import sections
+from benchmark.releases.statistics.views import statistics_of
+from core.access import Role
 from tests.benchmark.charts import SPECIFICATION, drawings
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.snapshots import (

@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.utils import timezone
 
-from benchmark.board.selectors import board_runs
-from benchmark.models import Run, RunScores, Submission
+from benchmark.leaderboard.selectors import board_runs
+from benchmark.runs.models import Run, RunScores, Submission
 from benchmark.runs.selectors import may_score_again
 from benchmark.runs.services import run_delete, run_score_begin
 from benchmark.runs.store import load_run
@@ -24,9 +24,9 @@ from benchmark.runs.submissions import (
     allowance_of,
     run_submit,
 )
-from labeling.errors import Conflict
-from retrieval.services.flags import image_withdraw
-from retrieval.services.jobs import Slice, job_cancel, job_slice_run
+from core.errors import Conflict
+from core.jobs.services import Slice, job_cancel, job_slice_run
+from retrieval.flags.services import image_withdraw
 from tests.benchmark.runs import trec
 from tests.benchmark.toy_release import toy_release
 from tests.processes import wait_for

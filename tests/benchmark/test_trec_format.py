@@ -7,10 +7,10 @@ import ir_measures
 import pytest
 from ir_measures import AP, P, nDCG
 
-from benchmark.formats import Access
-from benchmark.formats.trec import write
-from benchmark.release_files import QUERY_FILES
-from labeling.query_csv import read_queries
+from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.trec import write
+from benchmark.releases.snapshot.release_files import QUERY_FILES
+from labeling.queries.files import read_queries
 from tests.benchmark.snapshots import (
     FORMULA,
     empty_snapshot,

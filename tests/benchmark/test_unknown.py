@@ -12,17 +12,19 @@ import numpy as np
 import pytest
 from django.apps import apps
 
-from benchmark.board.selectors import published_runs
-from benchmark.board.tables import ICONIC_GROUP, TERMS, subsets
-from benchmark.importing import benchmark_import
-from benchmark.models import Release, RunScores
-from benchmark.services import release_export, release_verify
-from benchmark.services.files import file_steps, files_write
-from benchmark.services.progress import Progress
-from benchmark.snapshot import Snapshot
-from benchmark.statistics.sections import sections
-from benchmark.statistics.views import statistics_of
-from labeling.models import Query
+from benchmark.leaderboard.selectors import published_runs
+from benchmark.leaderboard.tables import ICONIC_GROUP, TERMS, subsets
+from benchmark.releases.files import file_steps, files_write
+from benchmark.releases.giving import release_export
+from benchmark.releases.importing.services import benchmark_import
+from benchmark.releases.models import Release
+from benchmark.releases.progress import Progress
+from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.releases.statistics.sections import sections
+from benchmark.releases.statistics.views import statistics_of
+from benchmark.releases.verifying import release_verify
+from benchmark.runs.models import RunScores
+from labeling.queries.models import Query
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.runs import scored_run
 from tests.benchmark.snapshots import header, query, write_snapshot

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from benchmark import selectors, services
-from benchmark.release_files import RELEASE_FILES
-from labeling.models import Judgment, Query
-from retrieval.models import Image
-from retrieval.services.flags import image_restore, image_withdraw
+from benchmark.releases import giving, labels
+from benchmark.releases.snapshot.release_files import RELEASE_FILES
+from labeling.judging.models import Judgment
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.flags.services import image_restore, image_withdraw
 from tests.benchmark.toy import make_list
 
 Judge = Callable[..., Judgment]
@@ -43,7 +44,7 @@ def test_a_new_release_has_neither_annotation_nor_judgment_of_a_withdrawn_image(
 ) -> None:
     image_withdraw(image=Image(pk=3), by=reviewer)
     image_withdraw(image=Image(pk=4), by=reviewer)
-    release = services.release_export(name="v1", directory=tmp_path / "out", new=True)
+    release = giving.release_export(name="v1", directory=tmp_path / "out", new=True)
     assert rows(tmp_path / "out", "inquire_annotations.csv") == [
         '30,1,"train/a, b/1.jpg"',
         '30,2,"train/a, b/2.jpg"',
@@ -58,7 +59,7 @@ def test_a_new_release_has_neither_annotation_nor_judgment_of_a_withdrawn_image(
 
 def test_annotators_are_numbered_among_those_who_are_in_it(labelled: Query, reviewer: Any) -> None:
     image_withdraw(image=Image(pk=2), by=reviewer)
-    assert [(row.image_id, row.annotator) for row, _ in selectors.released_judgments()] == [
+    assert [(row.image_id, row.annotator) for row, _ in labels.released_judgments()] == [
         (1, 1),
         (3, 1),
         (4, 1),
@@ -68,19 +69,19 @@ def test_annotators_are_numbered_among_those_who_are_in_it(labelled: Query, revi
 def test_a_release_that_is_made_stays_as_it_is(
     labelled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
 ) -> None:
-    made = services.release_export(name="v1", directory=tmp_path / "before", new=True)
+    made = giving.release_export(name="v1", directory=tmp_path / "before", new=True)
     image_withdraw(image=Image(pk=1), by=reviewer)
-    again = services.release_export(name="v1", directory=tmp_path / "after")
+    again = giving.release_export(name="v1", directory=tmp_path / "after")
     assert again == made
     assert contents(tmp_path / "after") == contents(tmp_path / "before")
-    services.release_export(name="v2", directory=tmp_path / "without", new=True)
+    giving.release_export(name="v2", directory=tmp_path / "without", new=True)
     assert [row.split(",")[1] for row in rows(tmp_path / "without", "judgments.csv")] == [
         "2",
         "3",
         "4",
     ]
     image_restore(image=Image(pk=1), by=reviewer)
-    services.release_export(name="v3", directory=tmp_path / "restored", new=True)
+    giving.release_export(name="v3", directory=tmp_path / "restored", new=True)
     assert contents(tmp_path / "restored") == contents(tmp_path / "before")
 
 
@@ -90,6 +91,6 @@ def test_withdrawals_take_no_query_more(
     image_withdraw(image=Image(pk=1), by=reviewer)
     image_withdraw(image=Image(pk=2), by=reviewer)
     with django_assert_num_queries(2):
-        assert [row.rank for row, _ in selectors.released_judgments()] == [3, 4]
+        assert [row.rank for row, _ in labels.released_judgments()] == [3, 4]
     with django_assert_num_queries(1):
-        assert selectors.released_judgment_count() == 2
+        assert labels.released_judgment_count() == 2

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from labeling.models import Candidate, CandidateList, Query
-from retrieval.models import EmbeddingModel
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.queries.models import Query
+from retrieval.embedding.models import EmbeddingModel
 
 # Of the tiny model's vectors.
 WIDTH = 16

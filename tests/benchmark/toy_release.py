@@ -14,8 +14,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmark.models import Release
-from benchmark.snapshot import FixedImage, Pair, SnapshotImage, SnapshotQuery
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.snapshot import FixedImage, Pair, SnapshotImage, SnapshotQuery
 from tests.benchmark.snapshots import MODEL, header, image, pair, query, write_snapshot
 
 #: query id -> the toy's judged images and whether they are relevant.

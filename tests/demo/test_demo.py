@@ -20,7 +20,7 @@ LISTS = (
     "FROM labeling_candidatelist l JOIN labeling_query q ON q.id = l.query_id"
     " WHERE l.frozen_at IS NOT NULL AND q.query_id <= 24"
 )
-RELEASE_JOB = "SELECT state FROM retrieval_job WHERE kind = 'demo_release'"
+RELEASE_JOB = "SELECT state FROM core_job WHERE kind = 'demo_release'"
 RUNS = (
     "SELECT task, kind, name FROM benchmark_run WHERE published_at IS NOT NULL AND task = 'full'"
     " AND kind <> 'best' ORDER BY task, kind, name"

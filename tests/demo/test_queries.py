@@ -8,7 +8,7 @@ import pytest
 
 from demo.loading import DemoSpeciesMissing, demo_queries_load
 from demo.queries import QUERIES
-from labeling.models import Query
+from labeling.queries.models import Query
 from tests.labeling.conftest import make_species, run_jobs
 
 

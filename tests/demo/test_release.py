@@ -6,7 +6,7 @@ import pytest
 from demo.corpus import corpus_scene
 from demo.queries import JUDGED, QUERIES
 from demo.release import damaged_vectors, simulated_labels
-from labeling.categories import CATEGORIES
+from labeling.queries.categories import CATEGORIES
 
 
 def test_labels_end_after_a_streak_of_negatives_but_not_before_the_least():

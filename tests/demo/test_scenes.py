@@ -18,7 +18,7 @@ from demo.queries import FORBIDDEN_CAPTIONS, QUERIES, read_scenes
 from demo.scenes import ATTRIBUTES, WEIGHTS, is_possible, partition_of, sample, scene
 from demo.species import SPECIES
 from demo.train import training_scene
-from labeling.categories import CATEGORIES
+from labeling.queries.categories import CATEGORIES
 
 BY_NAME = {kind.english: kind for kind in SPECIES}
 INAT_IMAGE_KEYS = {

@@ -33,7 +33,7 @@ STATE = """async (query) => {
 }"""
 EVENTS = """
 import json
-from labeling.models import JudgmentEvent
+from labeling.judging.models import JudgmentEvent
 events = JudgmentEvent.objects.filter(query={query}).order_by("pk")
 print(json.dumps([[e.annotator.username, e.image_id, e.relevance or None] for e in events]))
 """

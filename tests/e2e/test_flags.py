@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from retrieval.models import ImageFlag
+from retrieval.flags.models import ImageFlag
 from tests.e2e.conftest import Site
 from tests.e2e.labelling import fits, focused, open_label_page, own, press
 

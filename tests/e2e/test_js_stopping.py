@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from labeling.stopping import stop_state
+from labeling.candidates.stopping import stop_state
 
 pytestmark = pytest.mark.e2e
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from labeling.keymap import ACTIONS
+from labeling.studio.keymap import ACTIONS
 from tests.e2e.conftest import Site
 from tests.e2e.labelling import open_label_page, painted, press, saved, shown, wait_painted
 

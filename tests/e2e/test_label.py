@@ -88,7 +88,7 @@ def test_stepping_back_changes_a_judgment_and_the_old_value_is_kept(
     kept = site.served.manage(
         "shell",
         "-c",
-        "from labeling.models import JudgmentEvent as E;"
+        "from labeling.judging.models import JudgmentEvent as E;"
         f"print([e.relevance for e in E.objects.filter(query={query},"
         f" image={third['image']}).order_by('pk')])",
     )

@@ -38,7 +38,7 @@ def rename_a_species(site: Site, scientific: str, vernacular: str) -> list[str]:
         "-v0",
         "-c",
         "import json\n"
-        "from retrieval.models import Species, SpeciesName\n"
+        "from retrieval.corpus.models import Species, SpeciesName\n"
         "first = Species.objects.order_by('pk').first()\n"
         "name = SpeciesName.objects.filter(species=first).order_by('pk').first()\n"
         f"Species.objects.filter(pk=first.pk).update(scientific_name={scientific!r})\n"

@@ -56,7 +56,7 @@ def last_transition(site: Site, query: int) -> list[str]:
     told = site.served.manage(
         "shell",
         "-c",
-        "import json; from labeling.models import QueryTransition as T;"
+        "import json; from labeling.queries.models import QueryTransition as T;"
         f"one = T.objects.filter(query={query}).latest('pk');"
         "print(json.dumps([one.to_state, one.reason, one.note]))",
     )

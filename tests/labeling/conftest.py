@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from labeling.models import Query
-from labeling.services.queries import query_create, query_transition
-from retrieval.models import Embedding, EmbeddingModel, Image, Job, Species, SpeciesName
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import job_slice_run
+from core.jobs.models import Job
+from core.jobs.services import job_slice_run
+from labeling.lifecycle.services import query_create, query_transition
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, Species, SpeciesName
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding, EmbeddingModel
 from tests.toy_model import toy_model as toy_spec
 
 FIRST_ID = 1001

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.db import connections
 
-from labeling.models import Judgment, Query
-from labeling.services.judgments import JudgmentInput, JudgmentOutcome, judgments_record
+from labeling.judging.models import Judgment
+from labeling.judging.services import JudgmentInput, JudgmentOutcome, judgments_record
+from labeling.queries.models import Query
 from tests.labeling.conftest import FIRST_ID
 
 

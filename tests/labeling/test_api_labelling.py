@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from labeling.models import Judgment, JudgmentEvent, Query
-from labeling.services.queries import query_transition
-from retrieval.models import Image
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
 from tests.conftest import client_of
 from tests.labeling.conftest import FIRST_ID, fields, make_images
 from tests.labeling.judging import item, judge, record

@@ -10,9 +10,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from labeling.models import Query
-from labeling.services.queries import query_transition
-from retrieval.models import Image
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import judge
 

@@ -9,14 +9,15 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from labeling.access import can_judge
-from labeling.models import JudgmentSource, Query
-from labeling.selectors.assignments import still_labeling
-from labeling.selectors.overview import queries_overview
-from labeling.selectors.review import given_up
-from labeling.services.imports import judgments_import
-from labeling.services.queries import query_transition
-from retrieval.models import Image
+from labeling.judging.access import can_judge
+from labeling.judging.assignments import still_labeling
+from labeling.judging.models import JudgmentSource
+from labeling.lifecycle.imports import judgments_import
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from labeling.review.overview import queries_overview
+from labeling.review.selectors import given_up
+from retrieval.corpus.models import Image
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 

@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from labeling.models import Query
-from labeling.selectors.review import left_open
-from labeling.services.queries import query_transition
-from labeling.transitions import TransitionIncomplete
-from retrieval.models import Image
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from labeling.queries.transitions import TransitionIncomplete
+from labeling.review.selectors import left_open
+from retrieval.corpus.models import Image
 from tests.labeling.conftest import make_images
 from tests.labeling.judging import judge
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labeling.consensus import (
+from labeling.judging.consensus import (
     Agreement,
     Consensus,
     Vote,

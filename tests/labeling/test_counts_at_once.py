@@ -13,10 +13,10 @@ import psycopg2
 import pytest
 from django.db import connection, transaction
 
-from labeling.models import Query
-from retrieval.models import Image, Species
-from retrieval.services.counts import image_counts_check
-from retrieval.services.flags import image_flag_raise, image_restore, image_withdraw
+from labeling.queries.models import Query
+from retrieval.corpus.counting import image_counts_check
+from retrieval.corpus.models import Image, Species
+from retrieval.flags.services import image_flag_raise, image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species
 from tests.labeling.judging import at_once, judge
 

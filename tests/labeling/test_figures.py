@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from labeling.models import Candidate, Judgment, Query
-from labeling.selectors.figures import figures_of, tallies
-from labeling.selectors.progress import activity_of, progress_of
-from labeling.selectors.remembered import Remembered
-from labeling.services.lists import list_extend
-from retrieval.access import Role
-from retrieval.models import Image
-from retrieval.services.flags import image_restore, image_withdraw
+from core.access import Role
+from core.remembered import Remembered
+from labeling.candidates.models import Candidate
+from labeling.candidates.services import list_extend
+from labeling.judging.models import Judgment
+from labeling.judging.progress import activity_of, progress_of
+from labeling.queries.models import Query
+from labeling.review.figures import figures_of, tallies
+from retrieval.corpus.models import Image
+from retrieval.flags.services import image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 

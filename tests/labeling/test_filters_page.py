@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from labeling.models import Query
+from labeling.queries.models import Query
 from tests.labeling.conftest import make_images
 
 pytestmark = pytest.mark.django_db

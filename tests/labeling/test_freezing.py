@@ -11,14 +11,17 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from labeling.models import Candidate, CandidateList, Query
-from labeling.selectors.lists import list_verify
-from labeling.services.freezing import list_freeze
-from labeling.services.lists import list_refresh
-from labeling.services.opening import queries_open
-from retrieval.locks import lock_key, session_lock
-from retrieval.models import Embedding, EmbeddingModel, Image, Job
-from retrieval.services.jobs import Slice, job_cancel, job_slice_run
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_cancel, job_slice_run
+from core.locks import lock_key, session_lock
+from labeling.candidates.freezing import list_freeze
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.selectors import list_verify
+from labeling.candidates.services import list_refresh
+from labeling.lifecycle.opening import queries_open
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import Embedding, EmbeddingModel
 from tests.labeling.conftest import make_images, make_species, run_jobs
 from tests.processes import Worker, wait_for
 

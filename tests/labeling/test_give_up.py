@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from labeling.models import Query
-from labeling.selectors.review import given_up
-from labeling.services.queries import query_transition
-from labeling.transitions import TransitionForbidden, TransitionIncomplete, check_transition
-from retrieval.models import Image
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from labeling.queries.transitions import TransitionForbidden, TransitionIncomplete, check_transition
+from labeling.review.selectors import given_up
+from retrieval.corpus.models import Image
 from tests.labeling.conftest import fields, make_images
 from tests.labeling.judging import judge
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from labeling.judgment_csv import JudgmentRow, read_judgments
-from labeling.models import Judgment, JudgmentEvent, Query
-from labeling.services.imports import (
+from labeling.judging.files import JudgmentRow, read_judgments
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.lifecycle.imports import (
     LINES_OF_UPLOADS,
     ImportReport,
     JudgmentImportRefused,
@@ -23,8 +23,9 @@ from labeling.services.imports import (
     queries_import,
     queries_import_uploads,
 )
-from labeling.services.queries import query_transition
-from retrieval.models import Image
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import judge
 

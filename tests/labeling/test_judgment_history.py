@@ -12,18 +12,20 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from labeling.access import queries_visible_to
-from labeling.models import Judgment, JudgmentEvent, Query
-from labeling.selectors.progress import progress
-from labeling.selectors.review import judgment_history
-from labeling.services.judgments import JudgmentOutcome, judgments_record
-from labeling.services.queries import (
+from labeling.judging.access import queries_visible_to
+from labeling.judging.history import judgment_history
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.judging.progress import progress
+from labeling.judging.services import JudgmentOutcome, judgments_record
+from labeling.lifecycle.services import (
     QueryHasJudgments,
     query_delete,
     query_transition,
     query_update,
 )
-from retrieval.models import EmbeddingModel, Image, ImageWithdrawal
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.embedding.models import EmbeddingModel
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record, stored
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from labeling.models import JudgmentEvent, Query
-from labeling.selectors.progress import progress
-from labeling.selectors.review import judgment_history
-from labeling.services.judgments import JudgmentOutcome, JudgmentStatus
-from labeling.services.queries import query_transition, query_update
-from retrieval.models import EmbeddingModel, Image
+from labeling.judging.history import judgment_history
+from labeling.judging.models import JudgmentEvent
+from labeling.judging.progress import progress
+from labeling.judging.services import JudgmentOutcome, JudgmentStatus
+from labeling.lifecycle.services import query_transition, query_update
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import EmbeddingModel
 from tests.labeling.conftest import make_images, run_jobs
 from tests.labeling.judging import item, judge, record, stored
 

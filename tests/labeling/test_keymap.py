@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from labeling.keymap import (
+from labeling.studio.keymap import (
     ACTIONS,
     KeysRefused,
     as_json,

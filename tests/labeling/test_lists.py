@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from labeling.errors import Conflict
-from labeling.models import Candidate, CandidateList, Query
-from labeling.selectors.lists import list_status, list_verify
-from labeling.services.freezing import list_freeze
-from labeling.services.lists import list_extend, list_refresh, lists_refresh_stale
-from labeling.services.queries import query_transition, query_update
-from retrieval.models import Embedding, EmbeddingModel, Image, Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
+from core.errors import Conflict
+from core.jobs.models import Job
+from labeling.candidates.freezing import list_freeze
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.selectors import list_status, list_verify
+from labeling.candidates.services import list_extend, list_refresh, lists_refresh_stale
+from labeling.lifecycle.services import query_transition, query_update
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding, EmbeddingModel
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 from tests.toy_model import toy_model as toy_spec

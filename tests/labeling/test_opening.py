@@ -11,11 +11,12 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from labeling.models import Query, QueryTransition
-from labeling.services.opening import MOST_AT_ONCE, OpeningRefusal, queries_open
-from labeling.services.queries import query_transition
-from labeling.transitions import TransitionForbidden
-from retrieval.models import EmbeddingModel, Job
+from core.jobs.models import Job
+from labeling.lifecycle.opening import MOST_AT_ONCE, OpeningRefusal, queries_open
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query, QueryTransition
+from labeling.queries.transitions import TransitionForbidden
+from retrieval.embedding.models import EmbeddingModel
 from tests.labeling.conftest import make_images, run_jobs
 
 MakeQuery = Callable[..., Query]

@@ -9,17 +9,13 @@ import pytest
 from django.http import Http404
 from django.utils import timezone
 
-from labeling.access import can_judge, get_query_for, queries_visible_to
-from labeling.models import Query
-from labeling.selectors.overview import SORT_KEYS, annotator_activity, queries_overview
-from labeling.selectors.review import (
-    ReviewItem,
-    agreements_of,
-    images_to_review,
-    judgment_history,
-)
-from labeling.services.queries import query_transition
-from retrieval.models import Image, ImageWithdrawal
+from labeling.judging.access import can_judge, get_query_for, queries_visible_to
+from labeling.judging.history import judgment_history
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
+from labeling.review.selectors import ReviewItem, agreements_of, images_to_review
+from retrieval.corpus.models import Image, ImageWithdrawal
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import item, judge, record
 

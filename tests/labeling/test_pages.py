@@ -9,8 +9,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from labeling.models import Judgment, Query, QueryTransition
-from labeling.services.queries import query_transition
+from labeling.judging.models import Judgment
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query, QueryTransition
 from labeling.templatetags.durations import duration
 from tests.labeling.conftest import make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from labeling.keymap import default_keys
-from labeling.models import LabellingPreferences
+from labeling.studio.keymap import default_keys
+from labeling.studio.models import LabelingPreferences
 from tests.labeling.conftest import fields
 
 ADDRESS = "/api/preferences/labelling/"
@@ -21,7 +21,7 @@ def test_at_first_all_is_as_nobody_changed_it(
     with django_assert_num_queries(2):  # the token, the preferences
         answer = annotator_api.get(ADDRESS)
     assert answer.json() == {"keys": default_keys(), "defaults": default_keys(), "view": {}}
-    assert not LabellingPreferences.objects.exists()
+    assert not LabelingPreferences.objects.exists()
 
 
 def test_keys_and_view_are_kept_apart_from_each_other(annotator_api: APIClient) -> None:
@@ -45,9 +45,9 @@ def test_only_what_differs_from_the_default_is_stored(
     annotator: Any, annotator_api: APIClient
 ) -> None:
     annotator_api.put(ADDRESS, {"keys": default_keys() | {"unsure": ["k", "3"]}})
-    assert LabellingPreferences.objects.get(user=annotator).keys == {"unsure": ["k", "3"]}
+    assert LabelingPreferences.objects.get(user=annotator).keys == {"unsure": ["k", "3"]}
     annotator_api.put(ADDRESS, {"keys": {}})
-    assert LabellingPreferences.objects.get(user=annotator).keys == {}
+    assert LabelingPreferences.objects.get(user=annotator).keys == {}
     assert annotator_api.get(ADDRESS).json()["keys"] == default_keys()
 
 
@@ -108,7 +108,7 @@ def test_a_view_of_exactly_4096_bytes_is_kept(annotator_api: APIClient) -> None:
 def test_kept_keys_that_no_longer_fit_give_way_to_the_defaults(
     annotator: Any, annotator_api: APIClient
 ) -> None:
-    LabellingPreferences.objects.create(user=annotator, keys={"gone": ["x"]}, view={"a": 1})
+    LabelingPreferences.objects.create(user=annotator, keys={"gone": ["x"]}, view={"a": 1})
     body = annotator_api.get(ADDRESS).json()
     assert (body["keys"], body["view"]) == (default_keys(), {"a": 1})
 

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from labeling.consensus import Vote, consensus
-from labeling.models import Judgment, Query
-from labeling.selectors.progress import annotators_of, progress, progress_of
-from labeling.services.imports import judgments_import
-from labeling.services.lists import list_extend
-from labeling.services.queries import query_transition, query_update
-from labeling.stopping import stop_state
-from labeling.transitions import TransitionRefused
-from retrieval.models import EmbeddingModel, Image, ImageWithdrawal
+from labeling.candidates.services import list_extend
+from labeling.candidates.stopping import stop_state
+from labeling.judging.consensus import Vote, consensus
+from labeling.judging.models import Judgment
+from labeling.judging.progress import annotators_of, progress, progress_of
+from labeling.lifecycle.imports import judgments_import
+from labeling.lifecycle.services import query_transition, query_update
+from labeling.queries.models import Query
+from labeling.queries.transitions import TransitionRefused
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.embedding.models import EmbeddingModel
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 

@@ -9,20 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labeling.categories import (
+from core.csv_rows import csv_field
+from labeling.queries.categories import (
     CATEGORIES,
     ICONIC_GROUPS,
     SPLITS,
     SUPERCATEGORIES,
     supercategory_of,
 )
-from labeling.query_csv import (
-    QueryRow,
-    csv_field,
-    read_queries,
-    split_of_name,
-    write_queries,
-)
+from labeling.queries.files import QueryRow, read_queries, split_of_name, write_queries
 
 HEADER = b"query_id,query_text,supercategory,category,iconic_group"
 MATING = b'Behavior,"Mating, Courtship, Reproduction"'

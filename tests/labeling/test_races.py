@@ -11,20 +11,23 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from labeling.errors import QueryGone
-from labeling.models import Candidate, Judgment, JudgmentEvent, Query
-from labeling.selectors.lists import list_verify
-from labeling.services.imports import judgments_import
-from labeling.services.lists import QUERY_LOCK, list_extend, list_refresh
-from labeling.services.queries import (
+from core.errors import QueryGone
+from labeling.candidates.models import Candidate
+from labeling.candidates.selectors import list_verify
+from labeling.candidates.services import QUERY_LOCK, list_extend, list_refresh
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.lifecycle.imports import judgments_import
+from labeling.lifecycle.services import (
     QueryHasJudgments,
     query_create,
     query_delete,
     query_from_search,
     query_transition,
 )
-from labeling.transitions import TransitionRefused
-from retrieval.models import EmbeddingModel, Image
+from labeling.queries.models import Query
+from labeling.queries.transitions import TransitionRefused
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import EmbeddingModel
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import at_once, item, judge, record, stored
 from tests.processes import wait_for

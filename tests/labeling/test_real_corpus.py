@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from labeling.models import Judgment, Query
-from labeling.selectors.lists import list_verify
-from labeling.selectors.progress import progress
-from labeling.services.judgments import JudgmentInput, judgments_record
-from labeling.services.queries import query_transition, query_update
-from retrieval.models import Image, Job, Species
-from retrieval.services.embedding import embedding_job_create
-from retrieval.services.importing import import_images
-from retrieval.services.jobs import job_slice_run
+from core.jobs.models import Job
+from core.jobs.services import job_slice_run
+from labeling.candidates.selectors import list_verify
+from labeling.judging.models import Judgment
+from labeling.judging.progress import progress
+from labeling.judging.services import JudgmentInput, judgments_record
+from labeling.lifecycle.services import query_transition, query_update
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, Species
+from retrieval.embedding.services import embedding_job_create
+from retrieval.importing.services import import_images
 
 
 def work_off() -> None:

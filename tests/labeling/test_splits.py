@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labeling.query_csv import read_queries
-from labeling.splits import assign_splits
+from labeling.queries.files import read_queries
+from labeling.queries.splits import assign_splits
 
 CATEGORIES = ["Species ID", "Human Impact", "Collected Specimens", "Sex identification"]
 

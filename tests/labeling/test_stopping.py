@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from labeling.stopping import StopState, stop_state
+from labeling.candidates.stopping import StopState, stop_state
 
 VECTORS = json.loads((Path(__file__).parent / "stopping_vectors.json").read_text())["cases"]
 LETTERS = {"r": "relevant", "n": "not_relevant", "u": "unsure"}

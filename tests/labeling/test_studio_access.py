@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 from rest_framework.test import APIClient
 
-from labeling.models import Query, QueryExample
-from labeling.services.queries import query_transition
-from retrieval.models import Image, SpeciesName
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query, QueryExample
+from retrieval.corpus.models import Image, SpeciesName
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 from tests.labeling.judging import judge
 

@@ -9,9 +9,10 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from labeling.models import Query
-from labeling.selectors.candidates import candidates_at, candidates_page
-from retrieval.models import Image, ImageFlag, ImageWithdrawal
+from labeling.queries.models import Query
+from labeling.studio.candidates import candidates_at, candidates_page
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.flags.models import ImageFlag
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 from tests.labeling.judging import judge
 

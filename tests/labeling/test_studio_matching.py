@@ -12,9 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from labeling.models import Query
-from labeling.selectors.matching import CandidateFilter, facets, matching_ranks
-from retrieval.models import Image, ImageFlag, ImageWithdrawal, Species, SpeciesName
+from labeling.queries.models import Query
+from labeling.studio.matching import CandidateFilter, facets, matching_ranks
+from retrieval.corpus.models import Image, ImageWithdrawal, Species, SpeciesName
+from retrieval.flags.models import ImageFlag
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 from tests.labeling.judging import judge
 

@@ -10,13 +10,15 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from labeling.models import Judgment, JudgmentEvent, JudgmentSource, Query
-from labeling.selectors.changes import MOST_EVENTS, changes_since
-from labeling.selectors.outline import outline
-from labeling.services.imports import judgments_import
-from labeling.services.lists import list_extend
-from labeling.services.queries import query_transition, query_update
-from retrieval.models import Image, ImageFlag, ImageWithdrawal
+from labeling.candidates.services import list_extend
+from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource
+from labeling.lifecycle.imports import judgments_import
+from labeling.lifecycle.services import query_transition, query_update
+from labeling.queries.models import Query
+from labeling.studio.changes import MOST_EVENTS, changes_since
+from labeling.studio.outline import outline
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.flags.models import ImageFlag
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 

@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from labeling.models import Query, QueryExample
-from labeling.services.examples import MOST_PINNED
-from retrieval.models import Image, ImageWithdrawal, Species, SpeciesName
+from labeling.lifecycle.examples import MOST_PINNED
+from labeling.queries.models import Query, QueryExample
+from retrieval.corpus.models import Image, ImageWithdrawal, Species, SpeciesName
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
 
 MakeQuery = Callable[..., Query]

@@ -11,9 +11,10 @@ from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from labeling.models import Query
-from retrieval.models import Embedding, ImageWithdrawal
-from retrieval.selectors.ranking import ranking_method
+from labeling.queries.models import Query
+from retrieval.corpus.models import ImageWithdrawal
+from retrieval.embedding.models import Embedding
+from retrieval.ranking.selectors import ranking_method
 from tests.labeling.conftest import FIRST_ID, embed, fields, make_images, make_species
 from tests.labeling.judging import judge
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from labeling.errors import Conflict
-from labeling.models import Query
-from labeling.services.queries import (
+from core.errors import Conflict
+from labeling.lifecycle.services import (
     QueryHasJudgments,
     query_create,
     query_delete,
@@ -19,7 +18,8 @@ from labeling.services.queries import (
     query_transition,
     query_update,
 )
-from labeling.transitions import (
+from labeling.queries.models import Query
+from labeling.queries.transitions import (
     LEAST_ROLE,
     ROLES,
     STATES,
@@ -29,7 +29,7 @@ from labeling.transitions import (
     check_transition,
     transitions_for,
 )
-from retrieval.models import Image
+from retrieval.corpus.models import Image
 from tests.labeling.conftest import make_images, make_species
 from tests.labeling.judging import judge
 

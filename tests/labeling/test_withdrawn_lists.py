@@ -10,13 +10,15 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from labeling.models import Candidate, CandidateList, Query
-from labeling.selectors.lists import list_status, list_verify
-from labeling.services.freezing import list_freeze
-from labeling.services.lists import list_extend, list_refresh
-from labeling.services.queries import query_transition
-from retrieval.models import EmbeddingModel, Image, ImageWithdrawal
-from retrieval.services.flags import image_restore, image_withdraw
+from labeling.candidates.freezing import list_freeze
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.selectors import list_status, list_verify
+from labeling.candidates.services import list_extend, list_refresh
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.services import image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 from tests.labeling.judging import at_once, judge
 from tests.processes import wait_for

@@ -10,17 +10,15 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from annotator.services import user_create
-from labeling.models import Candidate, Query
-from labeling.selectors.lists import list_verify
-from labeling.services.queries import query_create, query_transition
-from retrieval.access import Role
-from retrieval.encoders import describe
-from retrieval.locks import transaction_lock
-from retrieval.models import Embedding
-from retrieval.services.embedding_models import (
-    embedding_model_get_or_create,
-    embedding_model_lock,
-)
+from core.access import Role
+from core.locks import transaction_lock
+from labeling.candidates.models import Candidate
+from labeling.candidates.selectors import list_verify
+from labeling.lifecycle.services import query_create, query_transition
+from labeling.queries.models import Query
+from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
+from retrieval.embedding.models import Embedding
+from retrieval.encoding.encoders import describe
 from tests.labeling.conftest import make_images
 from tests.processes import Worker, wait_for
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from retrieval.corpus.models import Species
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import EmbeddingModel
 from retrieval.importing.records import SpeciesRecord
-from retrieval.models import EmbeddingModel, Species
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.species import species_upsert
+from retrieval.importing.species import species_upsert
 
 TINY = {
     "embed_dim": 16,
@@ -79,7 +80,7 @@ def animals(db: None) -> dict[str, Species]:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The name of a real CLIP of 16 dimensions with random weights, loaded from a folder."""
-    from retrieval.torchvision_compat import ensure_torchvision
+    from retrieval.encoding.torchvision_compat import ensure_torchvision
 
     ensure_torchvision()
     import open_clip

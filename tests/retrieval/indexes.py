@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from django.db import connection
 
-from retrieval.models import EmbeddingModel
-from retrieval.selectors.vector_indexes import (
-    IndexKind,
-    index_expression,
-    index_name,
-    partition_name,
-)
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.search.vector_indexes import IndexKind, index_expression, index_name, partition_name
 
 OPERATORS = {"halfvec": "halfvec_ip_ops", "binary": "bit_hamming_ops"}
 

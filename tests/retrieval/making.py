@@ -11,11 +11,12 @@ import numpy as np
 from django.db import connection
 from PIL import Image as PillowImage
 
-from retrieval.imaging import Picture, open_picture
+from retrieval.corpus.models import Image, Species
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.images.decoding import Picture, open_picture
 from retrieval.importing.records import SpeciesRecord
-from retrieval.models import EmbeddingModel, Image, Species
-from retrieval.selectors.ranking import half_rounded
-from retrieval.services.species import species_upsert
+from retrieval.importing.species import species_upsert
+from retrieval.ranking.selectors import half_rounded
 
 
 def jpeg(colour: Any = "teal", size: tuple[int, int] = (40, 30), **options: Any) -> bytes:

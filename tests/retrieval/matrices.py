@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from django.db import connection, transaction
 
-from retrieval.locks import transaction_lock
-from retrieval.models import EmbeddingModel, Image, Species
-from retrieval.selectors.ranking import half_rounded, rank_images
-from retrieval.services.embedding_models import embedding_model_lock
-from retrieval.services.embedding_store import embeddings_copy
+from core.locks import transaction_lock
+from retrieval.corpus.models import Image, Species
+from retrieval.embedding.embedding_models import embedding_model_lock
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.store import embeddings_copy
+from retrieval.ranking.selectors import half_rounded, rank_images
 from tests.retrieval.making import random_vectors
 
 

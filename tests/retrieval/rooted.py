@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from retrieval.models import Image, ImageRoot
-from retrieval.services.roots import image_root_get_or_create
+from retrieval.corpus.models import Image, ImageRoot
+from retrieval.images.roots import image_root_get_or_create
 from tests.retrieval.making import image_row
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.services.jobs import job_create, job_item_error
+from core.jobs.services import job_create, job_item_error
 from tests.retrieval.making import embed_rows
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from core.jobs.services import job_create, job_item_error
 from retrieval import admin_lists
-from retrieval.models import Image
-from retrieval.selectors.corpus import datasets
-from retrieval.services.jobs import job_create, job_item_error
+from retrieval.corpus.models import Image
+from retrieval.corpus.selectors import datasets
 from tests.conftest import client_of
 from tests.retrieval.making import image_row
 

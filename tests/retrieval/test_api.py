@@ -1,8 +1,10 @@
 import pytest
 
-from retrieval.models import EmbeddingModel, Image, Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import job_create, job_item_error
+from core.jobs.models import Job
+from core.jobs.services import job_create, job_item_error
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import EmbeddingModel
 from tests.retrieval.making import embed_rows, image_row
 from tests.toy_model import toy_model
 

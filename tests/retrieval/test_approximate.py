@@ -10,13 +10,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from retrieval.models import EmbeddingModel, Image
-from retrieval.selectors.approximate import rank_by_index
-from retrieval.selectors.ranking import rank_images
-from retrieval.selectors.vector_indexes import VectorIndex, vector_index, vector_indexes
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.flags import image_withdraw
-from retrieval.unit_vectors import half_rounded
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.encoding.unit_vectors import half_rounded
+from retrieval.flags.services import image_withdraw
+from retrieval.ranking.selectors import rank_images
+from retrieval.search.approximate import rank_by_index
+from retrieval.search.vector_indexes import VectorIndex, vector_index, vector_indexes
 from tests.processes import ROOT
 from tests.retrieval.indexes import make_index
 from tests.retrieval.making import embed_rows, image_row, random_vectors

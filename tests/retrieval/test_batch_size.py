@@ -1,6 +1,6 @@
 """The batch size is found on the work's own batches."""
 
-from retrieval.batch_size import TRY_SECONDS, BatchSize
+from retrieval.encoding.batch_size import TRY_SECONDS, BatchSize
 
 
 def settle(size, seconds_of):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from retrieval.binary_copy import (
+from core.binary_copy import (
     BadCopy,
     RowReader,
     microseconds,

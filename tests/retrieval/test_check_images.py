@@ -11,13 +11,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from retrieval.models import Embedding, Image
-from retrieval.services import image_checks
-from retrieval.services.image_checks import (
-    PlaceUnavailable,
-    image_contents_know,
-    images_check,
-)
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import Embedding
+from retrieval.importing import checks as image_checks
+from retrieval.importing.checks import PlaceUnavailable, image_contents_know, images_check
 from tests.processes import ROOT, database_url, wait_for
 from tests.retrieval.making import embed_rows, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted

@@ -11,15 +11,13 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Count
 
-from retrieval.models import CorpusCount, EmbeddingModel, Image, ImageWithdrawal, SpeciesCount
-from retrieval.selectors.counts import (
-    embedded_counts,
-    image_count,
-    image_counts,
-)
-from retrieval.services.counts import WrongCount, image_counts_check
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.flags import image_restore, image_withdraw
+from retrieval.corpus.counting import WrongCount, image_counts_check
+from retrieval.corpus.counts import image_count, image_counts
+from retrieval.corpus.models import CorpusCount, Image, ImageWithdrawal, SpeciesCount
+from retrieval.embedding.counts import embedded_counts
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.services import image_restore, image_withdraw
 from tests.retrieval.making import embed_rows, image_row
 
 pytestmark = pytest.mark.django_db
@@ -179,14 +177,3 @@ def test_wrong_numbers_are_named_and_put_right(animals: dict[str, Any], capsys: 
         animals["Ursus arctos"].pk: 1, animals["Ursus maritimus"].pk: 1,
     })  # fmt: skip
     assert image_counts_check() == []
-
-
-def test_the_numbers_of_rows_that_were_there_are_filled_in(animals: dict[str, Any]) -> None:
-    from importlib import import_module
-
-    copy([(1, animals["Ursus arctos"].pk), (2, None), (3, animals["Ursus arctos"].pk)])
-    SpeciesCount.objects.all().delete()
-    CorpusCount.objects.all().delete()
-    with connection.cursor() as cursor:
-        cursor.execute(import_module("retrieval.migrations.0005_counts").FILL)
-    assert kept() == counted() == (3, {animals["Ursus arctos"].pk: 2})

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from retrieval.imaging import WEIGHTS
+from retrieval.images.decoding import WEIGHTS
 from tests.processes import ROOT
 
 # `ru_maxrss` wouldn't do: it begins with that of the process that started this one.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from retrieval import imaging
-from retrieval.imaging import THUMBNAIL_SIDE, ImageRefused, Reason, thumbnail_bytes
+from retrieval.images import decoding as imaging
+from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, Reason, thumbnail_bytes
 from tests.retrieval.making import decoded, encoded, jpeg
 
 LIMIT = 100_000_000

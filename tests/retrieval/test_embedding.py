@@ -7,18 +7,20 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from retrieval.encoders import ModelSpecError, load_encoder
-from retrieval.image_tower import ImageTower
-from retrieval.models import Embedding, EmbeddingModel, Image, Job, JobItemError
-from retrieval.pictures import PictureRef, source_bytes
-from retrieval.selectors.corpus import corpus_coverage
-from retrieval.selectors.ranking import half_rounded
-from retrieval.selectors.search import SearchUnavailable, search_images
-from retrieval.services import jobs as job_services
-from retrieval.services.embedding import embedding_job_create
-from retrieval.services.embedding_pipeline import Pipeline
-from retrieval.services.importing import import_images
-from retrieval.services.jobs import Slice, job_retry, job_slice_run
+from core.jobs import services as job_services
+from core.jobs.models import Job, JobItemError
+from core.jobs.services import Slice, job_retry, job_slice_run
+from retrieval.corpus.models import Image
+from retrieval.embedding.counts import corpus_coverage
+from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.embedding.pipeline import Pipeline
+from retrieval.embedding.services import embedding_job_create
+from retrieval.encoding.encoders import ModelSpecError, load_encoder
+from retrieval.encoding.image_tower import ImageTower
+from retrieval.images.stored import PictureRef, source_bytes
+from retrieval.importing.services import import_images
+from retrieval.ranking.selectors import half_rounded
+from retrieval.search.selectors import SearchUnavailable, search_images
 from tests.retrieval.making import coco, coco_image, decoded, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 
@@ -294,7 +296,7 @@ def test_two_jobs_at_once_neither_double_nor_deadlock(corpus, tiny_model, monkey
 
 @pytest.mark.django_db(transaction=True)
 def test_the_command_says_that_no_worker_is_there(corpus, capsys, monkeypatch):
-    from retrieval.management import waiting
+    from core.commands import waiting
 
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", {Job.State.QUEUED: 0})
     monkeypatch.setattr(waiting, "POLL_SECONDS", 0.01)
@@ -315,7 +317,7 @@ def test_the_command_says_that_no_worker_is_there(corpus, capsys, monkeypatch):
 
 
 def test_the_command_names_what_failed_and_its_exit_code_tells(corpus, store, capsys, monkeypatch):
-    from retrieval.management import waiting
+    from core.commands import waiting
 
     lose(store, 3)
     monkeypatch.setattr(waiting.time, "sleep", lambda seconds: run(Job.objects.get()))
@@ -334,7 +336,7 @@ def test_the_command_without_waiting_leaves_a_job(corpus, capsys, tiny_model):
 
 
 def test_ctrl_c_stops_the_waiting_and_not_the_job(corpus, capsys, monkeypatch):
-    from retrieval.management import waiting
+    from core.commands import waiting
 
     def interrupted(seconds):
         raise KeyboardInterrupt

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from retrieval.locks import transaction_lock
-from retrieval.models import Embedding, EmbeddingCount, EmbeddingModel, EmbeddingRemoval, Image
-from retrieval.services.embedding_models import (
-    embedding_model_get_or_create,
-    embedding_model_lock,
-)
-from retrieval.services.embedding_store import embeddings_copy
+from core.locks import transaction_lock
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
+from retrieval.embedding.models import Embedding, EmbeddingCount, EmbeddingModel, EmbeddingRemoval
+from retrieval.embedding.store import embeddings_copy
 from tests.retrieval.making import embed_rows, image_row
 
 pytestmark = pytest.mark.django_db

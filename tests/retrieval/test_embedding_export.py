@@ -12,13 +12,14 @@ import pandas as pd
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval.directories import TargetRefused
-from retrieval.models import Embedding, EmbeddingModel, Image, Species
-from retrieval.selectors.embeddings import embeddings_after, embeddings_of
-from retrieval.services import embedding_export
-from retrieval.services.embedding_export import export_embeddings
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.flags import image_withdraw
+from core.directories import TargetRefused
+from retrieval.corpus.models import Image, Species
+from retrieval.embedding import exporting as embedding_export
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.exporting import export_embeddings
+from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.embedding.selectors import embeddings_after, embeddings_of
+from retrieval.flags.services import image_withdraw
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
 pytestmark = pytest.mark.django_db

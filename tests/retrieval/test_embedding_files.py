@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from retrieval.embedding_files import (
+from retrieval.embedding.files import (
     METADATA_SCHEMA,
     LayoutRefused,
     LayoutWriter,

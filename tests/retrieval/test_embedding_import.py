@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval.embedding_files import LayoutRefused
-from retrieval.models import Embedding, EmbeddingModel, EmbeddingRemoval
-from retrieval.selectors.embeddings import embeddings_of
-from retrieval.services import embedding_import
-from retrieval.services.embedding_import import EmbeddingImportReport, import_embeddings
-from retrieval.unit_vectors import half_rounded
+from retrieval.embedding import importing as embedding_import
+from retrieval.embedding.files import LayoutRefused
+from retrieval.embedding.importing import EmbeddingImportReport, import_embeddings
+from retrieval.embedding.models import Embedding, EmbeddingModel, EmbeddingRemoval
+from retrieval.embedding.selectors import embeddings_of
+from retrieval.encoding.unit_vectors import half_rounded
 from tests.retrieval.layouts import write_part
 from tests.retrieval.making import embed_rows, image_row
 
@@ -165,7 +165,7 @@ def test_files_of_more_images_than_the_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The few known ones are found, also where no row of the sample is of any."""
-    monkeypatch.setattr("retrieval.services.embedding_matching.SAMPLE", 10)
+    monkeypatch.setattr("retrieval.embedding.matching.SAMPLE", 10)
     ids, vectors = images(3, first=60), units(120)
     paths = [f"train/0{n % 3}_Rana/{n}.jpg" for n in range(120)]
     for number in range(3):

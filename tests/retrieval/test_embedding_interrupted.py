@@ -13,11 +13,12 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from retrieval.models import Embedding, EmbeddingCount, EmbeddingModel, Job
-from retrieval.selectors.embeddings import embeddings_after
-from retrieval.services import embedding_import
-from retrieval.services.embedding_import import EmbeddingImportReport, import_embeddings
-from retrieval.unit_rows import unit_rows
+from core.jobs.models import Job
+from retrieval.embedding import importing as embedding_import
+from retrieval.embedding.importing import EmbeddingImportReport, import_embeddings
+from retrieval.embedding.models import Embedding, EmbeddingCount, EmbeddingModel
+from retrieval.embedding.selectors import embeddings_after
+from retrieval.encoding.unit_rows import unit_rows
 from tests.processes import ROOT, database_url, killed, wait_for
 from tests.retrieval.layouts import write_part
 

@@ -12,16 +12,8 @@ from PIL import Image as PillowImage
 
 from demo.corpus import corpus_scene
 from demo.drawing import render
-from retrieval import imaging
-from retrieval.batch_size import BatchSize
-from retrieval.encoders import load_encoder, load_open_clip
-from retrieval.gates import Budget
-from retrieval.image_tower import ImageTower, Launched
-from retrieval.imaging import open_picture
-from retrieval.pictures import PictureRef, source_bytes
-from retrieval.root_files import REQUESTS
-from retrieval.services import embedding_pipeline
-from retrieval.services.embedding_pipeline import (
+from retrieval.embedding import pipeline as embedding_pipeline
+from retrieval.embedding.pipeline import (
     DRAFT,
     Item,
     Pipeline,
@@ -30,7 +22,15 @@ from retrieval.services.embedding_pipeline import (
     readers_wanted,
     tuning_of,
 )
-from retrieval.storage import picture_store
+from retrieval.encoding.batch_size import BatchSize
+from retrieval.encoding.encoders import load_encoder, load_open_clip
+from retrieval.encoding.image_tower import ImageTower, Launched
+from retrieval.images import decoding as imaging
+from retrieval.images.decoding import open_picture
+from retrieval.images.gates import Budget
+from retrieval.images.root_files import REQUESTS
+from retrieval.images.storage import picture_store
+from retrieval.images.stored import PictureRef, source_bytes
 from tests.retrieval.making import decoded, encoded, jpeg
 
 LEAST_COSINE = 0.999

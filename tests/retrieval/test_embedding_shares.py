@@ -6,19 +6,20 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
-from retrieval.jobs import JobCancelled, count_workers_by
-from retrieval.models import EmbeddingShare, Job
-from retrieval.services import embedding_device
-from retrieval.services import jobs as job_services
-from retrieval.services.embedding import (
+from core.jobs import services as job_services
+from core.jobs.kinds import JobCancelled, count_workers_by
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_cancel, job_create, job_slice_run
+from retrieval.embedding import device as embedding_device
+from retrieval.embedding.device import device_held
+from retrieval.embedding.models import EmbeddingShare
+from retrieval.embedding.services import (
     FIRST_SHARE,
     SHARE_KIND,
     embedding_job_create,
     embedding_share_step,
 )
-from retrieval.services.embedding_device import device_held
-from retrieval.services.embedding_shares import START, Left, Shares
-from retrieval.services.jobs import Slice, job_cancel, job_create, job_slice_run
+from retrieval.embedding.shares import START, Left, Shares
 from tests.processes import wait_for
 from tests.retrieval.making import embed_rows, image_row
 

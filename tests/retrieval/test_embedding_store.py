@@ -8,15 +8,15 @@ import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
 from bench.plans import watched
-from retrieval.locks import transaction_lock
-from retrieval.models import Embedding
-from retrieval.selectors.ranking import half_rounded
-from retrieval.services.embedding_models import (
+from core.locks import transaction_lock
+from retrieval.embedding.embedding_models import (
     embedding_model_freeze,
     embedding_model_get_or_create,
     embedding_model_lock,
 )
-from retrieval.services.embedding_store import embeddings_copy
+from retrieval.embedding.models import Embedding
+from retrieval.embedding.store import embeddings_copy
+from retrieval.ranking.selectors import half_rounded
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
 pytestmark = pytest.mark.django_db

@@ -5,11 +5,13 @@ from collections import Counter
 import pytest
 from django.db import transaction
 
-from retrieval.locks import lock_key, transaction_lock
-from retrieval.models import Embedding, EmbeddingShare, Image, Job
-from retrieval.services.embedding import KIND, SHARE_KIND, embedding_job_create
-from retrieval.services.jobs import job_cancel
-from retrieval.storage import picture_store
+from core.jobs.models import Job
+from core.jobs.services import job_cancel
+from core.locks import lock_key, transaction_lock
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import Embedding, EmbeddingShare
+from retrieval.embedding.services import KIND, SHARE_KIND, embedding_job_create
+from retrieval.images.storage import picture_store
 from tests.processes import wait_for
 from tests.retrieval.making import jpeg
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from retrieval.encoders import (
+from retrieval.encoding.encoders import (
     CONFIG_NAME,
     DEMO_MODEL_DIR,
     WEIGHTS_NAME,
@@ -143,12 +143,15 @@ def test_a_failed_download_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_importing_the_module_leaves_torch_alone() -> None:
-    assert run_python("import sys, retrieval.encoders; print('torch' in sys.modules)") == "False"
+    assert (
+        run_python("import sys, retrieval.encoding.encoders; print('torch' in sys.modules)")
+        == "False"
+    )
 
 
 def test_torchvision_becomes_importable_and_stays_so() -> None:
     code = (
-        "from retrieval.torchvision_compat import ensure_torchvision as ensure\n"
+        "from retrieval.encoding.torchvision_compat import ensure_torchvision as ensure\n"
         "first = ensure(); import torchvision.transforms, open_clip\n"
         "print(ensure() == first, bool(open_clip.list_models()))"
     )
@@ -159,7 +162,7 @@ def test_a_working_torchvision_is_left_untouched() -> None:
     code = (
         "import sys, types\n"
         "sys.modules['torchvision'] = types.ModuleType('torchvision')\n"
-        "from retrieval.torchvision_compat import ensure_torchvision as ensure\n"
+        "from retrieval.encoding.torchvision_compat import ensure_torchvision as ensure\n"
         "print(ensure(), 'torch' in sys.modules)"
     )
     assert run_python(code) == "False False"

@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from retrieval.models import EmbeddingModel, Image, ImageFlag, ImageWithdrawal
-from retrieval.selectors.flags import (
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.models import ImageFlag
+from retrieval.flags.selectors import (
     flag_reviews,
     flagged_image_count,
     flagged_images,
     withdrawn_images,
 )
-from retrieval.services.flags import (
+from retrieval.flags.services import (
     FlagRefused,
     image_flag_raise,
     image_flag_retract,

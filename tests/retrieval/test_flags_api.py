@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from retrieval.models import Image, ImageFlag, ImageWithdrawal
-from retrieval.services.flags import image_flag_raise, image_withdraw
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.flags.models import ImageFlag
+from retrieval.flags.services import image_flag_raise, image_withdraw
 from tests.retrieval.making import image_row
 
 pytestmark = pytest.mark.django_db

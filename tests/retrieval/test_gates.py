@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from retrieval.device_thread import compute
-from retrieval.gates import Turns
+from retrieval.encoding.device_thread import compute
+from retrieval.images.gates import Turns
 
 
 def test_a_turn_is_waited_for_and_so_many_are_in_at_once():

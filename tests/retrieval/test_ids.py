@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from retrieval.ids import id_of, ids_of
+from core.ids import id_of, ids_of
 
 NONE = ["", "x", "-1", "²", "٣", str(2**63), "9" * 5000]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
-from benchmark.multimodal.pictures import Picture as SentPicture
-from benchmark.selectors.pictures import released_picture
-from retrieval.image_metadata import without_metadata
-from retrieval.imaging import ImageRefused
-from retrieval.pictures import PictureRef, display_file, thumbnail_file
-from retrieval.storage import display_path, picture_store, thumbnail_path
+from benchmark.releases.image_sources import released_picture
+from benchmark.reranking.multimodal.images import Picture as SentPicture
+from retrieval.images.decoding import ImageRefused
+from retrieval.images.metadata import without_metadata
+from retrieval.images.storage import display_path, picture_store, thumbnail_path
+from retrieval.images.stored import PictureRef, display_file, thumbnail_file
 from tests.retrieval.making import encoded, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 

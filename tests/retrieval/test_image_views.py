@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 from PIL import Image as PillowImage
 
-from retrieval.models import Image
-from retrieval.services.importing import import_images
+from retrieval.corpus.models import Image
+from retrieval.importing.services import import_images
 from tests.retrieval.making import coco, encoded
 
 pytestmark = pytest.mark.django_db

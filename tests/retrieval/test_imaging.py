@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from retrieval.imaging import (
-    ImageRefused,
-    Reason,
-    display_bytes,
-    thumbnail_bytes,
-)
+from retrieval.images.decoding import ImageRefused, Reason, display_bytes, thumbnail_bytes
 from tests.retrieval.making import decoded, encoded, jpeg
 
 LIMIT = 1_000_000

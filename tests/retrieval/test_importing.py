@@ -6,10 +6,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from retrieval.corpus.models import Image, Species, SpeciesName
+from retrieval.embedding.models import Embedding
+from retrieval.images.storage import thumbnail_path
 from retrieval.importing.records import ImportRefused
-from retrieval.models import Embedding, Image, Species, SpeciesName
-from retrieval.services.importing import import_images
-from retrieval.storage import thumbnail_path
+from retrieval.importing.services import import_images
 from tests.retrieval.making import coco, coco_image, embed_rows, image_row, jpeg
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store")]
@@ -277,7 +278,7 @@ def test_a_decompression_bomb_is_refused_by_the_setting(data, settings):
 
 
 def test_a_file_too_long_to_read_is_refused(data, monkeypatch):
-    monkeypatch.setattr("retrieval.services.importing_files.MAX_BYTES", 10)
+    monkeypatch.setattr("retrieval.importing.files.MAX_BYTES", 10)
     report = import_images(path=coco(data))
     assert figures(report) == (0, 0, 0, 3)
     assert "at most 10 are allowed" in report.refused[0].reason
@@ -311,7 +312,7 @@ def test_what_is_not_there_is_refused(data):
 
 
 def test_refusals_are_counted_beyond_those_kept(data, monkeypatch):
-    monkeypatch.setattr("retrieval.services.importing.REFUSALS_KEPT", 2)
+    monkeypatch.setattr("retrieval.importing.services.REFUSALS_KEPT", 2)
     told = []
     images = [coco_image(n, file_name="train/none.jpg") for n in range(1, 6)]
     report = import_images(path=coco(data, images=images), on_refusal=told.append)
@@ -319,7 +320,7 @@ def test_refusals_are_counted_beyond_those_kept(data, monkeypatch):
 
 
 def test_many_batches_and_progress(data, monkeypatch):
-    monkeypatch.setattr("retrieval.services.importing_files.BATCH", 2)
+    monkeypatch.setattr("retrieval.importing.files.BATCH", 2)
     seen = []
     images = [coco_image(n, file_name=f"train/{1 + n % 3}.jpg") for n in range(1, 6)]
     report = import_images(
@@ -333,7 +334,7 @@ def test_a_full_disk_of_our_own_is_not_blamed_on_the_records(data, monkeypatch):
     def full(content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("retrieval.services.importing_files.picture_store", full)
+    monkeypatch.setattr("retrieval.importing.files.picture_store", full)
     with pytest.raises(OSError, match="No space left"):
         import_images(path=coco(data))
     assert Image.objects.count() == 0

@@ -5,10 +5,11 @@ import threading
 import pytest
 from django.core.management import CommandError, call_command
 
+from retrieval.corpus.models import Image, ImageRoot, Species
+from retrieval.embedding.models import Embedding
+from retrieval.images.roots import image_root_get_or_create
 from retrieval.importing.records import ImportRefused
-from retrieval.models import Embedding, Image, ImageRoot, Species
-from retrieval.services.importing import import_images
-from retrieval.services.roots import image_root_get_or_create
+from retrieval.importing.services import import_images
 from tests.retrieval.making import coco, coco_image, embed_rows, image_row, jpeg
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store")]
@@ -87,9 +88,9 @@ def test_a_bad_record_is_named_and_the_rest_goes_on(data, bucket, fields, field,
 
 
 def test_refusals_are_told_on_the_callers_thread_and_all_counted(data, bucket, monkeypatch):
-    monkeypatch.setattr("retrieval.services.importing.REFUSALS_KEPT", 3)
-    monkeypatch.setattr("retrieval.services.importing_files.BLOCK_IN_PLACE", 2)
-    monkeypatch.setattr("retrieval.services.importing.BATCH_IN_PLACE", 4)
+    monkeypatch.setattr("retrieval.importing.services.REFUSALS_KEPT", 3)
+    monkeypatch.setattr("retrieval.importing.files.BLOCK_IN_PLACE", 2)
+    monkeypatch.setattr("retrieval.importing.services.BATCH_IN_PLACE", 4)
     images = [coco_image(n, width=None if n % 3 else 40, latitude=91 if n % 5 == 0 else 0)
               for n in range(1, 31)]  # fmt: skip
     threads, seen = [], []
@@ -181,8 +182,8 @@ def test_images_may_move_to_another_place_and_into_the_store(data, bucket, toy_m
 
 
 def test_ids_that_are_taken_give_way_batch_by_batch(data, bucket, monkeypatch):
-    monkeypatch.setattr("retrieval.services.importing_files.BLOCK_IN_PLACE", 2)
-    monkeypatch.setattr("retrieval.services.importing.BATCH_IN_PLACE", 2)
+    monkeypatch.setattr("retrieval.importing.files.BLOCK_IN_PLACE", 2)
+    monkeypatch.setattr("retrieval.importing.services.BATCH_IN_PLACE", 2)
     for number in (4, 5, 80):
         image_row(number)
     images = [coco_image(n) for n in (1, 2, 3, 4, 5, 6, 7, 8)] + [coco_image(0, id="a text")]

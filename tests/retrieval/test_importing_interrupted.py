@@ -10,9 +10,9 @@ from django.conf import settings
 from django.db import connection
 
 from bench.loading_file import category_of, write_coco
-from retrieval.models import CorpusCount, Image, ImageRoot, SpeciesCount
-from retrieval.services import importing
-from retrieval.services.importing import import_images
+from retrieval.corpus.models import CorpusCount, Image, ImageRoot, SpeciesCount
+from retrieval.importing import services as importing
+from retrieval.importing.services import import_images
 from tests.processes import ROOT, database_url, killed, wait_for
 from tests.retrieval.making import coco, coco_image, jpeg
 
@@ -22,8 +22,8 @@ SPECIES = 40
 _IN_SMALL_BATCHES = """
 import sys, django
 django.setup()
-from retrieval.models import ImageRoot
-from retrieval.services import importing
+from retrieval.corpus.models import ImageRoot
+from retrieval.importing import services as importing
 importing.BATCH_IN_PLACE = 1000
 root = ImageRoot.objects.get()
 importing.import_images(path=sys.argv[1], dataset="many", root=root)

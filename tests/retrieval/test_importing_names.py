@@ -5,7 +5,7 @@ import os
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval.models import Image, Species
+from retrieval.corpus.models import Image, Species
 from tests.retrieval.making import jpeg
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("store")]

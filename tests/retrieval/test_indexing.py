@@ -12,19 +12,20 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
-from retrieval.locks import lock_key
-from retrieval.models import EmbeddingModel, Job
-from retrieval.selectors.vector_indexes import partition_name, vector_index
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.index_build import WATCH_SECONDS
-from retrieval.services.indexing import (
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_cancel, job_retry, job_slice_run
+from core.locks import lock_key
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.search.index_build import WATCH_SECONDS
+from retrieval.search.indexing import (
     IndexRefused,
     graph_memory,
     index_drop_job_create,
     index_job_create,
     recommended_kind,
 )
-from retrieval.services.jobs import Slice, job_cancel, job_retry, job_slice_run
+from retrieval.search.vector_indexes import partition_name, vector_index
 from tests.processes import Worker, wait_for
 from tests.retrieval.making import embed_rows, random_vectors
 

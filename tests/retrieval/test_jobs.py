@@ -6,13 +6,12 @@ import time
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 
-from retrieval import jobs as registry
-from retrieval.jobs import JobFailed, UnknownJobKind, job_handler
-from retrieval.locks import lock_key, try_session_lock
-from retrieval.models import Job, JobItemError
-from retrieval.selectors.jobs import jobs_visible_to
-from retrieval.services import jobs as services
-from retrieval.services.jobs import (
+from core.jobs import kinds as registry
+from core.jobs import services
+from core.jobs.kinds import JobFailed, UnknownJobKind, job_handler
+from core.jobs.models import Job, JobItemError
+from core.jobs.selectors import jobs_visible_to
+from core.jobs.services import (
     Slice,
     job_advance,
     job_cancel,
@@ -22,7 +21,8 @@ from retrieval.services.jobs import (
     job_slice_run,
     jobs_sweep,
 )
-from retrieval.tasks import run_job
+from core.jobs.tasks import run_job
+from core.locks import lock_key, try_session_lock
 
 pytestmark = pytest.mark.django_db
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from retrieval import jobs as registry
-from retrieval.jobs import JobFailed, job_handler
-from retrieval.models import Job
-from retrieval.outages import free_bytes
-from retrieval.services.embedding import embedding_job_create
-from retrieval.services.jobs import DISK_LOW, Slice, job_create, job_slice_run
+from core.jobs import kinds as registry
+from core.jobs.kinds import JobFailed, job_handler
+from core.jobs.models import Job
+from core.jobs.services import DISK_LOW, Slice, job_create, job_slice_run
+from core.outages import free_bytes
+from retrieval.embedding.services import embedding_job_create
 from tests.processes import fill, wait_for
 
 FULL = "The server's disk is full. The job goes on when there is room."

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.likeness import likeness, slips_forgiven, swaps_of, word_likeness, words_of
+from retrieval.species.likeness import likeness, slips_forgiven, swaps_of, word_likeness, words_of
 
 
 def test_words_are_runs_of_letters_and_digits():

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from retrieval.matrix.arithmetic import (
+from retrieval.ranking.arithmetic import (
     LANES,
     Query,
     ScoresOfMany,
@@ -117,8 +117,8 @@ def test_more_vectors_than_there_is_room_for_are_refused():
 def test_a_process_compiles_when_it_ranks_or_is_about_to():
     program = (
         "import sys, time\n"
-        "from retrieval.matrix import arithmetic\n"
-        "name = 'retrieval.matrix.kernel'\n"
+        "from retrieval.ranking import arithmetic\n"
+        "name = 'retrieval.ranking.kernel'\n"
         "print(name in sys.modules)\n"
         "arithmetic.warm_up()\n"
         "while not hasattr(sys.modules.get(name), 'many'): time.sleep(0.01)\n"

@@ -13,13 +13,13 @@ from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from retrieval.matrix import building
-from retrieval.matrix.building import MatrixRefused, pack
-from retrieval.matrix.files import BUILDING, LOCK, MANIFEST, Manifest, sole_writer
-from retrieval.matrix.opened import folder_of, open_matrix
-from retrieval.models import Embedding
-from retrieval.selectors.ranking import half_rounded, ranking_method
-from retrieval.services.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding
+from retrieval.ranking import building
+from retrieval.ranking.building import MatrixRefused, pack
+from retrieval.ranking.files import BUILDING, LOCK, MANIFEST, Manifest, sole_writer
+from retrieval.ranking.opened import folder_of, open_matrix
+from retrieval.ranking.selectors import half_rounded, ranking_method
 from tests.processes import ROOT, database_url
 from tests.retrieval.making import random_vectors
 from tests.retrieval.matrices import embed, images, same_as_scan
@@ -279,8 +279,8 @@ KILLED = """
 import os, signal
 import django
 django.setup()
-from retrieval.matrix import building, writing
-from retrieval.models import EmbeddingModel
+from retrieval.ranking import building, writing
+from retrieval.embedding.models import EmbeddingModel
 building._CHUNK_BYTES = 1
 append, calls = writing.RunWriter.append, []
 def killing(self, chunk):

@@ -9,15 +9,17 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone
 
-from retrieval.matrix.building import pack
-from retrieval.matrix.files import Manifest, sole_writer
-from retrieval.matrix.opened import folder_of
-from retrieval.models import Embedding, Image, Job
-from retrieval.selectors.ranking import half_rounded, rank_images, ranking_method
-from retrieval.services import matrices
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import Slice, job_cancel, job_slice_run
-from retrieval.services.matrices import lags, pack_request, place
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_cancel, job_slice_run
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding
+from retrieval.ranking import matrices
+from retrieval.ranking.building import pack
+from retrieval.ranking.files import Manifest, sole_writer
+from retrieval.ranking.matrices import lags, pack_request, place
+from retrieval.ranking.opened import folder_of
+from retrieval.ranking.selectors import half_rounded, rank_images, ranking_method
 from tests.processes import wait_for
 from tests.retrieval.making import random_vectors
 from tests.retrieval.matrices import embed, images, same_as_scan

@@ -12,9 +12,9 @@ import sys
 import numpy as np
 from pathlib import Path
 from bench.harness import anonymous_bytes
-from retrieval.matrix.arithmetic import Query
-from retrieval.matrix.files import map_file
-from retrieval.matrix.selection import Eligible, Part, scores_at, select, select_many
+from retrieval.ranking.arithmetic import Query
+from retrieval.ranking.files import map_file
+from retrieval.ranking.selection import Eligible, Part, scores_at, select, select_many
 
 folder, many = Path(sys.argv[1]), int(sys.argv[2])
 vector = np.random.default_rng(3).normal(size=64)

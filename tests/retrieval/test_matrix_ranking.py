@@ -6,21 +6,22 @@ import numpy as np
 import pytest
 from django.db import transaction
 
-from retrieval.access import Role
-from retrieval.matrix import selection
-from retrieval.matrix.building import pack
-from retrieval.models import Embedding, Image, ImageWithdrawal, Species
-from retrieval.selectors.ranking import (
+from core.access import Role
+from retrieval.corpus.models import Image, ImageWithdrawal, Species
+from retrieval.embedding.embedding_models import (
+    embedding_model_freeze,
+    embedding_model_get_or_create,
+)
+from retrieval.embedding.models import Embedding
+from retrieval.ranking import selection
+from retrieval.ranking.building import pack
+from retrieval.ranking.selectors import (
     corpus_counts,
     half_rounded,
     image_scores,
     rank_images,
     rank_images_many,
     ranking_method,
-)
-from retrieval.services.embedding_models import (
-    embedding_model_freeze,
-    embedding_model_get_or_create,
 )
 from tests.conftest import person
 from tests.retrieval.making import image_row, random_vectors

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from retrieval.matrix import ranking, selection
-from retrieval.matrix.building import pack
-from retrieval.matrix.files import MANIFEST, Manifest, checksum_of
-from retrieval.matrix.opened import MatrixUnusable, folder_of, open_matrix
-from retrieval.models import Embedding, EmbeddingModel
-from retrieval.selectors.ranking import (
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.ranking import matrix_ranking as ranking
+from retrieval.ranking import selection
+from retrieval.ranking.building import pack
+from retrieval.ranking.files import MANIFEST, Manifest, checksum_of
+from retrieval.ranking.opened import MatrixUnusable, folder_of, open_matrix
+from retrieval.ranking.selectors import (
     half_rounded,
     image_scores,
     rank_images,
     rank_images_many,
     ranking_method,
 )
-from retrieval.services.embedding_models import embedding_model_get_or_create
 from tests.retrieval.making import random_vectors
 from tests.retrieval.matrices import (
     embed,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from retrieval.models import Job
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import job_create, job_item_error
+from core.jobs.models import Job
+from core.jobs.services import job_create, job_item_error
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from tests.retrieval.making import embed_rows, image_row
 from tests.toy_model import toy_model
 

@@ -9,9 +9,12 @@ import pytest
 from django.db import connection
 from PIL import Image as PillowImage
 
-from retrieval import pictures, root_files
-from retrieval.models import Image, ImageRoot
-from retrieval.pictures import (
+from retrieval.corpus.models import Image, ImageRoot
+from retrieval.images import root_files
+from retrieval.images import stored as pictures
+from retrieval.images.roots import image_root_get_or_create
+from retrieval.images.storage import picture_store
+from retrieval.images.stored import (
     PictureChanged,
     PictureGone,
     PictureRef,
@@ -23,8 +26,6 @@ from retrieval.pictures import (
     source_bytes,
     thumbnail_file,
 )
-from retrieval.services.roots import image_root_get_or_create
-from retrieval.storage import picture_store
 from tests.retrieval.buckets import KEYS, bucket, bucket_server
 from tests.retrieval.making import encoded, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted

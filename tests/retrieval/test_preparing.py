@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from retrieval.model_specs import open_clip_module
-from retrieval.preparing import preparing
+from retrieval.encoding.model_specs import open_clip_module
+from retrieval.encoding.preparing import preparing
 
 MOST_APART = 2
 SHARE_APART = 0.01

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from retrieval import packed_linears
-from retrieval.batch_norms import fold_batch_norms
-from retrieval.encoders import load_open_clip
-from retrieval.image_tower import ImageTower
-from retrieval.packed_linears import PackedLinear, pack_linears
+from retrieval.encoding import packed_linears
+from retrieval.encoding.batch_norms import fold_batch_norms
+from retrieval.encoding.encoders import load_open_clip
+from retrieval.encoding.image_tower import ImageTower
+from retrieval.encoding.packed_linears import PackedLinear, pack_linears
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from retrieval.models import Embedding
-from retrieval.selectors.ranking import corpus_counts, half_rounded, rank_images, text_vector
-from retrieval.services.embedding_models import (
+from retrieval.embedding.embedding_models import (
     embedding_model_freeze,
     embedding_model_get_or_create,
 )
+from retrieval.embedding.models import Embedding
+from retrieval.ranking.selectors import corpus_counts, half_rounded, rank_images, text_vector
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
 pytestmark = pytest.mark.django_db

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.core.management import call_command
 
-from retrieval.models import EmbeddingModel
-from retrieval.selectors import ranking_batches
-from retrieval.selectors.ranking_batches import VECTORS_AT_ONCE, in_batches, vectors_at_once
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking import batches as ranking_batches
+from retrieval.ranking.batches import VECTORS_AT_ONCE, in_batches, vectors_at_once
 from tests.retrieval.making import embed_rows, image_row
 
 

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from retrieval import root_files as module
-from retrieval.models import ImageRoot
-from retrieval.root_files import PictureGone, RootRefused, RootUnavailable, root_files
-from retrieval.services.roots import image_root_get_or_create
+from retrieval.corpus.models import ImageRoot
+from retrieval.images import root_files as module
+from retrieval.images.root_files import PictureGone, RootRefused, RootUnavailable, root_files
+from retrieval.images.roots import image_root_get_or_create
 from tests.processes import free_port
 from tests.retrieval.buckets import KEYS, bucket, bucket_server
 

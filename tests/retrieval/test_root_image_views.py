@@ -5,10 +5,10 @@ import io
 import pytest
 from PIL import Image as PillowImage
 
-from retrieval import root_files
-from retrieval.models import Image
-from retrieval.services.flags import image_withdraw
-from retrieval.services.roots import image_root_get_or_create
+from retrieval.corpus.models import Image
+from retrieval.flags.services import image_withdraw
+from retrieval.images import root_files
+from retrieval.images.roots import image_root_get_or_create
 from tests.processes import free_port
 from tests.retrieval.buckets import KEYS, bucket, bucket_server
 from tests.retrieval.making import jpeg

@@ -4,10 +4,11 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, NotSupportedError, connection, transaction
 
-from retrieval import extensions
-from retrieval.encoders import ModelSpecError
-from retrieval.models import Embedding, EmbeddingModel, Image
-from retrieval.services.embedding_models import embedding_model_get_or_create
+from core import extensions
+from retrieval.corpus.models import Image
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.encoding.encoders import ModelSpecError
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
 pytestmark = pytest.mark.django_db

@@ -13,14 +13,15 @@ from django.db import connection, connections
 from django.test import Client
 from rest_framework.test import APIClient
 
-from labeling.models import CandidateList
-from retrieval.locks import lock_key
-from retrieval.models import EmbeddingModel, Job
-from retrieval.search_turns import SearchBusy, SearchTooSlow, search_turn
-from retrieval.selectors.search import SearchMethod, search_images
-from retrieval.services.embedding_models import embedding_model_get_or_create
-from retrieval.services.jobs import job_slice_run
-from retrieval.text_vectors import Asker, Superseded
+from core.jobs.models import Job
+from core.jobs.services import job_slice_run
+from core.locks import lock_key
+from labeling.candidates.models import CandidateList
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.text_vectors import Asker, Superseded
+from retrieval.search.selectors import SearchMethod, search_images
+from retrieval.search.turns import SearchBusy, SearchTooSlow, search_turn
 from tests.processes import wait_for
 from tests.retrieval.indexes import make_index
 from tests.retrieval.making import embed_rows, image_row

@@ -1,15 +1,15 @@
 import pytest
 
+from retrieval.corpus.models import Species, SpeciesName
+from retrieval.corpus.selectors import corpus_counts
 from retrieval.importing.records import SpeciesRecord
-from retrieval.models import Species, SpeciesName
-from retrieval.selectors.corpus import corpus_counts
-from retrieval.selectors.species import (
+from retrieval.importing.species import species_upsert
+from retrieval.species.selectors import (
     species_by_ids,
     species_listed,
     species_resolve,
     with_image_counts,
 )
-from retrieval.services.species import species_upsert
 from tests.retrieval.making import image_row, species_create
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from retrieval.models import ImageWithdrawal
+from retrieval.corpus.models import ImageWithdrawal
 from tests.retrieval.making import image_row
 
 pytestmark = pytest.mark.django_db

@@ -1,22 +1,22 @@
 import pytest
 from django.utils import timezone
 
+from retrieval.corpus.models import ImageWithdrawal
 from retrieval.importing.records import SpeciesRecord
-from retrieval.models import ImageWithdrawal
-from retrieval.selectors.species import (
-    names_resolve,
-    species_described,
-    species_listed,
-    with_image_counts,
-)
-from retrieval.selectors.species_groups import (
+from retrieval.importing.species import species_upsert
+from retrieval.species.groups import (
     GroupKind,
     SpeciesGroup,
     group_species,
     groups_of,
     groups_search,
 )
-from retrieval.services.species import species_upsert
+from retrieval.species.selectors import (
+    names_resolve,
+    species_described,
+    species_listed,
+    with_image_counts,
+)
 from tests.retrieval.making import image_row
 
 pytestmark = pytest.mark.django_db

@@ -2,9 +2,9 @@ import pytest
 from django.db import connection
 
 from retrieval.importing.records import SpeciesRecord
-from retrieval.selectors import species_search as module
-from retrieval.selectors.species_search import species_search, trigram_search
-from retrieval.services.species import species_upsert
+from retrieval.importing.species import species_upsert
+from retrieval.species import search as module
+from retrieval.species.search import species_search, trigram_search
 
 pytestmark = pytest.mark.django_db
 

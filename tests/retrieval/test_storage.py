@@ -5,8 +5,8 @@ import stat
 import pytest
 from PIL import Image
 
-from retrieval.imaging import ImageRefused
-from retrieval.storage import (
+from retrieval.images.decoding import ImageRefused
+from retrieval.images.storage import (
     content_hash,
     display_path,
     is_stored,
@@ -63,7 +63,7 @@ def test_a_store_that_fails_half_way_is_not_taken_for_whole(store, monkeypatch):
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("retrieval.storage.thumbnail_bytes", full)
+        patched.setattr("retrieval.images.storage.thumbnail_bytes", full)
         with pytest.raises(OSError, match="No space"):
             picture_store(data)
     assert not is_stored(content_hash(data))

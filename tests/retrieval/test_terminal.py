@@ -2,8 +2,8 @@ import io
 
 import pytest
 
-from retrieval import terminal
-from retrieval.terminal import Pace, ProgressLine, bar, duration
+from core import terminal
+from core.terminal import Pace, ProgressLine, bar, duration
 
 
 @pytest.fixture

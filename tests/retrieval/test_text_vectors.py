@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval import encoders
-from retrieval.encoders import Encoder, ModelSpecError, default_device, load_encoder
-from retrieval.text_vectors import Asker, Superseded, TextVectors, warm_up
-from retrieval.unit_vectors import half_rounded
+from retrieval.embedding.text_vectors import Asker, Superseded, TextVectors, warm_up
+from retrieval.encoding import encoders
+from retrieval.encoding.encoders import Encoder, ModelSpecError, default_device, load_encoder
+from retrieval.encoding.unit_vectors import half_rounded
 from tests.processes import wait_for
 
 

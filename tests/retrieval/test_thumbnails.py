@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from retrieval.thumbnails import SHARDS, Made, ThumbnailCache
+from retrieval.images.thumbnails import SHARDS, Made, ThumbnailCache
 from tests.processes import ROOT, wait_for
 
 KIB = 1024

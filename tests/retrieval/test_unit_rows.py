@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval.unit_rows import Fault, unit_rows
-from retrieval.unit_vectors import half_rounded
+from retrieval.encoding.unit_rows import Fault, unit_rows
+from retrieval.encoding.unit_vectors import half_rounded
 
 RANDOM = np.random.default_rng(5)
 

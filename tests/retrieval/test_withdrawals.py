@@ -10,18 +10,19 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from retrieval.models import EmbeddingModel, Image, ImageWithdrawal
-from retrieval.selectors.corpus import corpus_counts as corpus_size
-from retrieval.selectors.corpus import corpus_coverage
-from retrieval.selectors.flags import images_in_corpus
-from retrieval.selectors.ranking import corpus_counts, rank_images
-from retrieval.selectors.search import search_images
-from retrieval.services.embedding_models import (
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.corpus.selectors import corpus_counts as corpus_size
+from retrieval.embedding.counts import corpus_coverage
+from retrieval.embedding.embedding_models import (
     embedding_model_freeze,
     embedding_model_get_or_create,
 )
-from retrieval.services.flags import image_restore, image_withdraw, withdrawals_freeze
-from retrieval.services.importing import import_images
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.selectors import images_in_corpus
+from retrieval.flags.services import image_restore, image_withdraw, withdrawals_freeze
+from retrieval.importing.services import import_images
+from retrieval.ranking.selectors import corpus_counts, rank_images
+from retrieval.search.selectors import search_images
 from tests.labeling.judging import at_once
 from tests.retrieval.making import coco, embed_rows, image_row
 from tests.toy_model import toy_model as toy_spec

@@ -8,10 +8,12 @@ import pytest
 import redis
 from django.db import connection
 
-from retrieval.models import Embedding, Image, Job
-from retrieval.services.embedding import embedding_job_create
-from retrieval.services.jobs import job_create
-from retrieval.storage import picture_store
+from core.jobs.models import Job
+from core.jobs.services import job_create
+from retrieval.corpus.models import Image
+from retrieval.embedding.models import Embedding
+from retrieval.embedding.services import embedding_job_create
+from retrieval.images.storage import picture_store
 from tests.processes import free_port, wait_for
 from tests.retrieval.making import jpeg
 
@@ -121,7 +123,7 @@ def test_cut_connections_lose_nothing(corpus, start_worker):
 
 
 def test_a_message_that_was_lost_is_made_up_for(corpus, start_worker, monkeypatch):
-    monkeypatch.setattr("retrieval.services.jobs._look", lambda job_id, turn: None)
+    monkeypatch.setattr("core.jobs.services._look", lambda job_id, turn: None)
     job = job_create(kind="embed", params={"model": "/nowhere"})
     start_worker()
     wait_for(lambda: ended(job), what="the end of the job")

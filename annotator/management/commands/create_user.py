@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from annotator.services import UserExists, user_create
-from retrieval.access import Role
+from core.access import Role
 
 
 class Command(BaseCommand):

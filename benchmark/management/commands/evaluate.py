@@ -8,12 +8,12 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import open_release, positive, refuse
-from benchmark.runs.files import read_run
 from benchmark.scoring.evaluation import evaluate
 from benchmark.scoring.measures import Measure, parse_measures
 from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.reports import evaluation_data, evaluation_lines
-from labeling.categories import SPLITS
+from benchmark.scoring.run_files import read_run
+from labeling.queries.categories import SPLITS
 
 USUAL_KINDS: Final = ("P", "R", "AP", "nDCG", "RR")
 USUAL_K: Final = 50

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark.board.export import CONTENT_TYPES, export
+from benchmark.leaderboard.export import CONTENT_TYPES, export
 from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.runs.selectors import NoSnapshot
 

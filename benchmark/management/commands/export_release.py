@@ -8,12 +8,12 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP
-from benchmark.models import Release
-from benchmark.selectors import UnknownRelease
-from benchmark.services import ReleaseUnusable, release_export
-from benchmark.services.progress import Step
-from retrieval.directories import TargetRefused
-from retrieval.jobs import JobFailed
+from benchmark.releases.giving import ReleaseUnusable, release_export
+from benchmark.releases.models import Release
+from benchmark.releases.progress import Step
+from benchmark.releases.selectors import UnknownRelease
+from core.directories import TargetRefused
+from core.jobs.kinds import JobFailed
 
 
 class Command(BaseCommand):

@@ -8,13 +8,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import open_release, positive
-from benchmark.release_files import ReleaseData
-from benchmark.runs.files import RunLine, write_trec
-from labeling.categories import SPLITS
-from retrieval.encoders import ModelSpecError
-from retrieval.models import EmbeddingModel
-from retrieval.selectors.ranking import corpus_counts, rank_images_many, text_vector
-from retrieval.selectors.ranking_batches import in_batches, vectors_at_once
+from benchmark.releases.snapshot.release_files import ReleaseData
+from benchmark.scoring.run_files import RunLine, write_trec
+from labeling.queries.categories import SPLITS
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.ranking.batches import in_batches, vectors_at_once
+from retrieval.ranking.selectors import corpus_counts, rank_images_many, text_vector
 
 
 class Command(BaseCommand):

@@ -11,15 +11,19 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmark.importing import NO_IMAGES, benchmark_import, benchmark_import_begin
-from benchmark.inquire_layout import LayoutRefused
 from benchmark.management.arguments import refuse
-from benchmark.models import Release
-from benchmark.services.progress import Step
+from benchmark.releases.importing.inquire_layout import LayoutRefused
+from benchmark.releases.importing.services import (
+    NO_IMAGES,
+    benchmark_import,
+    benchmark_import_begin,
+)
+from benchmark.releases.models import Release
+from benchmark.releases.progress import Step
+from core.commands.ready import require_migrated
+from core.jobs.kinds import JobFailed
+from core.terminal import ProgressLine, bar
 from retrieval.importing.records import Refusal
-from retrieval.jobs import JobFailed
-from retrieval.management.ready import require_migrated
-from retrieval.terminal import ProgressLine, bar
 
 
 class Command(BaseCommand):

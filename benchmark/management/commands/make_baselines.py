@@ -5,12 +5,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP, find_release
-from benchmark.models import Run
 from benchmark.runs.baselines import baselines_begin
-from labeling.errors import Conflict
-from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import wait_for_job
-from retrieval.models import Job
+from benchmark.runs.models import Run
+from core.commands.ready import require_migrated
+from core.commands.waiting import wait_for_job
+from core.errors import Conflict
+from core.jobs.models import Job
 
 
 class Command(BaseCommand):

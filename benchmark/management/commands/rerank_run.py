@@ -10,14 +10,16 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark.management.arguments import find_release, positive
-from benchmark.models import Release, Run
-from benchmark.multimodal.prices import Prices, dollars
+from benchmark.releases.models import Release
 from benchmark.reranking.estimate import rerank_estimate
+from benchmark.reranking.multimodal.prices import Prices, dollars
 from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked
 from benchmark.reranking.setup import EndpointSetup
-from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import add_wait_argument, wait_for_job
-from retrieval.models import EmbeddingModel, Job
+from benchmark.runs.models import Run
+from core.commands.ready import require_migrated
+from core.commands.waiting import add_wait_argument, wait_for_job
+from core.jobs.models import Job
+from retrieval.embedding.models import EmbeddingModel
 
 ERRORS_SHOWN: Final = 20
 

@@ -8,14 +8,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP, find_release, refuse
-from benchmark.models import Run
+from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
 from benchmark.runs.services import run_contents
 from benchmark.runs.submissions import SPLITS, RunRefused, read_submission, run_submit
-from labeling.errors import Conflict
-from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import wait_for_job
-from retrieval.models import Job
+from core.commands.ready import require_migrated
+from core.commands.waiting import wait_for_job
+from core.errors import Conflict
+from core.jobs.models import Job
 
 WEIGHTS = {"open": True, "closed": False}
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import InterfaceError, OperationalError, connection
 
+from core.terminal import ProgressLine, bar, duration
 from demo import steps as demo
-from retrieval.terminal import ProgressLine, bar, duration
 
 IMAGES = 3000
 ATTEMPTS = 5

@@ -15,7 +15,7 @@ from benchmark.management.arguments import positive
 from demo.corpus import write_corpus
 from demo.queries import QUERIES, DemoQuery, read_scenes
 from demo.scores import DemoScore, demo_score, mean_score
-from retrieval.encoders import Encoder, ModelSpecError, load_encoder
+from retrieval.encoding.encoders import Encoder, ModelSpecError, load_encoder
 
 BATCH = 64
 

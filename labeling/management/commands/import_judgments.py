@@ -7,8 +7,8 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from labeling.services.imports import JudgmentImportRefused, judgments_import
-from retrieval.regular_files import open_regular
+from core.regular_files import open_regular
+from labeling.lifecycle.imports import JudgmentImportRefused, judgments_import
 
 
 class Command(BaseCommand):

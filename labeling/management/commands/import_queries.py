@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from labeling.categories import SPLITS
-from labeling.services.imports import QueryImportRefused, queries_import
-from retrieval.regular_files import open_regular
+from core.regular_files import open_regular
+from labeling.lifecycle.imports import QueryImportRefused, queries_import
+from labeling.queries.categories import SPLITS
 
 
 class Command(BaseCommand):

@@ -6,10 +6,10 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from labeling.categories import SPLITS
-from labeling.models import Query
-from labeling.services.opening import MOST_AT_ONCE, queries_open
-from labeling.transitions import TransitionForbidden
+from labeling.lifecycle.opening import MOST_AT_ONCE, queries_open
+from labeling.queries.categories import SPLITS
+from labeling.queries.models import Query
+from labeling.queries.transitions import TransitionForbidden
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from labeling.services.lists import lists_refresh_stale
+from labeling.candidates.services import lists_refresh_stale
 
 
 class Command(BaseCommand):

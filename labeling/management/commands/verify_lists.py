@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from labeling.models import CandidateList
-from labeling.selectors.lists import list_verify
+from labeling.candidates.models import CandidateList
+from labeling.candidates.selectors import list_verify
 
 
 class Command(BaseCommand):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from retrieval.management.ready import require_migrated
-from retrieval.services.counts import image_counts_check
+from core.commands.ready import require_migrated
+from retrieval.corpus.counting import image_counts_check
 
 SHOWN = 20
 

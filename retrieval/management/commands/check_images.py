@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from retrieval.management.ready import require_migrated
-from retrieval.models import Image
-from retrieval.services.image_checks import CheckReport, PlaceUnavailable, images_check
-from retrieval.terminal import Pace, ProgressLine
+from core.commands.ready import require_migrated
+from core.terminal import Pace, ProgressLine
+from retrieval.corpus.models import Image
+from retrieval.importing.checks import CheckReport, PlaceUnavailable, images_check
 
 
 class Command(BaseCommand):

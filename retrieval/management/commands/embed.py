@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from retrieval.encoders import ModelSpecError
-from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import add_wait_argument, wait_for_job
-from retrieval.models import Job
-from retrieval.services.embedding import embedding_job_create
+from core.commands.ready import require_migrated
+from core.commands.waiting import add_wait_argument, wait_for_job
+from core.jobs.models import Job
+from retrieval.embedding.services import embedding_job_create
+from retrieval.encoding.encoders import ModelSpecError
 
 ERRORS_SHOWN = 20
 

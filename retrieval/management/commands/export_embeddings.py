@@ -8,12 +8,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from retrieval.directories import TargetRefused
-from retrieval.management.ready import require_migrated
-from retrieval.models import EmbeddingModel
-from retrieval.selectors.embedding_models import embedded_models
-from retrieval.services.embedding_export import DTYPES, export_embeddings
-from retrieval.terminal import Pace, ProgressLine
+from core.commands.ready import require_migrated
+from core.directories import TargetRefused
+from core.terminal import Pace, ProgressLine
+from retrieval.embedding.exporting import DTYPES, export_embeddings
+from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.models import EmbeddingModel
 
 
 class Command(BaseCommand):

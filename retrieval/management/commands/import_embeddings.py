@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from retrieval.embedding_files import LayoutRefused
-from retrieval.management.ready import require_migrated
-from retrieval.services.embedding_import import EmbeddingImportReport, import_embeddings
-from retrieval.terminal import Pace, ProgressLine
+from core.commands.ready import require_migrated
+from core.terminal import Pace, ProgressLine
+from retrieval.embedding.files import LayoutRefused
+from retrieval.embedding.importing import EmbeddingImportReport, import_embeddings
 
 
 class Command(BaseCommand):

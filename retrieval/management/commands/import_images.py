@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from core.commands.ready import require_migrated
+from core.terminal import Pace, ProgressLine
+from retrieval.corpus.models import ImageRoot
+from retrieval.images.roots import RootRefused, image_root_get_or_create
 from retrieval.importing.records import ImportRefused, Refusal
-from retrieval.management.ready import require_migrated
-from retrieval.models import ImageRoot
-from retrieval.services.importing import import_images
-from retrieval.services.roots import RootRefused, image_root_get_or_create
-from retrieval.terminal import Pace, ProgressLine
+from retrieval.importing.services import import_images
 
 
 class Command(BaseCommand):

@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import filesizeformat
 
-from retrieval.management.ready import require_migrated
-from retrieval.management.waiting import add_wait_argument, wait_for_job
-from retrieval.models import Job
-from retrieval.services.indexing import (
+from core.commands.ready import require_migrated
+from core.commands.waiting import add_wait_argument, wait_for_job
+from core.jobs.models import Job
+from retrieval.search.indexing import (
     EF_CONSTRUCTION,
     IndexRefused,
     M,

@@ -6,13 +6,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from retrieval.management.ready import require_migrated
-from retrieval.matrix.building import MatrixRefused, pack
-from retrieval.matrix.checking import faults
-from retrieval.matrix.opened import folder_of
-from retrieval.models import EmbeddingModel
-from retrieval.selectors.embedding_models import embedded_models
-from retrieval.terminal import SECONDS_BETWEEN_LINES, Pace, ProgressLine
+from core.commands.ready import require_migrated
+from core.terminal import SECONDS_BETWEEN_LINES, Pace, ProgressLine
+from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.building import MatrixRefused, pack
+from retrieval.ranking.checking import faults
+from retrieval.ranking.opened import folder_of
 
 
 class Command(BaseCommand):

@@ -1,7 +1,7 @@
 /**
  * When an annotator may stop: the streak of negatives, or the exhausted list.
  *
- * The same rules as labeling/stopping.py, which says why; tests/labeling/stopping_vectors.json holds both to it.
+ * The same rules as labeling/candidates/stopping.py, which says why; tests/labeling/stopping_vectors.json holds both to it.
  */
 
 /** Letters of the outline for what is judged; "-" stands for no judgment. */

@@ -1,1 +1,0 @@
-"""The leaderboard, the pages of runs and their comparisons."""

@@ -1,0 +1,166 @@
+"""What a reader asked of the leaderboard, as the address says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import Http404, QueryDict
+
+from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns
+from benchmark.leaderboard.tables import (
+    ALL,
+    GROUPINGS,
+    SPLITS,
+    TEST,
+    Board,
+    Column,
+    measure_columns,
+    subset_columns,
+    subsets,
+)
+from benchmark.runs.models import Run
+from benchmark.scoring.measures import mean_name, parse_measure
+from core.address_choices import chosen, chosen_id, chosen_ids
+
+#: The table of every measure over all queries, beside those of `GROUPINGS`.
+MEASURES: Final = "measures"
+VIEWS: Final = {**GROUPINGS, MEASURES: "Every measure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which table is shown, and in which order."""
+
+    task: str = Run.Task.FULL
+    split: str = TEST
+    view: str = ALL
+    """A key of `VIEWS`."""
+    measure: str = ""
+    """A measure's key; sorts, is tested and drawn."""
+    sort: str = ""
+    """Key of a column; empty: the measure, or the first."""
+    descending: bool = True
+    under: bool = False
+    """Whether two-stage runs stand under their first stage."""
+    runs: tuple[int, ...] = ()
+    """Those drawn by category; empty: the best."""
+    beside: int | None = None
+    """Another version of the release, whose figures stand beside."""
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """What differs from the usual, as fields of a form, without the runs."""
+        usual = Choice(measure=PAPER_MEASURES[Run.Task(self.task)][0])
+        order = "" if self.descending else "asc"
+        pairs = [
+            ("task", self.task, usual.task),
+            ("split", self.split, usual.split),
+            ("view", self.view, usual.view),
+            ("measure", self.measure, usual.measure),
+            ("sort", self.sort, usual.sort),
+            ("order", order, ""),
+            ("beside", str(self.beside or ""), ""),
+            ("stages", "under" if self.under else "", ""),
+        ]
+        return [(name, value) for name, value, default in pairs if value != default]
+
+    def address(self, **changes: Any) -> str:
+        """The query string of this choice with some things changed, without what is usual."""
+        choice = replace(self, **changes)
+        return f"?{urlencode([*choice.fields, *(('run', run) for run in choice.runs)])}"
+
+    @property
+    def run_address(self) -> str:
+        """The query string of a run's page under this choice."""
+        return f"?{urlencode({'split': self.split, 'measure': self.measure})}"
+
+    @property
+    def title(self) -> str:
+        """What the table is called."""
+        queries = f"{SPLITS[self.split].lower()} queries"
+        if self.view == ALL:
+            return queries.capitalize()
+        if self.view == MEASURES:
+            return f"Every measure, {queries}"
+        return f"{mean_title(self.measure, self.task)} {VIEWS[self.view].lower()}, {queries}"
+
+
+def read_choice(parameters: QueryDict) -> Choice:
+    """The choice that an address makes; what it doesn't say is as usual. Http404 for nonsense."""
+    task = chosen(parameters, "task", Run.Task.values, Run.Task.FULL)
+    return Choice(
+        task=task,
+        split=chosen(parameters, "split", SPLITS, TEST),
+        view=chosen(parameters, "view", VIEWS, ALL),
+        measure=read_measure(parameters, task),
+        sort=parameters.get("sort", "")[:100],
+        descending=chosen(parameters, "order", ("asc", "desc")) != "asc",
+        under=chosen(parameters, "stages", ("under",)) == "under",
+        runs=tuple(chosen_ids(parameters, "run")),
+        beside=chosen_id(parameters, "beside"),
+    )
+
+
+def visible_choice(choice: Choice, runs: BoardRuns) -> Choice:
+    """The choice as far as its reader may see it: of a split whose labels are hidden only the table
+    of all queries in the measures that are shown; of one with too few queries nothing."""
+    if choice.split not in runs.splits:
+        choice = replace(choice, split=next(iter(runs.splits)))
+    if not runs.hides(choice.split):
+        return choice
+    measures = runs.main_measures(choice.split)
+    measure = choice.measure if choice.measure in measures else measures[0]
+    return replace(choice, view=ALL, measure=measure, beside=None, runs=())
+
+
+def read_measure(parameters: QueryDict, task: str) -> str:
+    """The key of the measure that an address names, by default the task's first. Http404 for a
+    name of none."""
+    text = parameters.get("measure") or PAPER_MEASURES[Run.Task(task)][0]
+    try:
+        return parse_measure(text).key
+    except ValueError as error:
+        raise Http404(str(error)) from error
+
+
+def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, ...]:
+    """The columns of the table that is asked for."""
+    whole = subsets(board.query_ids, runs.queries, ALL)[0]
+    if choice.view == MEASURES:
+        return measure_columns([*runs.measures, choice.measure], whole)
+    if choice.view == ALL:
+        return measure_columns([*runs.main_measures(choice.split), choice.measure], whole)
+    parts = subsets(board.query_ids, runs.queries, choice.view)
+    return subset_columns(choice.measure, (whole, *parts))
+
+
+def mean_title(key: str, task: str = Run.Task.FULL) -> str:
+    """What the mean of a measure is called: "mAP@50".
+
+    Measures over the whole of the fixed lists are called without their cut-off, as in the paper.
+    """
+    if task == Run.Task.RERANK and key in PAPER_MEASURES[Run.Task.RERANK]:
+        return {"AP": "AP", "nDCG": "nDCG", "RR": "MRR"}[key.partition("@")[0]]
+    return mean_name(parse_measure(key))
+
+
+def measure_groups(keys: Sequence[str]) -> Mapping[str, list[str]]:
+    """Measures by kind, for choosing one."""
+    groups: dict[str, list[str]] = {}
+    for key in keys:
+        groups.setdefault(_KINDS.get(parse_measure(key).kind, "Others"), []).append(key)
+    return groups
+
+
+_KINDS: Final = {
+    "AP": "Average precision",
+    "nDCG": "Discounted cumulative gain",
+    "RR": "Reciprocal rank",
+    "P": "Precision",
+    "R": "Recall",
+    "CappedR": "Recall over min(k, R)",
+    "Judged": "Share that was judged",
+}

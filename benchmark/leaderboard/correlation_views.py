@@ -1,0 +1,168 @@
+"""Whether measures, or versions of a release, rank the runs alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from benchmark.leaderboard.choice import mean_title, measure_groups, read_measure
+from benchmark.leaderboard.selectors import (
+    PAPER_MEASURES,
+    BoardRuns,
+    board_runs,
+    kept,
+    other_versions,
+    values_on,
+)
+from benchmark.leaderboard.tables import SPLITS, board
+from benchmark.releases.models import Release
+from benchmark.runs.models import Run
+from benchmark.runs.selectors import NoSnapshot, release_queries
+from benchmark.scoring.correlation import Correlations, correlations
+from core.access import require_evaluator
+from core.address_choices import chosen
+
+#: Fewer runs than this put in order say nothing.
+FEWEST: Final = 3
+#: The paper marks what is above it.
+HIGH: Final = 0.8
+#: Unless others are asked for, those of Table 5 that there are here.
+USUAL: Final = {
+    Run.Task.FULL: ("AP@50", "nDCG@50", "RR@50", "P@1", "R@1", "R@5", "R@10", "Rprec", "AP@R"),
+    Run.Task.RERANK: ("AP@100", "nDCG@100", "RR@100", "P@1", "R@5", "R@10", "Rprec", "AP@R"),
+}
+#: Steps of the heat, from 0 to 1.
+STEPS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    text: str
+    heat: int
+    """0 for none, 1 to STEPS for a positive tau; negative ones -1 to -STEPS."""
+    high: bool
+    runs: int
+
+
+@login_required
+@require_safe
+def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """Kendall's tau-b between measures over the runs, and between versions for one measure."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    task = chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
+    context: dict[str, Any] = {"release": release, "task": task}
+    try:
+        runs = board_runs(release, task, request.user)
+    except NoSnapshot as error:
+        return render(request, "benchmark/correlations.html", context | {"trouble": str(error)})
+    splits = {split: title for split, title in runs.splits.items() if not runs.hides(split)}
+    asked_split = chosen(request.GET, "split", SPLITS)
+    split = asked_split if asked_split in splits else next(iter(splits))
+    measure = read_measure(request.GET, task)
+    known = dict.fromkeys([*PAPER_MEASURES[Run.Task(task)], *runs.measures])
+    asked = list(filter(None, request.GET.getlist("columns")))
+    if not known.keys() >= set(asked):
+        raise Http404("There is no such measure.")
+    columns = [key for key in asked or USUAL[Run.Task(task)] if key in runs.measures]
+    context |= {
+        "tasks": Run.Task.choices,
+        "split": split,
+        "splits": splits.items(),
+        "measure": measure,
+        "measure_title": mean_title(measure, task),
+        "measures": [
+            (title, [(key, mean_title(key, task)) for key in keys])
+            for title, keys in measure_groups(list(known)).items()
+        ],
+        "chosen": columns,
+        "fewest": FEWEST,
+        "high": HIGH,
+        "runs": len(_competing(runs, split)),
+        "between_measures": _printed(_between_measures(runs, split, columns)),
+        "between_versions": _printed(_between_versions(runs, split, measure)),
+    }
+    return render(request, "benchmark/correlations.html", context)
+
+
+def _competing(runs: BoardRuns, split: str) -> list[int]:
+    """Rows of the board that aren't oracles."""
+    made = runs.board(split)
+    return [row for row in range(len(made.runs)) if row not in made.oracles]
+
+
+def _between_measures(runs: BoardRuns, split: str, keys: list[str]) -> Correlations:
+    def compute() -> Correlations:
+        made = runs.board(split)
+        rows = _competing(runs, split)
+        columns: dict[str, dict[Any, float | None]] = {}
+        for key in keys:
+            values = made.of(key)
+            means = values.mean(axis=1) if values.shape[1] else np.full(len(values), np.nan)
+            columns[mean_title(key, runs.task)] = {row: float(means[row]) for row in rows}
+        return correlations(columns)
+
+    return kept(compute, "correlations", runs.fingerprint, split, keys)
+
+
+def _between_versions(runs: BoardRuns, split: str, measure: str) -> Correlations:
+    """Of the measure on this version and on each other, over the runs scored on both."""
+    versions = [runs.release, *other_versions(runs.release)]
+    columns: dict[str, dict[Any, float | None]] = {}
+    for version in sorted(versions, key=lambda one: one.version):
+        if version.pk == runs.release.pk:
+            made = runs.board(split)
+            ids = [runs.runs[place].pk for place in made.runs]
+        else:
+            there = values_on(version, runs.runs)
+            scored = sorted({one for found in there.values() for one in found.query_ids.tolist()})
+            made = board(list(there.values()), release_queries(version), scored, split=split)
+            ids = [list(there)[place] for place in made.runs]
+        values = made.of(measure)
+        columns[f"v{version.version}"] = {
+            ids[row]: float(values[row].mean()) if values.shape[1] else None
+            for row in range(len(ids))
+            if row not in made.oracles
+        }
+    return correlations(columns)
+
+
+def _printed(found: Correlations) -> dict[str, Any]:
+    """Rows of cells as the paper prints them, and the fewest and most runs behind a cell."""
+    counts = [
+        count
+        for place, row in enumerate(found.counts)
+        for other, count in enumerate(row)
+        if place != other
+    ]
+    rows = [
+        (
+            name,
+            [
+                _cell(found.taus[place][other], found.counts[place][other], place == other)
+                for other in range(len(found.names))
+            ],
+        )
+        for place, name in enumerate(found.names)
+    ]
+    return {
+        "names": found.names,
+        "rows": rows,
+        "fewest": min(counts, default=0),
+        "most": max(counts, default=0),
+    }
+
+
+def _cell(tau: float | None, runs: int, diagonal: bool) -> Cell:
+    if diagonal:
+        return Cell("-", 0, False, runs)
+    if tau is None or runs < FEWEST:
+        return Cell("–", 0, False, runs)
+    heat = round(abs(tau) * STEPS)
+    return Cell(f"{tau:.2f}".replace("-", "−"), heat if tau > 0 else -heat, tau > HIGH, runs)

@@ -1,0 +1,329 @@
+"""What the leaderboard's page shows for a choice: rows, headers and charts, as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django.http import Http404
+from django.utils.safestring import SafeString
+
+from benchmark.charts.charts import MOST_SHAPES
+from benchmark.leaderboard import charts, statistics
+from benchmark.leaderboard.choice import MEASURES, Choice, columns_of, mean_title
+from benchmark.leaderboard.selectors import BoardRuns, values_on
+from benchmark.leaderboard.tables import (
+    CATEGORY,
+    Board,
+    Column,
+    RunValues,
+    Subset,
+    board,
+    column_means,
+    measure_columns,
+    printed,
+    subset_columns,
+    subsets,
+    table,
+)
+from benchmark.releases.models import Release
+from benchmark.runs.models import Run
+from benchmark.runs.selectors import release_queries
+
+#: Runs drawn by category unless others are chosen.
+DRAWN_BY_CATEGORY: Final = 3
+#: What rows can be sorted by besides figures.
+LINE_KEYS: Final = {"name": "Method", "parameters": "Params (M)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A column's head."""
+
+    key: str
+    title: str
+    queries: int | None
+    """Over how many queries it averages; None where the whole table says so."""
+    sorted: str
+    """"ascending", "descending", or empty."""
+    address: str
+    """Of the page sorted by it; a second time the other way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A cell as printed."""
+
+    text: str
+    value: float | None
+    best: bool
+    interval: str
+    """"28.1–38.0"; empty where it isn't told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row as printed."""
+
+    run: Run
+    place: int | None
+    figures: tuple[Figure, ...]
+    groups: str
+    """Letters: runs that share one can't be told apart."""
+    beside: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table as printed."""
+
+    title: str
+    headers: tuple[Header, ...]
+    line_headers: dict[str, Header]
+    """Of `LINE_KEYS`."""
+    families: tuple[tuple[Line, ...], ...]
+    """The rows; where two-stage runs stand under their first stage, that run with those under it,
+    else all as one."""
+    queries: int
+    runs: int
+    sort: str
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """All rows in their order."""
+        return tuple(line for family in self.families for line in family)
+
+
+def scale_of(measure: str) -> float:
+    """What figures of a measure are multiplied by where they are drawn: percent, but for
+    reciprocal ranks."""
+    return 1.0 if measure.startswith("RR") else 100.0
+
+
+def drawn_name(run: Run) -> str:
+    """What a run is called where nothing else tells what it re-ranks."""
+    if run.kind == Run.Kind.BEST and run.first_stage is not None:
+        return f"Best re-rank of {run.rerank_depth}: {run.first_stage.name}"
+    return run.name
+
+
+def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) -> Shown:
+    """The table that is asked for, with intervals, and with groups by the chosen measure."""
+    made = runs.board(choice.split)
+    columns = columns_of(choice, runs, made)
+    sort = choice.sort or choice.measure
+    if choice.sort and choice.sort not in {*LINE_KEYS, *(column.key for column in columns)}:
+        raise Http404("There is no such column.")
+    figures = table(made, columns, sort=sort, descending=choice.descending)
+    places = {run: row for row, run in enumerate(made.runs)}
+    letters = statistics.groups(runs, made, choice.measure)
+    spans = [
+        statistics.intervals(runs, made, column) if _has_interval(choice, runs, column) else None
+        for column in columns
+    ]
+    others = _beside(choice, runs, beside) if beside is not None else {}
+    lines = [
+        Line(
+            run=runs.runs[row.run],
+            place=row.place,
+            figures=tuple(
+                Figure(
+                    text=printed(column.measure, cell.value),
+                    value=cell.value,
+                    best=cell.best,
+                    interval=_span(column.measure, span, places[row.run], cell.value),
+                )
+                for cell, column, span in zip(row.cells, columns, spans, strict=True)
+            ),
+            groups=letters.get(places[row.run], ""),
+            beside=others.get(runs.runs[row.run].pk),
+        )
+        for row in figures.rows
+    ]
+    sorted_by = figures.sort
+    if choice.sort in LINE_KEYS:
+        sorted_by = choice.sort
+        lines = _by_line_key(lines, sorted_by, choice.descending)
+    return Shown(
+        title=choice.title,
+        headers=tuple(_header(choice, column, sorted_by) for column in columns),
+        line_headers={
+            key: _line_header(choice, key, title, sorted_by) for key, title in LINE_KEYS.items()
+        },
+        families=_families(lines) if choice.under else (tuple(lines),),
+        queries=len(made.query_ids),
+        runs=len(lines),
+        sort=sorted_by,
+    )
+
+
+def interval_chart(choice: Choice, runs: BoardRuns) -> SafeString | None:
+    """Every run's mean with its interval, the best first; None without any."""
+    made = runs.board(choice.split)
+    column = _whole_column(choice, runs, made)
+    means = column_means(made, column)
+    spans = statistics.intervals(runs, made, column)
+    rows = [
+        charts.Interval(drawn_name(runs.runs[made.runs[row]]), means[row], *spans[row])
+        for row in np.argsort(-means, kind="stable").tolist()
+        if not np.isnan(means[row])
+    ]
+    if not rows:
+        return None
+    title = mean_title(choice.measure, choice.task)
+    return charts.interval_chart(rows, measure=title, scale=scale_of(choice.measure))
+
+
+def tradeoff_chart(
+    choice: Choice, runs: BoardRuns, what: str, shown: Shown
+) -> tuple[SafeString | None, int]:
+    """The measure against "parameters" or "cost", and how many runs tell that; no chart of
+    fewer than two."""
+    made = runs.board(choice.split)
+    means = column_means(made, _whole_column(choice, runs, made))
+    places = {line.run.pk: line.place for line in shown.lines}
+    points = []
+    for row, place in enumerate(made.runs):
+        run = runs.runs[place]
+        x = run.parameters if what == "parameters" else run.cost
+        if x is not None and not np.isnan(means[row]):
+            points.append(
+                charts.Point(
+                    name=drawn_name(run),
+                    x=x,
+                    y=float(means[row]),
+                    place=places.get(run.pk),
+                    two_stage=run.first_stage_id is not None,
+                )
+            )
+    if len(points) < 2:
+        return None, len(points)
+    titles = {"parameters": ("Parameters", "millions"), "cost": ("Cost of the run", "US dollars")}
+    title, unit = titles[what]
+    measure = mean_title(choice.measure, choice.task)
+    chart = charts.tradeoff_chart(
+        points, x=title, unit=unit, measure=measure, scale=scale_of(choice.measure)
+    )
+    return chart, len(points)
+
+
+def categories_chart(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> SafeString | None:
+    """The drawn runs' means in each category; None without a run or a category."""
+    if runs.hides(choice.split):
+        return None
+    made = runs.board(choice.split)
+    rows = _rows_of(made, runs, drawn)
+    parts = subsets(made.query_ids, runs.queries, CATEGORY)
+    if not rows or not parts:
+        return None
+    means = [column_means(made, one)[rows] for one in subset_columns(choice.measure, parts)]
+    figures = [
+        (part.name, [None if np.isnan(value) else float(value) for value in values])
+        for part, values in zip(parts, means, strict=True)
+    ]
+    return charts.categories_chart(
+        [drawn_name(run) for run in drawn],
+        figures,
+        measure=mean_title(choice.measure, choice.task),
+        scale=scale_of(choice.measure),
+    )
+
+
+def drawn_by_category(choice: Choice, shown: Shown) -> list[Run]:
+    """The runs that are asked for, as many as can be told apart, or else the first of the table."""
+    by_id = {line.run.pk: line.run for line in shown.lines}
+    asked = [by_id[pk] for pk in choice.runs if pk in by_id][:MOST_SHAPES]
+    competing = [line.run for line in shown.lines if line.place is not None]
+    return asked or competing[:DRAWN_BY_CATEGORY]
+
+
+def _has_interval(choice: Choice, runs: BoardRuns, column: Column) -> bool:
+    return choice.view != MEASURES or column.measure in runs.main_measures(choice.split)
+
+
+def _header(choice: Choice, column: Column, sorted_by: str) -> Header:
+    by_measure = column.key == column.measure
+    return _line_header(
+        choice,
+        column.key,
+        mean_title(column.measure, choice.task) if by_measure else column.subset.name,
+        sorted_by,
+        queries=None if by_measure else column.queries,
+    )
+
+
+def _line_header(
+    choice: Choice, key: str, title: str, sorted_by: str, queries: int | None = None
+) -> Header:
+    is_sorted = key == sorted_by
+    # Figures begin with the highest, names with A.
+    first = key != "name"
+    return Header(
+        key=key,
+        title=title,
+        queries=queries,
+        sorted=("descending" if choice.descending else "ascending") if is_sorted else "",
+        address=choice.address(sort=key, descending=not choice.descending if is_sorted else first),
+    )
+
+
+def _families(lines: list[Line]) -> tuple[tuple[Line, ...], ...]:
+    """Each first stage with the runs that re-rank it, in the order of the lines; a two-stage run
+    whose first stage isn't shown stands alone."""
+    shown = {line.run.pk for line in lines}
+    under: dict[int, list[Line]] = {}
+    heads = []
+    for line in lines:
+        first = line.run.first_stage_id
+        if first in shown and first is not None:
+            under.setdefault(first, []).append(line)
+        else:
+            heads.append(line)
+    return tuple((head, *_below(head, under)) for head in heads)
+
+
+def _below(head: Line, under: dict[int, list[Line]]) -> list[Line]:
+    """What re-ranks a run, and what re-ranks that."""
+    return [one for line in under.get(head.run.pk, ()) for one in (line, *_below(line, under))]
+
+
+def _by_line_key(lines: list[Line], key: str, descending: bool) -> list[Line]:
+    if key == "name":
+        return sorted(lines, key=lambda line: line.run.name.casefold(), reverse=descending)
+    told = [line for line in lines if line.run.parameters is not None]
+    rest = [line for line in lines if line.run.parameters is None]
+    return sorted(told, key=lambda line: line.run.parameters or 0, reverse=descending) + rest
+
+
+def _span(measure: str, spans: Any, row: int, value: float | None) -> str:
+    if spans is None or value is None or np.isnan(spans[row]).any():
+        return ""
+    low, high = (printed(measure, float(edge)) for edge in spans[row])
+    return f"{low}–{high}"
+
+
+def _whole_column(choice: Choice, runs: BoardRuns, made: Board) -> Column:
+    whole: Subset = subsets(made.query_ids, runs.queries, "all")[0]
+    return measure_columns([choice.measure], whole)[0]
+
+
+def _rows_of(made: Board, runs: BoardRuns, drawn: Sequence[Run]) -> list[int]:
+    where = {runs.runs[place].pk: row for row, place in enumerate(made.runs)}
+    return [where[run.pk] for run in drawn if run.pk in where]
+
+
+def _beside(choice: Choice, runs: BoardRuns, other: Release) -> dict[int, Figure]:
+    """Each run's figure in the chosen measure on another version, over all of its queries."""
+    there = values_on(other, runs.runs)
+    order = list(there)
+    scored = sorted({one for values in there.values() for one in values.query_ids.tolist()})
+    values: list[RunValues] = [there[pk] for pk in order]
+    made = board(values, release_queries(other), scored, split=choice.split)
+    means = made.of(choice.measure).mean(axis=1) if len(made.query_ids) else []
+    found = {}
+    for row, mean in zip(made.runs, means, strict=True):
+        if not np.isnan(mean):
+            found[order[row]] = Figure(printed(choice.measure, mean), float(mean), False, "")
+    return found

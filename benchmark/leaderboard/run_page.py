@@ -1,0 +1,210 @@
+"""What the pages of a run show: its scores per subset and per query, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from benchmark.leaderboard import statistics
+from benchmark.leaderboard.page import Figure
+from benchmark.leaderboard.selectors import BoardRuns, board_runs, values_on
+from benchmark.leaderboard.tables import (
+    Board,
+    Column,
+    Ids,
+    column_means,
+    printed,
+    ranks_among,
+    subsets,
+)
+from benchmark.releases.models import Release
+from benchmark.releases.snapshot.snapshot import SnapshotQuery
+from benchmark.runs.models import Run
+from benchmark.runs.selectors import release_data, release_qrels, task_qrels
+from benchmark.runs.services import rankings_on
+from benchmark.scoring.run_files import Ranking
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import images_visible_to
+
+#: Images on a page.
+PAGE: Final = 100
+#: An image counts as found within so many of the first.
+FOUND_WITHIN: Final = 50
+#: Missed images that are shown; the page says how many there are.
+MOST_MISSED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PartLine:
+    """One subset's row: a figure for each measure."""
+
+    name: str
+    queries: int
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLine:
+    """One query's row."""
+
+    query: SnapshotQuery
+    value: float
+    text: str
+    rank: int
+    """Among the runs of the board, from 1; equal ones share theirs."""
+    best: str
+    """The highest of all runs', as printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One image of a ranking, or one that is missing from it."""
+
+    image_id: int
+    rank: int | None
+    """From 1; None where the run doesn't have it."""
+    mark: str
+    """As of `marks_of`, or empty where labels are hidden."""
+    image: Image | None
+    """None where the picture isn't here, or not for this user."""
+
+
+def runs_with(release: Release, run: Run, user: Any) -> BoardRuns:
+    """The runs of the run's task that the user sees on a release, the run among them also where it
+    was made for another version. NoSnapshot: nothing to score on."""
+    runs = board_runs(release, run.task, user)
+    if any(one.pk == run.pk for one in runs.runs):
+        return runs
+    return replace(
+        runs,
+        runs=(*runs.runs, run),
+        values=(*runs.values, values_on(release, (run,))[run.pk]),
+        fingerprint=f"{runs.fingerprint} with {run.pk}",
+    )
+
+
+def row_of(runs: BoardRuns, board: Board, run: Run) -> int | None:
+    """The run's row on a board; None where it doesn't hold the split."""
+    for row, place in enumerate(board.runs):
+        if runs.runs[place].pk == run.pk:
+            return row
+    return None
+
+
+def part_lines(
+    runs: BoardRuns, board: Board, row: int, measures: Sequence[str]
+) -> dict[str, list[PartLine]]:
+    """The run's means with intervals in each subset, by grouping."""
+    lines = {}
+    for grouping in runs.groupings(board.split):
+        lines[grouping] = [
+            PartLine(
+                part.name,
+                len(part.queries),
+                tuple(_figure(board, row, Column(part.key, measure, part)) for measure in measures),
+            )
+            for part in subsets(board.query_ids, runs.queries, grouping)
+        ]
+    return lines
+
+
+def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[QueryLine]:
+    """Every scored query of the board with the run's figure and rank, by query id; none where the
+    labels of the split are hidden."""
+    if runs.hides(board.split):
+        return []
+    values = board.of(measure)
+    ranks = ranks_among(values)[row]
+    known = ~np.isnan(values).all(axis=1)
+    best = values[known].max(axis=0) if known.any() else values[row]
+    return [
+        QueryLine(
+            query=runs.queries[query_id],
+            value=float(values[row, place]),
+            text=printed(measure, float(values[row, place])),
+            rank=int(ranks[place]),
+            best=printed(measure, float(best[place])),
+        )
+        for place, query_id in enumerate(board.query_ids.tolist())
+        if not np.isnan(values[row, place])
+    ]
+
+
+def ranking_of(run: Run, release: Release, query_id: int) -> Ids:
+    """Image ids of a run for a query, best first; none where it lacks the query or has no order.
+
+    NoSnapshot, RunDamaged: as `run_services.rankings_on`.
+    """
+    if run.kind == Run.Kind.RANDOM:
+        return _none()
+    return image_ids_of(rankings_on(run, release), query_id)
+
+
+def image_ids_of(rankings: Mapping[int, Ranking], query_id: int) -> Ids:
+    """Image ids for a query, best first; none where the rankings lack it."""
+    ranking = rankings.get(query_id)
+    return _none() if ranking is None else ranking.image_ids
+
+
+def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
+    """ "relevant", "not_relevant", "unjudged", or "unknown" where the release doesn't tell which
+    images were judged, for each image."""
+    judged, relevant = release_qrels(release).of(query_id)
+    known = dict(zip(judged.tolist(), relevant.tolist(), strict=True))
+    rest = "unjudged" if release_data(release).header.tells_negatives else "unknown"
+    names = {True: "relevant", False: "not_relevant", None: rest}
+    return [names[known.get(image_id)] for image_id in image_ids.tolist()]
+
+
+def relevant_ids(release: Release, task: str, query_id: int) -> Ids:
+    """The relevant images of a query, within its fixed list for the re-ranking task."""
+    qrels = task_qrels(release, task)
+    if query_id not in qrels.query_ids:
+        return _none()
+    judged, relevant = qrels.of(query_id)
+    return judged[relevant]
+
+
+def found_images(
+    release: Release, user: Any, image_ids: Ids, *, ranks: Sequence[int | None], marks: list[str]
+) -> list[Found]:
+    """Images ready to be shown, with their pictures where they are here."""
+    pictures: dict[int, Image] = {}
+    if release_data(release).header.corpus_images:
+        pictures = images_visible_to(user).in_bulk(image_ids.tolist())
+    return [
+        Found(image_id, rank, mark, pictures.get(image_id))
+        for image_id, rank, mark in zip(image_ids.tolist(), ranks, marks, strict=True)
+    ]
+
+
+def missed(relevant: Ids, ranking: Ids, within: int = FOUND_WITHIN) -> tuple[Ids, list[int | None]]:
+    """The relevant images that aren't among the first of a ranking, with their rank further down:
+    those that have one first."""
+    places = {image_id: rank for rank, image_id in enumerate(ranking.tolist(), start=1)}
+    ranks = {image_id: places.get(image_id) for image_id in relevant.tolist()}
+    lost = [image_id for image_id, rank in ranks.items() if rank is None or rank > within]
+    lost.sort(key=lambda image_id: (ranks[image_id] or np.inf, image_id))
+    return np.array(lost, dtype=np.int64), [ranks[image_id] for image_id in lost]
+
+
+def only_by(other: Ids, ranking: Ids, relevant: Ids, within: int = FOUND_WITHIN) -> Ids:
+    """Relevant images among the first of `other` but not of `ranking`, in the order of `other`."""
+    first = other[:within]
+    return first[np.isin(first, relevant) & ~np.isin(first, ranking[:within])]
+
+
+def _figure(board: Board, row: int, column: Column) -> Figure:
+    value = float(column_means(board, column)[row])
+    if np.isnan(value):
+        return Figure("–", None, False, "")
+    low, high = statistics.interval(board, row, column)
+    span = f"{printed(column.measure, low)}–{printed(column.measure, high)}"
+    return Figure(printed(column.measure, value), value, False, span)
+
+
+def _none() -> Ids:
+    return np.zeros(0, dtype=np.int64)

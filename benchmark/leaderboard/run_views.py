@@ -1,0 +1,298 @@
+"""A run's page, a query of it, and two runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import numpy as np
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from benchmark.leaderboard import run_page as page
+from benchmark.leaderboard.choice import mean_title, measure_groups, read_measure
+from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns, splits_of
+from benchmark.leaderboard.tables import GROUPINGS, SPLITS, TEST, VAL
+from benchmark.releases.access import labels_visible_to
+from benchmark.releases.models import Release
+from benchmark.releases.selectors import get_release
+from benchmark.runs.access import can_edit
+from benchmark.runs.models import Run
+from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, scores_visible_to
+from benchmark.runs.store import RunDamaged
+from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
+from core.address_choices import chosen, chosen_id, chosen_page
+
+#: How many of the best and of the worst queries stand apart.
+EXTREMES: Final = 5
+SORTS: Final[dict[str, Callable[[page.QueryLine], Any]]] = {
+    "id": lambda line: line.query.query_id,
+    "text": lambda line: line.query.text.casefold(),
+    "category": lambda line: (line.query.category, line.query.query_id),
+    "value": lambda line: line.value,
+    "rank": lambda line: (line.rank, -line.value),
+}
+
+
+@login_required
+@require_safe
+def run_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A run: its card, its scores per subset and its queries."""
+    run = get_run_for(request.user, pk)
+    context: dict[str, Any] = {"run": run, "may_edit": can_edit(request.user, run)}
+    try:
+        release, releases = _release(request, run)
+        if run.ready:
+            context |= _scores(request, run, release) | {"releases": releases}
+    except NoSnapshot as error:
+        context["trouble"] = str(error)
+    return render(request, "benchmark/run.html", context)
+
+
+@login_required
+@require_safe
+def run_query_page(request: HttpRequest, pk: int, query_id: int) -> HttpResponse:
+    """What a run returned for a query, what it missed, and what another run found instead."""
+    run = get_run_for(request.user, pk)
+    try:
+        release, _ = _release(request, run)
+        queries = release_queries(release)
+        if query_id not in queries or queries[query_id].split not in splits_of(run):
+            raise Http404("The run has no such query.")
+        if not labels_visible_to(request.user, release, queries[query_id].split):
+            raise Http404("Single queries of a test split with hidden labels have no page.")
+        context = _query(request, run, release, query_id)
+    except (NoSnapshot, RunDamaged) as error:
+        context = {"run": run, "release": run.release, "trouble": str(error)}
+    return render(request, "benchmark/run_query.html", context)
+
+
+def _release(request: HttpRequest, run: Run) -> tuple[Release, list[Release]]:
+    """The release whose labels count, of those on which the reader may see the run's scores."""
+    releases = [score.release for score in scores_visible_to(request.user, run)]
+    asked = request.GET.get("release")
+    release = get_release(asked) if asked else run.release
+    if release not in releases and asked:
+        raise Http404("The run is not scored on this release.")
+    return release, releases
+
+
+def _split(request: HttpRequest, held: list[str]) -> str:
+    """The split that is asked for, if it is held; else the test split before validation."""
+    asked = chosen(request.GET, "split", SPLITS)
+    return asked if asked in held else TEST if TEST in held else VAL
+
+
+def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
+    runs = page.runs_with(release, run, request.user)
+    best = run.kind == Run.Kind.BEST
+    held = [
+        split
+        for split in sorted(splits_of(run))
+        if split in runs.splits and not (best and runs.hides(split))
+    ]
+    if not held:
+        return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}
+    split = _split(request, held)
+    measure = read_measure(request.GET, run.task)
+    main = runs.main_measures(split)
+    if runs.hides(split) and measure not in main:
+        measure = main[0]
+    board = runs.board(split)
+    row = page.row_of(runs, board, run)
+    if row is None:
+        return {"trouble": "The run holds no query that is scored."}
+    measures = list(dict.fromkeys([*main, measure]))
+    lines = page.query_lines(runs, board, row, measure)
+    by_value = sorted(lines, key=lambda line: (-line.value, line.query.query_id))
+    return {
+        "release": release,
+        "split": split,
+        "splits": [(value, SPLITS[value]) for value in held],
+        "hides": runs.hides(split),
+        "measure": measure,
+        "measure_title": mean_title(measure, run.task),
+        "measures": _measure_options(runs, run, split, measure),
+        "columns": [mean_title(one, run.task) for one in measures],
+        "parts": [
+            (GROUPINGS[grouping], parts)
+            for grouping, parts in page.part_lines(runs, board, row, measures).items()
+        ],
+        "competitors": len(board.runs),
+        "best_lines": by_value[:EXTREMES],
+        "worst_lines": by_value[::-1][:EXTREMES],
+        "query_count": len(lines),
+        "others": _others(runs, run),
+        **_query_table(request, lines, measure),
+    }
+
+
+def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str) -> dict[str, Any]:
+    """The queries that the filters leave, sorted, and the headers that sort them."""
+    search = request.GET.get("search", "").strip()[:200]
+    category = request.GET.get("category", "")
+    sort = chosen(request.GET, "sort", SORTS, "value")
+    falling = chosen(request.GET, "order", ("asc", "desc")) == "desc"
+    shown = [
+        line
+        for line in lines
+        if search.casefold() in line.query.text.casefold()
+        and (not category or line.query.category == category)
+    ]
+    shown.sort(key=SORTS[sort], reverse=falling)
+    kept: dict[str, str] = {
+        name: request.GET[name]
+        for name in ("release", "split", "measure", "search", "category")
+        if request.GET.get(name)
+    }
+    titles = {
+        "id": "No.",
+        "text": "Query",
+        "category": "Category",
+        "value": measure,
+        "rank": "Rank",
+    }
+    headers = [
+        {
+            "key": key,
+            "title": title,
+            "sorted": ("descending" if falling else "ascending") if key == sort else "",
+            "address": "?"
+            + urlencode(
+                {**kept, "sort": key} | ({"order": "desc"} if key == sort and not falling else {})
+            ),
+        }
+        for key, title in titles.items()
+    ]
+    return {
+        "lines": shown,
+        "headers": headers,
+        "search": search,
+        "category": category,
+        "categories": sorted({line.query.category for line in lines}),
+        "filtered": bool(search or category),
+        "sort": sort,
+        "kept": urlencode({"release": kept["release"]} if "release" in kept else {}),
+    }
+
+
+def _measure_options(runs: BoardRuns, run: Run, split: str, measure: str) -> list[Any]:
+    known = dict.fromkeys(runs.main_measures(split))
+    if not runs.hides(split):
+        known |= dict.fromkeys([*runs.measures, measure])
+    return [
+        (title, [(key, mean_title(key, run.task)) for key in keys])
+        for title, keys in measure_groups(list(known)).items()
+    ]
+
+
+def _others(runs: BoardRuns, run: Run) -> list[Run]:
+    """Runs with an order of their own to compare with."""
+    return [one for one in runs.runs if one.pk != run.pk and one.kind != Run.Kind.RANDOM]
+
+
+def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> dict[str, Any]:
+    user = request.user
+    query = release_queries(release)[query_id]
+    runs = page.runs_with(release, run, user)
+    board = runs.board(query.split)
+    row = page.row_of(runs, board, run)
+    others = _others(runs, run)
+    asked = chosen_id(request.GET, "other")
+    other = next((one for one in others if one.pk == asked), None)
+    if asked is not None and other is None:
+        raise Http404("There is no such run to compare with.")
+    kept = {name: request.GET[name] for name in ("release", "other") if request.GET.get(name)}
+    context: dict[str, Any] = {
+        "run": run,
+        "release": release,
+        "query": query,
+        "others": others,
+        "other": other,
+        "within": page.FOUND_WITHIN,
+        "kept": urlencode(kept),
+        **_neighbours(board.query_ids.tolist(), query_id),
+    }
+    scored = np.flatnonzero(board.query_ids == query_id)
+    if row is not None and scored.size:
+        context["figures"] = _figures(runs, board, row, int(scored[0]), run.task)
+        context["competitors"] = len(board.runs)
+    ranking = page.ranking_of(run, release, query_id)
+    return context | _images(request, run, release, query_id, ranking, other)
+
+
+def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> list[dict[str, Any]]:
+    figures = []
+    for measure in PAPER_MEASURES[Run.Task(task)]:
+        values = board.of(measure)[:, [place]]
+        if not np.isnan(values[row, 0]):
+            figures.append(
+                {
+                    "title": measure,
+                    "text": page.printed(measure, float(values[row, 0])),
+                    "rank": int(page.ranks_among(values)[row, 0]),
+                }
+            )
+    return figures
+
+
+def _neighbours(query_ids: list[int], query_id: int) -> dict[str, int | None]:
+    before = [one for one in query_ids if one < query_id]
+    after = [one for one in query_ids if one > query_id]
+    return {
+        "previous_query": before[-1] if before else None,
+        "next_query": after[0] if after else None,
+    }
+
+
+def _images(
+    request: HttpRequest,
+    run: Run,
+    release: Release,
+    query_id: int,
+    ranking: Any,
+    other: Run | None,
+) -> dict[str, Any]:
+    user = request.user
+    pages = Paginator(range(1, len(ranking) + 1), page.PAGE)
+    shown = chosen_page(pages, request.GET)
+    ranks = list(shown.object_list)
+    ids = ranking[ranks[0] - 1 : ranks[-1]] if ranks else ranking[:0]
+    marks = page.marks_of(release, query_id, ids)
+    found: dict[str, Any] = {
+        "page": shown,
+        "returned": len(ranking),
+        "images": page.found_images(release, user, ids, ranks=ranks, marks=marks),
+    }
+    relevant = page.relevant_ids(release, run.task, query_id)
+    lost, lost_ranks = page.missed(relevant, ranking)
+    found |= {
+        "relevant_count": len(relevant),
+        "hits": len(relevant) - len(lost),
+        "missed_count": len(lost),
+        "missed": _relevant_images(release, user, lost, lost_ranks),
+    }
+    if other is not None:
+        theirs = page.ranking_of(other, release, query_id)
+        only = page.only_by(theirs, ranking, relevant)
+        places = {one: rank for rank, one in enumerate(theirs.tolist(), start=1)}
+        found |= {
+            "only_other_count": len(only),
+            "only_other": _relevant_images(
+                release, user, only, [places[one] for one in only.tolist()]
+            ),
+        }
+    return found
+
+
+def _relevant_images(
+    release: Release, user: Any, image_ids: Any, ranks: list[int | None]
+) -> list[page.Found]:
+    ids = image_ids[: page.MOST_MISSED]
+    return page.found_images(
+        release, user, ids, ranks=ranks[: len(ids)], marks=["relevant"] * len(ids)
+    )

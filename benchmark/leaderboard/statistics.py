@@ -1,0 +1,88 @@
+"""Intervals, groups and tests of a leaderboard, computed once for a set of scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmark.leaderboard.selectors import BoardRuns, kept
+from benchmark.leaderboard.tables import ALL, GROUPINGS, Board, Column, Floats, subsets
+from benchmark.scoring import significance
+from benchmark.scoring.hidden import LabelsHidden, Summary
+
+
+def intervals(runs: BoardRuns, board: Board, column: Column) -> Floats:
+    """(runs, 2) the 95 % interval of each run's mean in a column; NaN without queries.
+    LabelsHidden."""
+    if board.summary is not None:
+        return _of_summary(board.summary, column, len(board.runs))
+    return kept(
+        lambda: significance.bootstrap_intervals(
+            board.of(column.measure)[:, column.subset.queries]
+        ),
+        *("intervals", runs.fingerprint, board.split, column.measure, column.subset.key),
+    )
+
+
+def every_interval(runs: BoardRuns, board: Board, measure: str) -> dict[str, Floats]:
+    """The same of every subset of every grouping, by the subset's key; where labels are hidden,
+    of all queries together alone."""
+    if board.summary is not None:
+        known = board.summary.intervals.get(measure)
+        return {} if known is None else {ALL: known}
+
+    def compute() -> dict[str, Floats]:
+        return {
+            part.key: significance.bootstrap_intervals(board.of(measure)[:, part.queries])
+            for grouping in GROUPINGS
+            for part in subsets(board.query_ids, runs.queries, grouping)
+        }
+
+    # As one, since memory holds a few hundred things.
+    return kept(compute, "every interval", runs.fingerprint, board.split, measure)
+
+
+def interval(board: Board, row: int, column: Column) -> tuple[float, float]:
+    """The same of one run alone."""
+    if board.summary is not None:
+        low, high = _of_summary(board.summary, column, len(board.runs))[row]
+        return float(low), float(high)
+    values = board.of(column.measure)[row, column.subset.queries]
+    low, high = significance.bootstrap_intervals(values)
+    return float(low), float(high)
+
+
+def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
+    """Letters of each row of the board that competes, by mean over all its queries: rows that share
+    a letter can't be told apart (paired randomisation test, Holm's correction for all pairs, 5 %).
+    """
+    if board.summary is not None:
+        return dict(board.summary.groups.get(measure, {}))
+
+    def compute() -> dict[int, str]:
+        values = board.of(measure)
+        rows = [
+            row
+            for row in range(len(values))
+            if row not in board.oracles and not np.isnan(values[row]).any()
+        ]
+        if not values.shape[1]:
+            return {}
+        found = significance.letters(significance.groups(values[rows]), len(rows))
+        return dict(zip(rows, found, strict=True))
+
+    return kept(compute, "groups", runs.fingerprint, board.split, measure)
+
+
+def p_value(runs: BoardRuns, board: Board, first: int, second: int, measure: str) -> float:
+    """The p-value of two rows' difference by the paired randomisation test, uncorrected."""
+    values = board.of(measure)
+    return kept(
+        lambda: significance.randomisation_test(values[first], values[second]),
+        *("p", runs.fingerprint, board.split, measure, first, second),
+    )
+
+
+def _of_summary(summary: Summary, column: Column, runs: int) -> Floats:
+    if column.subset.grouping != ALL:
+        raise LabelsHidden
+    return summary.intervals.get(column.measure, np.full((runs, 2), np.nan))

@@ -1,0 +1,171 @@
+"""The leaderboard's page, its exports and the page of rank correlations."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from benchmark.charts.charts import MOST_SHAPES
+from benchmark.leaderboard import page
+from benchmark.leaderboard.choice import (
+    VIEWS,
+    Choice,
+    mean_title,
+    measure_groups,
+    read_choice,
+    visible_choice,
+)
+from benchmark.leaderboard.export import CONTENT_TYPES, export, file_name
+from benchmark.leaderboard.selectors import (
+    PAPER_MEASURES,
+    BoardRuns,
+    board_runs,
+    other_versions,
+    releases_with_runs,
+)
+from benchmark.leaderboard.tables import TEST
+from benchmark.releases.models import Release
+from benchmark.runs.baselines import baselines_begin, baselines_job
+from benchmark.runs.corpus import withdrawn_since
+from benchmark.runs.models import Run
+from benchmark.runs.selectors import NoSnapshot
+from benchmark.scoring.hidden import TOO_FEW_SENTENCE
+from core.access import Role, at_least, require_evaluator, require_role
+from core.errors import Conflict
+from core.jobs.models import Job
+from core.jobs.selectors import jobs_visible_to
+
+#: Releases that the page of one without runs names.
+OTHERS: Final = 10
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A release's leaderboard; admins have its baselines made here."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    if request.method == "POST":
+        return _baselines(request, release)
+    choice = read_choice(request.GET)
+    job = baselines_job(release)
+    context: dict[str, Any] = {
+        "release": release,
+        "choice": choice,
+        "tabs": _tabs(choice),
+        "may_compute": at_least(request.user, Role.ADMIN),
+        "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
+        "baselines_made": job is not None and job.state in Job.UNFINISHED,
+        "withdrawn": withdrawn_since(release),
+    }
+    try:
+        runs = board_runs(release, choice.task, request.user)
+    except NoSnapshot as error:
+        context["no_board"] = str(error)
+    else:
+        choice = visible_choice(choice, runs)
+        context |= {"choice": choice} | _table(choice, runs) | _charts(choice, runs)
+        if not runs.runs:
+            others = releases_with_runs(request.user).exclude(pk=release.pk)
+            context["others"] = others.only("name", "version")[:OTHERS]
+    return render(request, "benchmark/leaderboard.html", context)
+
+
+@login_required
+@require_safe
+def leaderboard_latest(request: HttpRequest) -> HttpResponse:
+    """The leaderboard of the newest release that has runs, or of the newest at all; the releases
+    where none is made."""
+    require_evaluator(request.user)
+    newest = Release.objects.made().order_by("-made_at").first
+    release = releases_with_runs(request.user).first() or newest()
+    if release is None:
+        return redirect("releases")
+    return redirect("leaderboard", pk=release.pk)
+
+
+def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
+    require_role(request.user, Role.ADMIN)
+    try:
+        baselines_begin(release=release, created_by=request.user)
+    except Conflict as error:
+        messages.error(request, str(error))
+    return redirect("leaderboard", pk=release.pk)
+
+
+def _tabs(choice: Choice) -> list[dict[str, Any]]:
+    titles = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
+    return [
+        {
+            "title": title,
+            "current": choice.task == task,
+            "address": Choice(
+                task=task, split=choice.split, measure=PAPER_MEASURES[task][0], view=choice.view
+            ).address(),
+        }
+        for task, title in titles.items()
+    ]
+
+
+def _table(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
+    hides = runs.hides(choice.split)
+    versions = [] if hides else list(other_versions(runs.release))
+    beside = next((one for one in versions if one.pk == choice.beside), None)
+    known = dict.fromkeys(
+        [*runs.main_measures(choice.split), *([] if hides else [*runs.measures, choice.measure])]
+    )
+    return {
+        "shown": page.shown_table(choice, runs, beside),
+        "beside": beside,
+        "versions": versions,
+        "splits": runs.splits.items(),
+        "views": VIEWS.items(),
+        "hides": hides,
+        "no_test": TEST not in runs.splits,
+        "too_few": TOO_FEW_SENTENCE,
+        "measure_title": mean_title(choice.measure, choice.task),
+        "measures": [
+            (title, [(key, mean_title(key, choice.task)) for key in keys])
+            for title, keys in measure_groups(list(known)).items()
+        ],
+    }
+
+
+def _charts(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
+    shown = page.shown_table(choice, runs)
+    drawn = page.drawn_by_category(choice, shown)
+    tradeoffs = []
+    for what, title in (("parameters", "Parameters"), ("cost", "Cost")):
+        chart, told = page.tradeoff_chart(choice, runs, what, shown)
+        tradeoffs.append({"what": what, "title": title, "chart": chart, "told": told})
+    return {
+        "interval_chart": page.interval_chart(choice, runs),
+        "tradeoffs": tradeoffs,
+        "categories_chart": page.categories_chart(choice, runs, drawn),
+        "drawn": {run.pk for run in drawn},
+        "most_drawn": MOST_SHAPES,
+    }
+
+
+@login_required
+@require_safe
+def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
+    """The published runs as CSV, JSON or one web page."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    if extension not in CONTENT_TYPES:
+        raise Http404("There is no such export.")
+    try:
+        text = export(release, extension)
+    except NoSnapshot as error:
+        raise Http404(str(error)) from error
+    return HttpResponse(
+        text,
+        content_type=CONTENT_TYPES[extension],
+        headers={"Content-Disposition": f'attachment; filename="{file_name(release, extension)}"'},
+    )

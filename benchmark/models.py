@@ -1,0 +1,7 @@
+"""The models of this app, in the folders of their subjects; Django looks for them here."""
+
+from benchmark.releases.models import Release
+from benchmark.reranking.multimodal.models import ModelAnswer
+from benchmark.runs.models import Run, RunScores, Submission
+
+__all__ = ["ModelAnswer", "Release", "Run", "RunScores", "Submission"]

@@ -1,1 +1,0 @@
-"""Asking a multimodal model whether an image shows what a query says."""

@@ -1,0 +1,147 @@
+"""A difference between two versions in words: sentences for a page, and a Markdown file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from benchmark.releases.difference import JUDGMENT_CHANGES
+from benchmark.releases.formats.markdown import counted, plain
+
+FIRST_VERSION: Final = "This is the first version."
+NO_SNAPSHOT: Final = (
+    "The version before was made without a snapshot, so what changed since can't be told."
+)
+WITHHELD: Final = "Which labels of the test split changed is withheld."
+NOTHING: Final = "Nothing changed."
+
+
+def sentences(difference: dict[str, Any]) -> list[str]:
+    """What changed, one sentence each, from `difference.as_json` or `without_test_labels`;
+    [NOTHING] where nothing did."""
+    told = [
+        f"{counted(len(difference[key]), 'query', 'queries')} {words}."
+        for key, words in (
+            ("added", "added"),
+            ("dropped", "dropped"),
+            ("reworded", "reworded"),
+            ("moved", "moved between the splits"),
+            ("category", "put into another category"),
+            ("species", "given another species filter"),
+            ("lists", "given a candidate list of another model or depth"),
+        )
+        if difference[key]
+    ]
+    counts = difference["judgments"]
+    changed = [
+        f"{counts[name]:,} {words}" for name, words in JUDGMENT_CHANGES.items() if counts[name]
+    ]
+    if changed:
+        queries = counted(len(difference["judgments_by_query"]), "query", "queries")
+        if difference.get("withheld"):
+            queries = f"{queries} of the validation split"
+        told.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
+    if difference["corpus"]["changed"]:
+        was, now = difference["corpus"]["images"]
+        told.append(
+            f"The corpus changed: {now:,} images as before, but not the same."
+            if was == now
+            else f"The corpus changed: from {was:,} to {now:,} images."
+        )
+    was, now = difference["rerank_model"]
+    if was != now:
+        told.append(
+            f"The fixed lists for re-ranking are of {now or 'no model'}; "
+            f"they were of {was or 'no model'}."
+        )
+    return told or [NOTHING]
+
+
+def markdown(difference: dict[str, Any], *, title: str, previous: str) -> str:
+    """The difference as a Markdown document; `previous` names the version before, empty where
+    there is none. An empty difference is one that can't be told.
+    """
+    lines = [f"# {plain(title)}: what changed", ""]
+    if not previous:
+        lines += [FIRST_VERSION]
+    elif not difference:
+        lines += [f"Compared with {plain(previous)}.", "", NO_SNAPSHOT]
+    else:
+        made_at = difference["previous"]["made_at"]
+        lines += [f"Compared with {plain(previous)}, made {made_at}.", ""]
+        lines += [f"- {plain(sentence)}" for sentence in sentences(difference)]
+        lines += _details(difference)
+    return "\n".join(lines) + "\n"
+
+
+def _details(difference: dict[str, Any]) -> list[str]:
+    query_rows = {
+        key: [
+            (
+                one["query_id"],
+                one["text"],
+                one["split"],
+                one["category"],
+                _count(one["judged"], "not known" if one["relevant"] is not None else "withheld"),
+                _count(one["relevant"], "withheld"),
+            )
+            for one in difference[key]
+        ]
+        for key in ("added", "dropped")
+    }
+    headings = ("Query", "Text", "Split", "Category", "Judged", "Relevant")
+    lines = _table("Queries added", headings, query_rows["added"])
+    lines += _table("Queries dropped", headings, query_rows["dropped"])
+    for key, title in (
+        ("reworded", "Queries reworded"),
+        ("moved", "Queries moved between the splits"),
+        ("category", "Queries in another category"),
+        ("species", "Species filters"),
+        ("lists", "Candidate lists"),
+    ):
+        lines += _table(
+            title,
+            ("Query", "Was", "Now"),
+            [
+                (one["query_id"], value_text(one["was"]), value_text(one["now"]))
+                for one in difference[key]
+            ],
+        )
+    lines += _table(
+        "Judged pairs",
+        ("Query", "Text", *(words.capitalize() for words in JUDGMENT_CHANGES.values())),
+        [
+            (one["query_id"], one["text"], *(one[name] for name in JUDGMENT_CHANGES))
+            for one in difference["judgments_by_query"]
+        ],
+    )
+    if difference.get("withheld"):
+        lines += ["", WITHHELD]
+    corpus = difference["corpus"]
+    if corpus["changed"]:
+        rows = [
+            (name, *map(value_text, corpus[name])) for name in ("images", "species", "fingerprint")
+        ]
+        lines += _table("Corpus", ("", "Was", "Now"), rows)
+    return lines
+
+
+def _count(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else f"{value:,}"
+
+
+def value_text(value: Any) -> str:
+    """What something was or is, for people."""
+    if isinstance(value, dict):
+        return f"{value['model']}, {value['depth']:,} deep" if value["model"] else "no list"
+    if isinstance(value, list):
+        return ", ".join(value) or "whole corpus"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    body = [f"| {' | '.join(plain(str(cell)) for cell in row)} |" for row in rows]
+    if not body:
+        return []
+    head = f"| {' | '.join(headings)} |"
+    return ["", f"## {title}", "", head, f"|{'---|' * len(headings)}", *body]

@@ -1,0 +1,171 @@
+"""Writing a release's files from its snapshot: every format, the difference, the manifest, the
+archives. The same code makes them and checks later that they come out the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmark.releases.archive import file_sha256, write_archive
+from benchmark.releases.difference import as_json, compare, without_test_labels
+from benchmark.releases.difference_text import markdown
+from benchmark.releases.formats.base import Access, WrittenFile
+from benchmark.releases.formats.registry import FORMATS
+from benchmark.releases.image_sources import released_picture
+from benchmark.releases.models import Release
+from benchmark.releases.progress import Progress
+from benchmark.releases.selectors import RELEASE_KEY, SNAPSHOT_KEY
+from benchmark.releases.snapshot.manifest import (
+    MANIFEST_FILE,
+    OPEN_MANIFEST_FILE,
+    Counts,
+    counts_of,
+    write_manifest,
+)
+from benchmark.releases.snapshot.open_snapshot import write_open_snapshot
+from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
+from benchmark.releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
+
+DIFFERENCE_FILE: Final = "difference.md"
+#: The same with what tells of labels of the test split, where anything does.
+TEST_DIFFERENCE_FILE: Final = "difference_test.md"
+
+DIFFERENCE_STEP: Final = "What changed"
+CHECKSUMS_STEP: Final = "Checksums"
+ARCHIVE_STEP: Final = "Archives"
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the row of a made release records."""
+
+    file_list: list[Entry]
+    archive: Entry
+    difference: dict[str, Any]
+    header: dict[str, Any]
+    counts: Counts
+
+
+def file_steps() -> tuple[str, ...]:
+    """The titles of the steps of `files_write`, in order."""
+    return (
+        *(f"Format: {one.title}" for one in FORMATS), DIFFERENCE_STEP, CHECKSUMS_STEP, ARCHIVE_STEP,
+    )  # fmt: skip
+
+
+def files_write(*, release: Release, directory: Path, progress: Progress) -> Written:
+    """Write everything of a release besides its snapshot, which lies in `directory` already.
+
+    Equal snapshots give equal bytes.
+    """
+    snapshot = Snapshot(directory / SNAPSHOT_FOLDER)
+    hidden = snapshot.open is not snapshot
+    if hidden:
+        write_open_snapshot(snapshot)
+    written: list[tuple[str, WrittenFile]] = []
+    for one in FORMATS:
+        with progress.step(f"Format: {one.title}"):
+            made = one.write(snapshot, directory, released_picture)
+            written += [(one.key, file) for file in made]
+    with progress.step(DIFFERENCE_STEP):
+        difference = _difference(release, snapshot)
+        told = _difference_write(release, difference, directory, hidden=hidden)
+        written += [(RELEASE_KEY, file) for file in told]
+    folders = {SNAPSHOT_FOLDER: Access.LABELS} | ({OPEN_FOLDER: Access.OPEN} if hidden else {})
+    written += [
+        (SNAPSHOT_KEY, WrittenFile(f"{folder}/{path.name}", access))
+        for folder, access in folders.items()
+        for path in sorted((directory / folder).iterdir())
+    ]
+    counts = counts_of(snapshot)
+    with progress.step(CHECKSUMS_STEP, len(written) + 1 + hidden) as count:
+        entries = [_entry(directory, key, file, count) for key, file in written]
+
+        def manifest_write(name: str, access: Access, files: list[Entry], counts: Counts) -> None:
+            write_manifest(
+                directory / name,
+                header=snapshot.header_data,
+                counts=counts,
+                options=release.options,
+                files=files,
+            )
+            entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
+
+        if hidden:
+            # Checksums and sizes of the other files would tell whether guessed labels are right.
+            shown = [entry for entry in entries if entry["access"] == Access.OPEN]
+            manifest_write(OPEN_MANIFEST_FILE, Access.OPEN, shown, counts_of(snapshot.open))
+        access = Access.LABELS if hidden else Access.OPEN
+        manifest_write(MANIFEST_FILE, access, list(entries), counts)
+    with progress.step(ARCHIVE_STEP, len(entries) + len(_open(entries))) as count:
+        archive = _archives(release, directory, entries, lambda: count(1))
+    return Written(
+        file_list=entries,
+        archive=archive,
+        difference=difference,
+        header=asdict(snapshot.header),
+        counts=counts,
+    )
+
+
+def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
+    """What changed since the version before; empty for a first version, and where that one has no
+    snapshot."""
+    if release.previous is None:
+        return {}
+    before = Snapshot(release.previous.snapshot_directory)
+    if not before.directory.is_dir():
+        return {}
+    return as_json(compare(before, snapshot))
+
+
+def _difference_write(
+    release: Release, difference: dict[str, Any], directory: Path, *, hidden: bool
+) -> list[WrittenFile]:
+    previous = str(release.previous) if release.previous else ""
+    bare, whole = (
+        markdown(one, title=str(release), previous=previous)
+        for one in (without_test_labels(difference) if hidden else difference, difference)
+    )
+    (directory / DIFFERENCE_FILE).write_text(bare, encoding="utf-8")
+    files = [WrittenFile(DIFFERENCE_FILE, Access.OPEN)]
+    if whole != bare:
+        (directory / TEST_DIFFERENCE_FILE).write_text(whole, encoding="utf-8")
+        files.append(WrittenFile(TEST_DIFFERENCE_FILE, Access.LABELS))
+    return files
+
+
+def _entry(directory: Path, key: str, file: WrittenFile, count: Callable[[int], None]) -> Entry:
+    path = directory / file.name
+    count(1)
+    return {
+        "name": file.name,
+        "size": path.stat().st_size,
+        "sha256": file_sha256(path),
+        "access": str(file.access),
+        "format": key,
+    }
+
+
+def _archives(
+    release: Release, directory: Path, entries: list[Entry], written: Callable[[], None]
+) -> Entry:
+    """An archive of all files, and under "open" one of those that hold no label of the test
+    split."""
+    root = release.slug
+    all_names = [entry["name"] for entry in entries]
+    archive = write_archive(
+        directory / f"{root}.zip", directory, all_names, root=root, written=written
+    )
+    open_archive = write_archive(
+        directory / f"{root}-open.zip", directory, _open(entries), root=root, written=written
+    )
+    return {**archive, "open": open_archive}
+
+
+def _open(entries: list[Entry]) -> list[str]:
+    return [entry["name"] for entry in entries if entry["access"] == Access.OPEN]

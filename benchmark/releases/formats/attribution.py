@@ -1,0 +1,49 @@
+"""Who holds the rights in each image, under which licence, and where it comes from.
+
+A CSV that people open as a spreadsheet, so a text that would be taken for a formula has an
+apostrophe before it; the texts as they are stand in coco/images.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmark.releases.formats.base import Format, Pictures, WrittenFile
+from benchmark.releases.formats.writing import image_access, rows, spreadsheet_text, write_csv
+from benchmark.releases.snapshot.licenses import licence_of
+from benchmark.releases.snapshot.snapshot import Snapshot
+
+COLUMNS = (
+    "image_id",
+    "rights_holder",
+    "license",
+    "license_url",
+    "recognised_as",
+    "obligations",
+    "source",
+    "source_id",
+    "file_name",
+)
+
+
+def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+    """Write one row for each image, by id."""
+    access = image_access(snapshot)
+    return [write_csv(directory, "attribution.csv", access, COLUMNS, _rows(snapshot))]
+
+
+def _rows(snapshot: Snapshot) -> Iterator[tuple[int | str, ...]]:
+    columns = ("rights_holder", "license", "license_url", "dataset", "source_id", "file_name")
+    for image_id, holder, license, url, *source in rows(snapshot, "images", ("image_id", *columns)):
+        licence = licence_of(license, url)
+        texts = (holder, license, url or licence.url, licence.name, "; ".join(licence.obligations))
+        yield (image_id, *map(spreadsheet_text, (*texts, *source)))
+
+
+FORMAT = Format(
+    key="attribution",
+    title="Attribution",
+    about="Rights holder, licence, what it asks, and source of every image.",
+    write=write,
+)

@@ -1,0 +1,220 @@
+"""A Hugging Face data set: a card and Parquet files that `datasets.load_dataset` reads offline.
+
+    load_dataset("…/huggingface", "queries")     splits val, test
+    load_dataset("…/huggingface", "qrels")       splits val, test: the judged pairs
+    load_dataset("…/huggingface", "corpus")      split corpus: what is known of each image
+    load_dataset("…/huggingface", "rerank")      splits val, test: the fixed lists, with labels
+    load_dataset("…/huggingface", "rerank_unlabelled")   the same without
+    load_dataset("…/huggingface", "images")      split images: the pictures, where they may be
+                                                 passed on; refused_images.csv lists the others
+
+The configurations name folders, not files, so that the folder can be read as it is by somebody who
+has no file with labels of the test split. A split without rows has no file, and a configuration
+without files isn't in the card, since `datasets` refuses both: it reads no configuration at all
+where the folder of one is empty. So one whose files are all withheld from some has WITHHELD.md
+beside them. relevance is 1 or 0.
+"""
+
+from __future__ import annotations
+
+import json
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_images
+from benchmark.releases.formats.image_files import write_pictures
+from benchmark.releases.formats.markdown import counted, plain
+from benchmark.releases.formats.parquet import batches_of, split_name, write_batches
+from benchmark.releases.formats.writing import (
+    ACCESS,
+    batches,
+    image_access,
+    pair_columns,
+    text_file,
+)
+from benchmark.releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, SnapshotImage, schema_of
+
+FOLDER: Final = "huggingface"
+CARD: Final = f"{FOLDER}/README.md"
+
+_QUERY_COLUMNS: Final = {
+    "query_id": pa.int64(),
+    "text": pa.string(),
+    "supercategory": pa.string(),
+    "category": pa.string(),
+    "iconic_group": pa.string(),
+    "species": pa.list_(pa.string()),
+    "guidelines": pa.string(),
+    "scientific_terms": pa.bool_(),
+}
+_QRELS: Final = pa.schema(
+    [("query_id", pa.int64()), ("image_id", pa.int64()), ("relevance", pa.int64())]
+)
+
+#: Configuration -> what it holds, for the card.
+_ABOUT: Final = {
+    "queries": "the queries: text, category, iconic group, species filter, guidelines",
+    "qrels": "the judged pairs: query_id, image_id, relevance (1 or 0)",
+    "corpus": "what is known of each image that a pair or a fixed list names",
+    "rerank": "the fixed list of each query that is fit for re-ranking, with relevance",
+    "rerank_unlabelled": "the same lists without relevance",
+    "images": "the pictures themselves, where their licence allows copies",
+}
+
+
+def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+    """Write the folder; the pictures only where the header asks for them."""
+    found: dict[str, list[WrittenFile]] = {
+        "queries": _queries(snapshot, directory),
+        "qrels": _qrels(snapshot, directory),
+        "corpus": _corpus(snapshot, directory),
+        **_rerank(snapshot, directory),
+    }
+    note = ""
+    if snapshot.header.include_images:
+        folder = f"{FOLDER}/images"
+        found["images"], kept, refused = write_pictures(snapshot, directory, pictures, folder)
+        note = (
+            f"{kept:,} of {kept + refused:,} pictures are here, upright and without metadata "
+            "(EXIF, XMP, IPTC, comments). Color profiles stay, and the coded pixels of upright "
+            "JPEG, PNG and WebP files are unchanged; sha256 of corpus is that of the file as it "
+            "was imported. The others are listed in refused_images.csv, each with the reason.\n\n"
+        )
+    configurations = [
+        name
+        for name, files in found.items()
+        if any(file.name.startswith(f"{FOLDER}/{name}/") for file in files)
+    ]
+    for name in configurations:
+        found[name] += _placeholder(directory, name, found[name])
+    with text_file(directory, CARD) as file:
+        file.write(_card(snapshot, configurations, note))
+    return [WrittenFile(CARD, Access.OPEN), *(file for files in found.values() for file in files)]
+
+
+def _placeholder(directory: Path, name: str, files: list[WrittenFile]) -> list[WrittenFile]:
+    if any(file.access is Access.OPEN for file in files):
+        return []
+    path = f"{FOLDER}/{name}/WITHHELD.md"
+    with text_file(directory, path) as file:
+        file.write("The files of this configuration tell labels of the test split.\n")
+    return [WrittenFile(path, Access.OPEN)]
+
+
+def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
+    schema = pa.schema(list(_QUERY_COLUMNS.items()))
+    files = []
+    for split in ACCESS:
+        chosen = (
+            tuple(getattr(query, column) for column in _QUERY_COLUMNS)
+            for query in snapshot.queries_of(split).values()
+        )
+        name = split_name(f"{FOLDER}/queries", split)
+        files += write_batches(directory, name, Access.OPEN, schema, batches_of(schema, chosen))
+    return files
+
+
+def _qrels(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
+    pairs = pair_columns(snapshot)
+    files = []
+    for split, access in ACCESS.items():
+        chosen = pairs.of_split(snapshot, split)
+        columns = [chosen.query_ids, chosen.image_ids, chosen.relevant.astype("int64")]
+        whole = pa.record_batch([pa.array(column) for column in columns], schema=_QRELS)
+        parts = (
+            whole.slice(start, ROWS_AT_A_TIME) for start in range(0, whole.num_rows, ROWS_AT_A_TIME)
+        )
+        name = split_name(f"{FOLDER}/qrels", split)
+        files += write_batches(directory, name, access, _QRELS, parts)
+    return files
+
+
+def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
+    schema = schema_of(SnapshotImage)
+    name = split_name(f"{FOLDER}/corpus", "corpus")
+    parts = batches(snapshot, "images", schema.names)
+    return write_batches(directory, name, image_access(snapshot), schema, parts)
+
+
+def _rerank(snapshot: Snapshot, directory: Path) -> dict[str, list[WrittenFile]]:
+    labelled = schema_of(ListedImage)
+    if snapshot.header.negatives_known is not False:
+        place = labelled.get_field_index("judged")
+        labelled = labelled.set(place, labelled.field(place).with_nullable(False))
+    bare = pa.schema([field for field in labelled if field.name not in LABEL_COLUMNS])
+    found: dict[str, list[WrittenFile]] = {"rerank": [], "rerank_unlabelled": []}
+    for split, access in ACCESS.items():
+        images = list(listed_images(snapshot, split))
+        for folder, schema, who in (
+            ("rerank", labelled, access),
+            ("rerank_unlabelled", bare, Access.OPEN),
+        ):
+            row = attrgetter(*schema.names)
+            parts = batches_of(schema, map(row, images))
+            name = split_name(f"{FOLDER}/{folder}", split)
+            found[folder] += write_batches(directory, name, who, schema, parts)
+    return found
+
+
+def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
+    header = snapshot.header
+    queries = snapshot.queries.values()
+    # JSON texts are YAML texts too, whatever stands in them.
+    lines = [
+        "---",
+        f"pretty_name: {json.dumps(f'{header.name} v{header.version}', ensure_ascii=False)}",
+        "license: other",
+        "license_name: see-attribution-of-each-image",
+        "tags:",
+        "- image-retrieval",
+        "- text-to-image-retrieval",
+        "- biodiversity",
+    ]
+    if configurations:
+        lines.append("configs:")
+    for number, name in enumerate(configurations):
+        lines += [f"- config_name: {name}", f"  data_dir: {name}"]
+        lines += ["  default: true"] if number == 0 else []
+    counts = ", ".join(
+        f"{sum(query.split == split for query in queries)} {word}"
+        for split, word in (("val", "validation"), ("test", "test"))
+    )
+    title = plain(f"{header.name} v{header.version}")
+    lines += [
+        "---",
+        "",
+        f"# {title}",
+        "",
+        "A benchmark of text-to-image retrieval: "
+        f"{counted(len(queries), 'query', 'queries')} ({counts}), judged by people over "
+        f"{counted(snapshot.image_count, 'image', 'images')}. Made {header.made_at[:10]} with "
+        f"{plain(header.software)}. DATASHEET.md tells how.",
+        "",
+        "| configuration | holds |",
+        "|---|---|",
+        *(f"| {name} | {_ABOUT[name]} |" for name in configurations),
+        "",
+        "```python",
+        "from datasets import load_dataset",
+        "",
+        'queries = load_dataset("path/of/this/folder", "queries", split="test")',
+        "```",
+        "",
+        "Splits are called val and test. Images that nobody judged for a query have no row in "
+        "qrels. Every image has a licence of its own: see the columns license, license_url and "
+        "rights_holder of corpus.",
+        "",
+    ]
+    return "\n".join(lines) + "\n" + note if note else "\n".join(lines)
+
+
+FORMAT = Format(
+    key="hugging-face",
+    title="Hugging Face data set",
+    about="Parquet files with a data card, for datasets.load_dataset; with or without the images.",
+    write=write,
+)

@@ -1,0 +1,28 @@
+"""All formats of a release, in the order in which they are made and listed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmark.releases.formats import (
+    attribution,
+    coco,
+    darwin_core,
+    datasheet,
+    huggingface,
+    inquire_csv,
+    inquire_rerank,
+    trec,
+)
+from benchmark.releases.formats.base import Format
+
+FORMATS: Final[tuple[Format, ...]] = (
+    inquire_csv.FORMAT,
+    inquire_rerank.FORMAT,
+    trec.FORMAT,
+    huggingface.FORMAT,
+    coco.FORMAT,
+    darwin_core.FORMAT,
+    attribution.FORMAT,
+    datasheet.FORMAT,
+)

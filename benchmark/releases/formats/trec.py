@@ -1,0 +1,68 @@
+"""TREC topics and qrels, as trec_eval, ir-measures and PyTerrier read them.
+
+    trec/topics_val.trec, trec/topics_test.trec   <top> with num, title, desc, narr
+    trec/topics.tsv                               query_id, text; both splits
+    trec/qrels_val.txt, trec/qrels_test.txt       query_id 0 image_id relevance
+
+Topics have one line a field: runs of white space are one blank, and &, < and > are escaped as in
+SGML, so texts that hold them differ from INQUIRE's CSV there. The narrative is the query's
+guidelines. Judged images that aren't relevant have the relevance 0; unjudged ones have no line.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.writing import ACCESS, PairColumns, pair_columns, text_file
+from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery
+
+
+def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+    """Write all five files; those without rows are empty."""
+    files = []
+    pairs = pair_columns(snapshot)
+    with text_file(directory, "trec/topics.tsv") as file:
+        for query in snapshot.queries.values():
+            file.write(f"{query.query_id}\t{_line(query.text)}\n")
+    files.append(WrittenFile("trec/topics.tsv", Access.OPEN))
+    for split, access in ACCESS.items():
+        name = f"trec/topics_{split}.trec"
+        with text_file(directory, name) as file:
+            file.writelines(map(_topic, snapshot.queries_of(split).values()))
+        files.append(WrittenFile(name, Access.OPEN))
+        name = f"trec/qrels_{split}.txt"
+        with text_file(directory, name) as file:
+            file.writelines(_qrels(pairs.of_split(snapshot, split)))
+        files.append(WrittenFile(name, access))
+    return files
+
+
+def _topic(query: SnapshotQuery) -> str:
+    text, guidelines = (
+        html.escape(_line(words), quote=False) for words in (query.text, query.guidelines)
+    )
+    return (
+        f"<top>\n\n<num> Number: {query.query_id}\n<title> {text}\n\n"
+        f"<desc> Description:\n{text}\n\n<narr> Narrative:\n{guidelines}\n\n</top>\n\n"
+    )
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _qrels(pairs: PairColumns) -> Iterable[str]:
+    columns = (pairs.query_ids.tolist(), pairs.image_ids.tolist(), pairs.relevant.tolist())
+    for query_id, image_id, relevant in zip(*columns, strict=True):
+        yield f"{query_id} 0 {image_id} {int(relevant)}\n"
+
+
+FORMAT = Format(
+    key="trec",
+    title="TREC topics and qrels",
+    about="For trec_eval, ir-measures and PyTerrier; judged images that aren't relevant as 0.",
+    write=write,
+)

@@ -1,0 +1,130 @@
+"""What the writers of formats share: files in folders, columns of a snapshot's tables, CSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmark.releases.formats.base import Access, WrittenFile
+from benchmark.releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot
+from core.csv_rows import csv_field
+
+#: Who may have a file with the labels of a split.
+ACCESS: Final = {"val": Access.OPEN, "test": Access.LABELS}
+
+_FORMULA: Final = re.compile(r"[=+\-@\t\r]")
+
+Ids = npt.NDArray[np.int64]
+
+
+def image_access(snapshot: Snapshot) -> Access:
+    """Who may have a list of all images. Where every pair is relevant, as in an imported benchmark
+    that names no others, being listed is a label."""
+    relevant = pair_columns(snapshot).relevant
+    return Access.LABELS if len(relevant) and relevant.all() else Access.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class PairColumns:
+    """The judged pairs of a snapshot as columns, n pairs by query id and image id."""
+
+    query_ids: Ids
+    """(n,)"""
+    image_ids: Ids
+    """(n,)"""
+    relevant: npt.NDArray[np.bool_]
+    """(n,)"""
+
+    def only(self, keep: npt.NDArray[np.bool_]) -> PairColumns:
+        """The pairs that a mask of n keeps, in their order."""
+        return PairColumns(self.query_ids[keep], self.image_ids[keep], self.relevant[keep])
+
+    def of_split(self, snapshot: Snapshot, split: str) -> PairColumns:
+        """The pairs of the queries of a split."""
+        ids = np.array(list(snapshot.queries_of(split)), dtype=np.int64)
+        return self.only(np.isin(self.query_ids, ids))
+
+
+def pair_columns(snapshot: Snapshot) -> PairColumns:
+    """The judged pairs of a snapshot, 17 bytes each."""
+    columns = ["query_id", "image_id", "relevant"]
+    table = pq.read_table(snapshot.path("pairs"), columns=columns)
+    return PairColumns(*(table[name].to_numpy() for name in columns))
+
+
+def batches(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """A table's columns, in the order named, piece by piece."""
+    with pq.ParquetFile(snapshot.path(table)) as file:
+        for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME, columns=list(columns)):
+            yield batch.select(list(columns))
+
+
+def rows(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """A table's rows of the columns named, without holding them."""
+    for batch in batches(snapshot, table, columns):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def images_of(
+    snapshot: Snapshot, image_ids: Ids, columns: Sequence[str]
+) -> dict[int, tuple[Any, ...]]:
+    """What the columns tell of these images, by id; holds no more than those."""
+    wanted = pa.array(np.unique(image_ids), type=pa.int64())
+    found: dict[int, tuple[Any, ...]] = {}
+    for batch in batches(snapshot, "images", ["image_id", *columns]):
+        kept = batch.filter(pc.is_in(batch.column(0), value_set=wanted))
+        ids, *values = (column.to_pylist() for column in kept.columns)
+        found.update(zip(ids, zip(*values, strict=True), strict=True))
+    return found
+
+
+@contextmanager
+def text_file(directory: Path, name: str) -> Iterator[TextIO]:
+    """A new UTF-8 file with LF line ends, and the folders that its name asks for."""
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def write_csv(
+    directory: Path,
+    name: str,
+    access: Access,
+    header: Sequence[str],
+    lines: Iterable[Sequence[Any]],
+) -> WrittenFile:
+    """Write a CSV file from rows as they come: None is blank, True and False are 1 and 0.
+
+    Texts are written verbatim. Where people will open the file as a spreadsheet, pass them through
+    `spreadsheet_text` first.
+    """
+    with text_file(directory, name) as file:
+        file.write(",".join(header) + "\n")
+        for line in lines:
+            file.write(",".join(map(csv_value, line)) + "\n")
+    return WrittenFile(name, access)
+
+
+def csv_value(value: Any) -> str:
+    """One value as a field of a CSV file."""
+    if isinstance(value, str):
+        return csv_field(value)
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return "" if value is None else repr(value)
+
+
+def spreadsheet_text(text: str) -> str:
+    """The text, with an apostrophe before one that a spreadsheet would take for a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text

@@ -1,0 +1,150 @@
+"""The images that a release tells of, and the corpus that they are from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BufferedWriter, RawIOBase
+from itertools import islice
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+
+from benchmark.releases.snapshot.snapshot import SnapshotImage
+from retrieval.corpus.models import Image, SpeciesName
+
+IMAGES_AT_A_TIME: Final = 5000
+
+_BUFFER: Final = 1 << 20
+_SPECIES: Final = 7
+_COLUMNS: Final = (
+    "id", "dataset", "source_id", "file_name", "sha256", "width", "height", "species_id",
+    "species__scientific_name", "species__kingdom", "species__phylum", "species__class_name",
+    "species__order", "species__family", "species__genus", "species__iconic_group", "license",
+    "license_url", "rights_holder", "observed_at", "latitude", "longitude", "location_uncertainty",
+)  # fmt: skip
+
+_NOT_WITHDRAWN = (
+    "i.id NOT IN (SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE w.restored_at IS NULL)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What the corpus holds, without withdrawn images."""
+
+    images: int
+    species: int
+    fingerprint: str
+    """SHA-256 over "<image id> <SHA-256 of its file>\\n" of the images by id; empty if none."""
+
+
+def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
+    """The images with these ids, by id; ids of no image are left out.
+
+    Streams from one statement with all ids in one array, which PostgreSQL looks up in a single walk
+    along the index, and so mostly along the disk.
+    """
+    wanted = RawSQL(
+        "retrieval_image.id = ANY(%s::bigint[])", [list(image_ids)], output_field=BooleanField()
+    )
+    rows = Image.objects.filter(wanted).order_by("pk").values_list(*_COLUMNS)
+    stream = rows.iterator(IMAGES_AT_A_TIME)
+    # There are far fewer species than images, and the next images are mostly of the same ones.
+    names: dict[int, str] = {}
+    while some := list(islice(stream, IMAGES_AT_A_TIME)):
+        unnamed = {row[_SPECIES] for row in some} - {None, *names}
+        names |= dict.fromkeys(unnamed, "") | _vernacular_names(unnamed)
+        yield from _images(some, names)
+
+
+def corpus() -> Corpus:
+    """Count the corpus and take its fingerprint; streams, however many images there are."""
+    hashed = _Hashing()
+    with connection.cursor() as cursor, BufferedWriter(hashed, _BUFFER) as file:
+        # Rows of COPY are exactly the lines that are hashed, and PostgreSQL writes them faster than
+        # any cursor gives rows. They come one by one; the buffer takes them without Python's help.
+        cursor.copy_expert(
+            f"COPY (SELECT i.id, i.sha256 FROM retrieval_image i WHERE {_NOT_WITHDRAWN} "
+            "ORDER BY i.id) TO STDOUT WITH (DELIMITER ' ')",
+            file,
+        )
+        file.flush()
+        cursor.execute(
+            "SELECT count(*) FROM retrieval_species s WHERE EXISTS (SELECT FROM retrieval_image i "
+            f"WHERE i.species_id = s.id AND {_NOT_WITHDRAWN})"
+        )
+        species = cursor.fetchone()[0]
+    fingerprint = hashed.digest.hexdigest() if hashed.lines else ""
+    return Corpus(images=hashed.lines, species=species, fingerprint=fingerprint)
+
+
+class _Hashing(RawIOBase):
+    """A file that keeps nothing of what is written but its hash and its lines' number."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self.lines = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        written = bytes(data)
+        self.digest.update(written)
+        self.lines += written.count(b"\n")
+        return len(written)
+
+
+def _images(rows: list[tuple[Any, ...]], names: dict[int, str]) -> Iterator[SnapshotImage]:
+    """Images of rows of _COLUMNS, with the vernacular names of their species."""
+    for (
+        image_id, dataset, source_id, file_name, sha256, width, height, species_id,
+        scientific_name, kingdom, phylum, class_name, order, family, genus, iconic_group,
+        license_code, license_url, rights_holder, observed_at, latitude, longitude, uncertainty,
+    ) in rows:  # fmt: skip
+        yield SnapshotImage(
+            image_id=image_id,
+            dataset=dataset,
+            source_id=source_id,
+            file_name=file_name,
+            sha256=sha256,
+            width=width,
+            height=height,
+            scientific_name=scientific_name or "",
+            vernacular_name=names.get(species_id, ""),
+            kingdom=kingdom or "",
+            phylum=phylum or "",
+            class_name=class_name or "",
+            order=order or "",
+            family=family or "",
+            genus=genus or "",
+            iconic_group=iconic_group or "",
+            license=license_code,
+            license_url=license_url,
+            rights_holder=rights_holder,
+            observed_at=observed_at.isoformat() if observed_at else "",
+            latitude=latitude,
+            longitude=longitude,
+            location_uncertainty=uncertainty,
+        )
+
+
+def _vernacular_names(species_ids: set[int]) -> dict[int, str]:
+    """A vernacular name of each species that has one: English before others, as
+    `Species.common_name`."""
+    names = (
+        SpeciesName.objects.filter(species_id__in=species_ids)
+        .exclude(language="")
+        .order_by("species_id", "language", "pk")
+        .values_list("species_id", "language", "name")
+    )
+    found: dict[int, tuple[bool, str]] = {}
+    for species_id, language, name in names:
+        other = language != "en"
+        if species_id not in found or other < found[species_id][0]:
+            found[species_id] = other, name
+    return {species_id: name for species_id, (_, name) in found.items()}

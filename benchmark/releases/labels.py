@@ -1,0 +1,125 @@
+"""What was labelled, as a release takes it in: streamed from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from benchmark.releases.snapshot.release_files import JudgmentRow
+from benchmark.releases.snapshot.snapshot import SnapshotQuery
+from labeling.candidates.models import Candidate
+from labeling.judging.consensus import Vote
+from labeling.judging.models import Judgment
+from labeling.queries.categories import supercategory_of
+from labeling.queries.models import Query
+from retrieval.flags.selectors import is_withdrawn
+
+# Rows held at a time while streaming.
+CHUNK = 5000
+
+
+@dataclass(slots=True)
+class Effort:
+    """What was put into the labels of one query."""
+
+    annotators: int = 0
+    seconds: float = 0.0
+
+
+def complete_query_count() -> int:
+    """How many queries would go into a release made now."""
+    return Query.objects.filter(state=Query.State.COMPLETE).count()
+
+
+def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[SnapshotQuery]:
+    """The completed queries of both splits by query id, with the effort that each one's labels
+    took. Two SQL queries a few thousand queries.
+    """
+    queries = (
+        Query.objects.filter(state=Query.State.COMPLETE)
+        .select_related("current_list")
+        .defer("current_list__text_vector")
+        .prefetch_related("species")
+        .order_by("query_id")
+    )
+    for query in queries.iterator(chunk_size=CHUNK):
+        frozen = query.current_list
+        if frozen is not None and not frozen.ready:
+            frozen = None
+        effort = (efforts or {}).get(query.query_id, Effort())
+        yield SnapshotQuery(
+            query_id=query.query_id,
+            text=query.text,
+            supercategory=supercategory_of(query.category),
+            category=query.category,
+            iconic_group=query.iconic_group,
+            split=query.split,
+            species=sorted(one.scientific_name for one in query.species.all()),
+            guidelines=query.guidelines,
+            scientific_terms=query.scientific_terms,
+            model=frozen.model_name if frozen else "",
+            list_depth=frozen.depth if frozen else 0,
+            list_size=frozen.size if frozen else 0,
+            list_total=frozen.total if frozen else 0,
+            list_checksum=frozen.checksum if frozen else "",
+            annotators=effort.annotators,
+            seconds=effort.seconds,
+            left_open=query.left_open,
+            completion_reason=query.completion_reason,
+        )
+
+
+def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
+    """Every judgment of a completed query on an image of the corpus, by query id, image id and
+    annotator, with what it counts in the consensus.
+
+    Annotators are numbered from 1 by user id, among those who have a judgment here. The rank is the
+    image's in the query's current list, whatever list it was judged in; None where it isn't there.
+    Two SQL queries, however many rows.
+    """
+    judgments = _judgments()
+    people = judgments.order_by("annotator_id").values_list("annotator_id", flat=True).distinct()
+    numbers = {user_id: number for number, user_id in enumerate(people, start=1)}
+    # The rank that a judgment carries is of the list in which it was made, if any: an import before
+    # the first list has none, and a new text makes a new list.
+    candidate = Candidate.objects.filter(
+        list=OuterRef("query__current_list"), image=OuterRef("image")
+    )
+    rows = judgments.values_list(
+        "query__query_id",
+        "image_id",
+        "relevance",
+        "annotator_id",
+        "annotator__role",
+        "updated_at",
+        Subquery(candidate.order_by().values("rank")),
+        "seconds",
+        "source",
+    )
+    for query_id, image_id, relevance, user_id, role, at, rank, seconds, source in rows.iterator(
+        CHUNK
+    ):
+        judgment = JudgmentRow(
+            query_id=query_id,
+            image_id=image_id,
+            relevance=relevance,
+            annotator=numbers[user_id],
+            rank=rank,
+            seconds=seconds,
+            source=source,
+        )
+        yield judgment, Vote(annotator=user_id, role=role, relevance=relevance, at=at)
+
+
+def released_judgment_count() -> int:
+    """How many judgments `released_judgments` gives."""
+    return _judgments().order_by().count()
+
+
+def _judgments() -> QuerySet[Judgment]:
+    """Judgments of completed queries on images that aren't withdrawn now."""
+    return Judgment.objects.filter(
+        ~is_withdrawn("image"), query__state=Query.State.COMPLETE
+    ).order_by("query__query_id", "image_id", "annotator_id")

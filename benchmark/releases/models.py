@@ -1,0 +1,156 @@
+"""Releases: what was exported, when, and the files' checksums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.utils.text import slugify
+
+from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
+from core.jobs.models import Job
+from core.locks import is_locked, lock_key
+
+
+class ReleaseQuerySet(models.QuerySet["Release"]):
+    """Releases."""
+
+    def made(self) -> ReleaseQuerySet:
+        """Those that are whole, and never change any more."""
+        return self.filter(made_at__isnull=False)
+
+
+class Release(models.Model):
+    """A version of a benchmark: a snapshot of queries and consensus judgments, in files under
+    VAR_DIR/releases/<id>/.
+
+    Once `made_at` is set, a trigger of the database refuses every change of the row.
+    """
+
+    class Origin(models.TextChoices):
+        MADE = "made", "Made here"
+        IMPORTED = "imported", "Imported"
+
+    class TestLabels(models.TextChoices):
+        """Who sees which images are relevant to the queries of the test split."""
+
+        HIDDEN = "hidden", "Hidden: reviewers and admins alone"
+        PUBLIC = "public", "Public: researchers too"
+
+    name = models.CharField(max_length=100, help_text="the benchmark's name")
+    version = models.PositiveIntegerField(default=1, help_text="from 1, counted within the name")
+    origin = models.CharField(max_length=10, choices=Origin, default=Origin.MADE)
+    test_labels = models.CharField(max_length=10, choices=TestLabels, default=TestLabels.HIDDEN)
+    previous = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="the version before, which `difference` compares with",
+    )
+    options = models.JSONField(
+        default=dict, blank=True, help_text="what was asked for: rerank_model, include_images"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="empty where a command made it",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    job = models.OneToOneField(
+        Job,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="release",
+        help_text="that makes it; empty where a command made it",
+    )
+    made_at = models.DateTimeField(null=True, blank=True, help_text="empty until it is made")
+    val_queries = models.PositiveIntegerField(default=0)
+    test_queries = models.PositiveIntegerField(default=0)
+    positives = models.PositiveBigIntegerField(default=0, help_text="relevant pairs")
+    judgments = models.PositiveBigIntegerField(default=0, help_text="single judgments")
+    header = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="the snapshot's header: see benchmark.releases.snapshot.snapshot",
+    )
+    difference = models.JSONField(
+        default=dict, blank=True, help_text="from the version before; empty for a first version"
+    )
+    file_list = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="name, size in bytes, SHA-256 and access (open, labels) of each file",
+    )
+    archive = models.JSONField(
+        default=dict, blank=True, help_text="name, size and SHA-256 of the archive of all files"
+    )
+
+    objects = ReleaseQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["name", "version"], name="release_version_once"),
+            models.CheckConstraint(condition=~models.Q(name=""), name="release_name_not_blank"),
+            models.CheckConstraint(
+                condition=models.Q(version__gte=1), name="release_version_from_1"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(made_at__isnull=True) | ~models.Q(file_list=[]),
+                name="release_made_with_files",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+    @property
+    def slug(self) -> str:
+        """What files and folders of this release are called, e.g. "inquire-v2"."""
+        return f"{slugify(self.name) or 'release'}-v{self.version}"
+
+    @property
+    def labels_hidden(self) -> bool:
+        """Whether researchers don't see the labels of its test split."""
+        return self.test_labels == self.TestLabels.HIDDEN
+
+    @property
+    def files_ready(self) -> bool:
+        return self.made_at is not None
+
+    @property
+    def known_judgments(self) -> int | None:
+        """How many single judgments there are; None where an imported benchmark tells none."""
+        return self.judgments or None if self.origin == self.Origin.IMPORTED else self.judgments
+
+    @property
+    def state(self) -> str:
+        """ "done" once it is made, else the state of its job; without a job "running" while a
+        command makes it, and "failed" where nothing works on it."""
+        if self.files_ready:
+            return Job.State.DONE
+        if self.job is None or self.job.state == Job.State.DONE:
+            return Job.State.RUNNING if is_locked(self.lock) else Job.State.FAILED
+        return self.job.state
+
+    @property
+    def lock(self) -> int:
+        """The number of the advisory lock that whoever makes it holds."""
+        return lock_key("release", self.pk)
+
+    @property
+    def directory(self) -> Path:
+        """Where its files are once it is made."""
+        return Path(settings.VAR_DIR) / "releases" / str(self.pk)
+
+    @property
+    def snapshot_directory(self) -> Path:
+        """What every other file is written from."""
+        return self.directory / SNAPSHOT_FOLDER

@@ -1,0 +1,55 @@
+"""The snapshot that researchers may have of a release whose test labels are hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmark.releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, write_header
+
+#: What tells of the work on a query, and what stands there where that is withheld.
+_WORK: Final = {"annotators": 0, "seconds": 0.0, "left_open": "", "completion_reason": ""}
+
+
+def write_open_snapshot(snapshot: Snapshot) -> None:
+    """Write `snapshot.open`: of the test split no pair, no judgment, nothing of the work on it, and
+    no image that only those name. Columns are those of the snapshot, whichever version wrote it.
+    """
+    there = snapshot.open
+    there.directory.mkdir()
+    told = snapshot.header_data | {"test_labels": "withheld"}
+    write_header(there.directory, told)
+    labeled = pa.array(list(snapshot.queries_of("val")), type=pa.int64())
+
+    def copy(table: str, kept: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
+        with (
+            pq.ParquetFile(snapshot.path(table)) as source,
+            pq.ParquetWriter(there.path(table), source.schema_arrow, compression="zstd") as target,
+        ):
+            for batch in source.iter_batches(batch_size=ROWS_AT_A_TIME):
+                target.write_batch(kept(batch))
+
+    def of_labeled(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pc.is_in(batch["query_id"], value_set=labeled))
+
+    def without_work(batch: pa.RecordBatch) -> pa.RecordBatch:
+        known = pc.is_in(batch["query_id"], value_set=labeled)
+        for name, nothing in _WORK.items():
+            if name in batch.schema.names:
+                place = batch.schema.get_field_index(name)
+                field = batch.schema.field(place)
+                left = pc.if_else(known, batch[name], pa.scalar(nothing, field.type))
+                batch = batch.set_column(place, field, left)
+        return batch
+
+    copy("queries", without_work)
+    copy("pairs", of_labeled)
+    copy("judgments", of_labeled)
+    copy("fixed", lambda batch: batch)
+    columns = (pq.read_table(there.path(one), columns=["image_id"]) for one in ("pairs", "fixed"))
+    named = pa.concat_tables(columns)["image_id"]
+    copy("images", lambda batch: batch.filter(pc.is_in(batch["image_id"], value_set=named)))

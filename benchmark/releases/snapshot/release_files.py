@@ -1,0 +1,176 @@
+"""The files of a release, in INQUIRE's released columns and order, and the judgments behind them.
+
+    inquire_queries_val.csv, inquire_queries_test.csv   see `labeling.queries.files`
+    inquire_annotations.csv   query_id,image_id,image_path   one row per relevant pair
+    judgments.csv             every single judgment, so that judged negatives differ from unjudged
+    images
+
+In judgments.csv, annotator is a person's number in this release, seconds their active time, source
+where they judged (list, search, similar for "more like this", import), and rank the image's
+position, from 1, in the query's candidate list as it stands when the release is made; rank is blank
+for an image outside that list.
+
+Rows ascend by query_id, then image_id (then annotator). Lines end in LF, the text is UTF-8. Readers
+and writers stream; what a reader keeps are the ids of relevant images.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+from core.csv_rows import RowError, csv_field, csv_records, numbered_texts, whole_number
+from labeling.queries.files import QueryRow, read_queries
+
+QUERY_FILES: Final = {"val": "inquire_queries_val.csv", "test": "inquire_queries_test.csv"}
+ANNOTATIONS_FILE: Final = "inquire_annotations.csv"
+JUDGMENTS_FILE: Final = "judgments.csv"
+#: The folder of the tables that the files are written from.
+SNAPSHOT_FOLDER: Final = "snapshot"
+RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
+
+ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
+#: Where a person met an image; "similar" is among images like another one.
+SOURCES: Final = ("list", "search", "similar", "import")
+JUDGMENT_COLUMNS: Final = (
+    "query_id",
+    "image_id",
+    "relevance",
+    "annotator",
+    "rank",
+    "seconds",
+    "source",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationRow:
+    """One relevant pair."""
+
+    query_id: int
+    image_id: int
+    image_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentRow:
+    """One person's judgment of one pair."""
+
+    query_id: int
+    image_id: int
+    relevance: str
+    """"relevant", "not_relevant" or "unsure"."""
+    annotator: int
+    """The person's number in this release, from 1; written as "annotator_1"."""
+    rank: int | None
+    """In the query's candidate list as released, from 1; None for an image outside it."""
+    seconds: float
+    """Active time; written to the millisecond."""
+    source: str
+    """One of SOURCES."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseData:
+    """What an evaluation needs of a release."""
+
+    queries: dict[int, QueryRow]
+    """By query id, ascending, of both splits."""
+    relevant: dict[int, set[int]]
+    """The relevant image ids of every query; an empty set where there are none."""
+
+
+def write_annotations(rows: Iterable[AnnotationRow], file: TextIO) -> int:
+    """Write relevant pairs in ascending (query_id, image_id); the number of rows.
+
+    ValueError: rows out of order, or a pair twice.
+    """
+    file.write(",".join(ANNOTATION_COLUMNS) + "\n")
+    count = 0
+    previous = (-1, -1)
+    for row in rows:
+        key = (row.query_id, row.image_id)
+        if key <= previous:
+            raise ValueError(f"annotation {key} follows {previous}: rows must ascend")
+        previous = key
+        file.write(f"{row.query_id},{row.image_id},{csv_field(row.image_path)}\n")
+        count += 1
+    return count
+
+
+def write_judgments(rows: Iterable[JudgmentRow], file: TextIO) -> int:
+    """Write judgments in ascending (query_id, image_id, annotator); the number of rows.
+
+    ValueError: rows out of order, or a judgment twice.
+    """
+    file.write(",".join(JUDGMENT_COLUMNS) + "\n")
+    count = 0
+    previous = (-1, -1, -1)
+    for row in rows:
+        key = (row.query_id, row.image_id, row.annotator)
+        if key <= previous:
+            raise ValueError(f"judgment {key} follows {previous}: rows must ascend")
+        previous = key
+        rank = "" if row.rank is None else row.rank
+        file.write(
+            f"{row.query_id},{row.image_id},{row.relevance},annotator_{row.annotator},"
+            f"{rank},{row.seconds:.3f},{row.source}\n"
+        )
+        count += 1
+    return count
+
+
+def read_annotations(
+    lines: Iterable[str | bytes], *, name: str, query_ids: Iterable[int]
+) -> tuple[dict[int, set[int]], list[RowError]]:
+    """The relevant image ids of each of `query_ids`, and everything that is wrong with the file.
+
+    A pair that stands twice is the same pair. A query that is not among `query_ids` is an error.
+    """
+    errors: list[RowError] = []
+    relevant: dict[int, set[int]] = {query_id: set() for query_id in query_ids}
+    # The path says nothing that the id doesn't, so a file without it can be evaluated.
+    columns = ANNOTATION_COLUMNS[:2]
+    for line, fields in csv_records(
+        numbered_texts(lines), name=name, columns=columns, errors=errors
+    ):
+        query_id, image_id = (whole_number(field) for field in fields)
+        for column, field, number in zip(columns, fields, (query_id, image_id), strict=True):
+            if number is None:
+                message = f"{field[:40]!r} is not a whole number"
+                errors.append(RowError(name, line, column, message))
+        if query_id is None or image_id is None:
+            continue
+        if query_id not in relevant:
+            message = f"{query_id} is in neither query file of the release"
+            errors.append(RowError(name, line, "query_id", message))
+        else:
+            relevant[query_id].add(image_id)
+    return relevant, errors
+
+
+def read_release(directory: Path) -> tuple[ReleaseData, list[RowError]]:
+    """Read a release's queries and relevant pairs, and everything that is wrong with its files.
+
+    Also reads INQUIRE's own release. OSError: a file can't be opened.
+    """
+    errors: list[RowError] = []
+    rows: dict[int, QueryRow] = {}
+    for split, file_name in QUERY_FILES.items():
+        path = directory / file_name
+        with path.open("rb") as file:
+            more, wrong = read_queries(file, name=str(path), default_split=split)
+        errors += wrong
+        for row in more:
+            if row.query_id in rows:
+                message = f"{row.query_id} is in the other query file too"
+                errors.append(RowError(str(path), row.line, "query_id", message))
+            rows[row.query_id] = row
+    queries = dict(sorted(rows.items()))
+    if errors:
+        # Each pair of a query that can't be read would be one more error.
+        return ReleaseData(queries=queries, relevant={}), errors
+    path = directory / ANNOTATIONS_FILE
+    with path.open("rb") as file:
+        relevant, wrong = read_annotations(file, name=str(path), query_ids=queries)
+    return ReleaseData(queries=queries, relevant=relevant), wrong

@@ -1,0 +1,368 @@
+"""A release's snapshot: everything that its files are written from, in Parquet and one JSON.
+
+    release.json       Header
+    queries.parquet    SnapshotQuery, by query id
+    pairs.parquet      Pair, the consensus of each judged pair, by query id and image id
+    judgments.parquet  JudgmentRow, by query id, image id and annotator
+    images.parquet     SnapshotImage, every image that a pair or the fixed lists name, by image id
+    fixed.parquet      FixedImage, the fixed list of each query for re-ranking, by query id and rank
+
+The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
+snapshots give equal bytes. Readers stream batches; memory doesn't grow with the corpus.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.releases.snapshot.release_files import JudgmentRow
+from benchmark.scoring.qrels import Qrels
+
+HEADER_FILE: Final = "release.json"
+#: The folder, beside a snapshot's, of the same without labels of the test split.
+OPEN_FOLDER: Final = "snapshot_open"
+ROWS_AT_A_TIME: Final = 20_000
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class ListModel:
+    """An embedding model that ordered candidate lists."""
+
+    name: str
+    depths: list[int]
+    """The depths asked for, ascending."""
+    queries: int
+    """How many of the queries were labelled in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is told of a release as a whole."""
+
+    name: str
+    version: int
+    made_at: str
+    """UTC, ISO 8601."""
+    made_by: str
+    """A user's name; empty where a command made it."""
+    software: str
+    """This application's name and version."""
+    origin: str
+    """"made" or "imported"."""
+    corpus_images: int
+    """Images that aren't withdrawn; 0 where the corpus isn't here."""
+    corpus_species: int
+    corpus_fingerprint: str
+    """SHA-256 over "<image id> <SHA-256 of its file>\\n" of those images by id; empty if none."""
+    models: list[ListModel] = field(default_factory=list)
+    rerank_model: str = ""
+    """Whose top 100 are the fixed lists; empty where there are none."""
+    include_images: bool = False
+    """Whether the Hugging Face folder holds the images' bytes."""
+    consensus: str = ""
+    """The rule by which judgments became relevance, in words."""
+    annotators: int | None = 0
+    """None where an imported benchmark tells no judgments."""
+    negatives_known: bool | None = None
+    """Whether the snapshot tells which images were judged and not relevant, for every query; None
+    in snapshots of older versions."""
+    matched: dict[str, int] | None = None
+    """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
+    many are absent from it."""
+    test_labels: str = ""
+    """"hidden" or "public"; "withheld" in a snapshot that leaves them out; empty in those of older
+    versions."""
+
+    @property
+    def tells_negatives(self) -> bool:
+        """`negatives_known`, for older snapshots as their other fields tell it."""
+        if self.negatives_known is not None:
+            return self.negatives_known
+        return self.origin != "imported" or bool(self.annotators)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotQuery:
+    """One completed query."""
+
+    query_id: int
+    text: str
+    supercategory: str
+    category: str
+    iconic_group: str | None
+    """Empty where it has none; None where an imported benchmark doesn't say."""
+    split: str
+    """"val" or "test"."""
+    species: list[str]
+    """Scientific names of the species filter; empty for the whole corpus."""
+    guidelines: str
+    scientific_terms: bool | None
+    """None where an imported benchmark doesn't say."""
+    model: str
+    """Under which its candidate list was ordered; empty where it has none."""
+    list_depth: int
+    """How many candidates were asked for; 0 where it has no list."""
+    list_size: int
+    list_total: int
+    """Embedded images within the filter when the list was frozen."""
+    list_checksum: str
+    annotators: int
+    seconds: float
+    """Active time of all judgments together."""
+    index: int = -1
+    """Its position among all queries sorted by id, as INQUIRE's unnamed column counts; -1: by
+    its place here."""
+    row: int = -1
+    """Its place, from 0, in the file of its split that was imported; -1: by its id. INQUIRE's
+    validation file isn't sorted."""
+    left_open: str = ""
+    """What was unmet, unsure or disputed when a reviewer completed it, in sentences; empty for
+    nothing, and in snapshots of before this was kept."""
+    completion_reason: str = ""
+    """Why it was completed all the same; empty where nothing was left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The consensus about one judged pair."""
+
+    query_id: int
+    image_id: int
+    relevant: bool
+    votes: int
+    """How many people judged it."""
+    rank: int | None
+    """The image's in the query's candidate list, from 1; None outside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotImage:
+    """One image; empty and None where the corpus doesn't tell."""
+
+    image_id: int
+    dataset: str
+    source_id: str
+    file_name: str
+    sha256: str
+    """Of its source file; empty where the image isn't here."""
+    width: int
+    """Pixels, as are heights; 0 where the image isn't here."""
+    height: int
+    scientific_name: str
+    vernacular_name: str
+    """English, or of any language."""
+    kingdom: str
+    phylum: str
+    class_name: str
+    order: str
+    family: str
+    genus: str
+    iconic_group: str
+    license: str
+    license_url: str
+    rights_holder: str
+    observed_at: str
+    """ISO 8601."""
+    latitude: float | None
+    """Degrees, WGS 84."""
+    longitude: float | None
+    location_uncertainty: float | None
+    """Metres."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedImage:
+    """One image of a query's fixed list."""
+
+    query_id: int
+    rank: int
+    """From 1."""
+    image_id: int
+    score: float
+    """Cosine similarity to the text under the header's `rerank_model`."""
+
+
+TABLES: Final[dict[str, type]] = {
+    "queries": SnapshotQuery,
+    "pairs": Pair,
+    "judgments": JudgmentRow,
+    "images": SnapshotImage,
+    "fixed": FixedImage,
+}
+
+
+class Snapshot:
+    """A snapshot in a directory, to be read."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @cached_property
+    def header(self) -> Header:
+        """What is told of the release."""
+        data = self.header_data
+        return Header(**data | {"models": [ListModel(**one) for one in data["models"]]})
+
+    @cached_property
+    def header_data(self) -> dict[str, Any]:
+        """The same as it was written; fields that came later are missing in older snapshots."""
+        data: dict[str, Any] = json.loads(
+            (self.directory / HEADER_FILE).read_text(encoding="utf-8")
+        )
+        return data
+
+    @cached_property
+    def queries(self) -> dict[int, SnapshotQuery]:
+        """All queries by id, ascending."""
+        return {query.query_id: query for query in self._rows("queries", SnapshotQuery)}
+
+    @property
+    def labeled_queries(self) -> dict[int, SnapshotQuery]:
+        """The queries whose labels the snapshot holds, by id, ascending."""
+        return self.queries_of("val") if self.header.test_labels == "withheld" else self.queries
+
+    @cached_property
+    def open(self) -> Snapshot:
+        """What researchers may have of it: itself, or where the labels of the test split are hidden
+        the one without them."""
+        if self.header.test_labels != "hidden":
+            return self
+        return Snapshot(self.directory.parent / OPEN_FOLDER)
+
+    def queries_of(self, split: str) -> dict[int, SnapshotQuery]:
+        """The queries of a split by id, ascending."""
+        return {key: query for key, query in self.queries.items() if query.split == split}
+
+    @cached_property
+    def fixed_labels(self) -> dict[tuple[int, int], bool]:
+        """(query id, image id) -> relevance of the judged images of the fixed lists."""
+        listed = {(one.query_id, one.image_id) for one in self.fixed()}
+        return {
+            (pair.query_id, pair.image_id): pair.relevant
+            for pair in self.pairs()
+            if (pair.query_id, pair.image_id) in listed
+        }
+
+    @cached_property
+    def image_count(self) -> int:
+        """How many images the snapshot tells of."""
+        return int(pq.read_metadata(self.path("images")).num_rows)
+
+    def pairs(self) -> Iterator[Pair]:
+        """Every judged pair, by query id and image id."""
+        return self._rows("pairs", Pair)
+
+    def judgments(self) -> Iterator[JudgmentRow]:
+        """Every judgment, by query id, image id and annotator."""
+        return self._rows("judgments", JudgmentRow)
+
+    def images(self) -> Iterator[SnapshotImage]:
+        """Every image, by id."""
+        return self._rows("images", SnapshotImage)
+
+    def fixed(self) -> Iterator[FixedImage]:
+        """The fixed lists, by query id and rank; of all queries, also those not fit for
+        re-ranking."""
+        return self._rows("fixed", FixedImage)
+
+    def qrels(self) -> Qrels:
+        """The consensus as arrays; all queries of the release."""
+        table = pq.read_table(self.path("pairs"), columns=["query_id", "image_id", "relevant"])
+        columns = [table[name].to_numpy() for name in table.column_names]
+        return Qrels.from_arrays(self.queries, *columns)
+
+    def path(self, table: str) -> Path:
+        """Where a table's file is."""
+        return self.directory / f"{table}.parquet"
+
+    def _rows(self, table: str, row: type[Row]) -> Iterator[Row]:
+        with pq.ParquetFile(self.path(table)) as file:
+            for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME):
+                columns = [column.to_pylist() for column in batch.columns]
+                for values in zip(*columns, strict=True):
+                    yield row(*values)
+
+
+class SnapshotWriter:
+    """Writes a snapshot into an empty directory, table by table."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def header(self, header: Header) -> None:
+        """Write what is told of the release."""
+        write_header(self.directory, asdict(header))
+
+    def table(self, name: str, rows: Iterable[Any]) -> int:
+        """Write a whole table from rows in its order, without holding them; how many."""
+        count = 0
+        with self.rows(name) as write:
+            for row in rows:
+                write(row)
+                count += 1
+        return count
+
+    @contextmanager
+    def rows(self, name: str) -> Iterator[Callable[[Any], None]]:
+        """Give a function that writes one row of a table; the table is whole after the block."""
+        row_type = TABLES[name]
+        schema = schema_of(row_type)
+        names = schema.names
+        waiting: list[Any] = []
+        path = self.directory / f"{name}.parquet"
+        with pq.ParquetWriter(path, schema, compression="zstd") as file:
+
+            def flush() -> None:
+                columns = [
+                    pa.array(
+                        [getattr(row, column) for row in waiting], type=schema.field(column).type
+                    )
+                    for column in names
+                ]
+                file.write_batch(pa.record_batch(columns, schema=schema))
+                waiting.clear()
+
+            def write(row: Any) -> None:
+                waiting.append(row)
+                if len(waiting) >= ROWS_AT_A_TIME:
+                    flush()
+
+            yield write
+            flush()
+
+
+def write_header(directory: Path, content: Mapping[str, Any]) -> None:
+    """Write what is told of a release into a snapshot's directory."""
+    text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+    (directory / HEADER_FILE).write_text(text, encoding="utf-8")
+
+
+def schema_of(row_type: type) -> pa.Schema:
+    """The Parquet schema of a table's rows."""
+    hints = typing.get_type_hints(row_type)
+    return pa.schema(
+        [_arrow_field(one.name, hints[one.name]) for one in dataclasses.fields(row_type)]
+    )
+
+
+def _arrow_field(name: str, hint: Any) -> pa.Field:
+    nullable = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    if nullable:
+        hint = next(one for one in typing.get_args(hint) if one is not type(None))
+    simple = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+    kind = simple[hint] if hint in simple else pa.list_(pa.string())
+    return pa.field(name, kind, nullable=nullable)

@@ -1,0 +1,196 @@
+"""Taking a snapshot: all that a release tells, read from one moment of the database."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+
+from benchmark.releases import fixed_lists, images
+from benchmark.releases.labels import (
+    Effort,
+    complete_query_count,
+    released_judgment_count,
+    released_judgments,
+    released_queries,
+)
+from benchmark.releases.models import Release
+from benchmark.releases.progress import Progress
+from benchmark.releases.snapshot.release_files import JudgmentRow
+from benchmark.releases.snapshot.snapshot import (
+    Header,
+    ListModel,
+    Pair,
+    SnapshotQuery,
+    SnapshotWriter,
+)
+from benchmark.releases.snapshot.software import software
+from core import moments
+from core.jobs.kinds import JobFailed
+from labeling.judging.consensus import consensus
+from retrieval.embedding.model_selectors import has_embeddings
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.encoding.encoders import ModelSpecError
+
+CONSENSUS_RULE: Final = (
+    "The judgment of a reviewer or admin decides, the latest where there are several. Without one, "
+    "the majority decides, where unsure counts as not relevant; a tie is not relevant."
+)
+
+JUDGMENTS_STEP: Final = "Judgments and their consensus"
+QUERIES_STEP: Final = "Queries"
+FIXED_STEP: Final = "Fixed lists for re-ranking"
+IMAGES_STEP: Final = "Images"
+CORPUS_STEP: Final = "Corpus fingerprint"
+SNAPSHOT_STEPS: Final = (JUDGMENTS_STEP, QUERIES_STEP, FIXED_STEP, IMAGES_STEP, CORPUS_STEP)
+
+
+@dataclass(slots=True)
+class _Labels:
+    """What the pass over the judgments leaves in memory."""
+
+    efforts: dict[int, Effort]
+    image_ids: array[int]
+    annotators: int
+
+
+def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> None:
+    """Write the snapshot of a release that is to be made here into an empty directory.
+
+    Everything is read in one transaction that sees one moment of the database, by streaming: memory
+    grows with the judged images alone, by a few bytes each. JobFailed: the model of the fixed lists
+    can't be loaded.
+    """
+    writer = SnapshotWriter(directory)
+    with moments.snapshot():
+        made_at = _now()
+        labels = _labels_write(writer, progress)
+        queries = _queries_write(writer, labels, progress)
+        model = _rerank_model(release)
+        try:
+            fixed_images = _fixed_write(writer, model, len(queries), progress)
+        except ModelSpecError as error:
+            raise JobFailed(f"The fixed lists for re-ranking can't be made: {error}") from error
+        image_ids = np.union1d(np.array(labels.image_ids, dtype=np.int64), fixed_images)
+        with progress.step(IMAGES_STEP, len(image_ids)) as count, writer.rows("images") as write:
+            for image in images.released_images(image_ids.tolist()):
+                write(image)
+                count(1)
+        with progress.step(CORPUS_STEP):
+            corpus = images.corpus()
+    writer.header(
+        Header(
+            name=release.name,
+            version=release.version,
+            made_at=made_at.isoformat(timespec="seconds"),
+            made_by=release.created_by.get_username() if release.created_by else "",
+            software=software(),
+            origin=release.origin,
+            corpus_images=corpus.images,
+            corpus_species=corpus.species,
+            corpus_fingerprint=corpus.fingerprint,
+            models=_list_models(queries),
+            rerank_model=model.name if model else "",
+            include_images=bool(release.options.get("include_images")),
+            consensus=CONSENSUS_RULE,
+            annotators=labels.annotators,
+            negatives_known=True,
+            test_labels=release.test_labels,
+        )
+    )
+
+
+def _now() -> datetime:
+    """The time of the database, in UTC."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now.astimezone(UTC)
+
+
+def _labels_write(writer: SnapshotWriter, progress: Progress) -> _Labels:
+    """Write judgments and pairs in one pass."""
+    efforts: dict[int, Effort] = defaultdict(Effort)
+    people: dict[int, set[int]] = defaultdict(set)
+    image_ids = array("q")
+    total = released_judgment_count()
+    with (
+        progress.step(JUDGMENTS_STEP, total) as count,
+        writer.rows("judgments") as write_judgment,
+        writer.rows("pairs") as write_pair,
+    ):
+        for (query_id, image_id), group in groupby(
+            released_judgments(), key=lambda one: (one[0].query_id, one[0].image_id)
+        ):
+            votes = []
+            judgment: JudgmentRow
+            for judgment, vote in group:
+                write_judgment(judgment)
+                votes.append(vote)
+                efforts[query_id].seconds += judgment.seconds
+                people[query_id].add(judgment.annotator)
+            decided = consensus(votes)
+            write_pair(
+                Pair(
+                    query_id=query_id,
+                    image_id=image_id,
+                    relevant=decided.relevant,
+                    votes=decided.votes,
+                    rank=judgment.rank,
+                )
+            )
+            image_ids.append(image_id)
+            count(len(votes))
+    for query_id, numbers in people.items():
+        efforts[query_id].annotators = len(numbers)
+    annotators = len(set(chain.from_iterable(people.values())))
+    return _Labels(efforts=efforts, image_ids=image_ids, annotators=annotators)
+
+
+def _queries_write(
+    writer: SnapshotWriter, labels: _Labels, progress: Progress
+) -> list[SnapshotQuery]:
+    with progress.step(QUERIES_STEP, complete_query_count()):
+        queries = list(released_queries(labels.efforts))
+        writer.table("queries", queries)
+    return queries
+
+
+def _rerank_model(release: Release) -> EmbeddingModel | None:
+    """The model of the fixed lists, if there is one and any image is embedded under it."""
+    model = EmbeddingModel.objects.filter(name=release.options.get("rerank_model", "")).first()
+    return model if model is not None and has_embeddings(model) else None
+
+
+def _fixed_write(
+    writer: SnapshotWriter, model: EmbeddingModel | None, queries: int, progress: Progress
+) -> npt.NDArray[np.int64]:
+    """Write the fixed lists; the ids of their images."""
+    image_ids = array("q")
+    with progress.step(FIXED_STEP, queries if model else 0) as count, writer.rows("fixed") as write:
+        for fixed in fixed_lists.released_fixed_lists(model) if model else ():
+            for row in fixed:
+                write(row)
+                image_ids.append(row.image_id)
+            count(1)
+    return np.array(image_ids, dtype=np.int64)
+
+
+def _list_models(queries: list[SnapshotQuery]) -> list[ListModel]:
+    names = sorted({query.model for query in queries if query.model})
+    return [
+        ListModel(
+            name=name,
+            depths=sorted({query.list_depth for query in queries if query.model == name}),
+            queries=sum(query.model == name for query in queries),
+        )
+        for name in names
+    ]

@@ -1,0 +1,214 @@
+"""Plain numbers about a release, from its snapshot alone: what its statistics page shows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery
+
+#: Of the numbers' form; stored ones of another are made anew.
+FORM: Final = 2
+#: Lower ends of the bins of images per query; the last is open.
+COUNT_EDGES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+#: Seconds; lower ends, the last open.
+SECONDS_EDGES: Final = (0, 0.5, 1, 2, 3, 5, 10, 20, 30, 60)
+RANKS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+#: Degrees of latitude and longitude that one dot of the map stands for.
+CELL: Final = 3
+
+Numbers = dict[str, Any]
+Ints = npt.NDArray[np.int64]
+
+
+def release_statistics(snapshot: Snapshot) -> Numbers:
+    """Everything that the page shows, as JSON holds it.
+
+    form, queries {val, test}, pairs, relevant, images, judgments, annotators: counts; of pairs,
+        judgments and annotators None where an imported benchmark doesn't tell them.
+    labelled, relevant_per_query: of all queries, see `summary`; labelled is None where pairs is.
+    categories: [{supercategory, category, val, test}]; iconic_groups: [{iconic_group, val, test}],
+        with None for the group of queries of which it isn't known.
+    map: {cells: [[south, west, images]] of CELL degrees, the fullest first; placed, unplaced}: each
+        relevant image once, however many queries it is relevant for.
+    seconds: `summary` of the judgments with a time, and `total`; None without any.
+    ranks: {at: RANKS, lines: [{name, queries, shares}]}, see `found_by_rank`; the first line is of
+        all queries, the others of each supercategory; no lines without candidate lists.
+    agreement: see `agreement`, and given: [[which labels, how many of the pairs]], most first; None
+        where judgments is.
+    """
+    queries = snapshot.queries
+    pairs = pq.read_table(
+        snapshot.path("pairs"), columns=["query_id", "image_id", "relevant", "rank"]
+    )
+    judgments = int(pq.read_metadata(snapshot.path("judgments")).num_rows)
+    header = snapshot.header
+    told = header.origin != "imported" or judgments
+    query_ids = pairs["query_id"].to_numpy()
+    relevant = pairs["relevant"].to_numpy()
+    ranks = pairs["rank"].fill_null(0).to_numpy()
+    image_ids = np.unique(pairs["image_id"].to_numpy()[relevant])
+    order = np.array(list(snapshot.labeled_queries), dtype=np.int64)
+    return {
+        "form": FORM,
+        "queries": _splits(queries.values()),
+        "pairs": len(query_ids) if header.tells_negatives else None,
+        "relevant": int(relevant.sum()),
+        "images": snapshot.image_count,
+        "judgments": judgments if told else None,
+        "annotators": header.annotators if told else None,
+        "labelled": summary(_per_query(order, query_ids), COUNT_EDGES)
+        if header.tells_negatives
+        else None,
+        "relevant_per_query": summary(_per_query(order, query_ids[relevant]), COUNT_EDGES),
+        "categories": _grouped(queries.values(), "supercategory", "category"),
+        "iconic_groups": _grouped(queries.values(), "iconic_group"),
+        "map": _map(snapshot, image_ids),
+        "seconds": _seconds(snapshot),
+        "ranks": _ranks(snapshot.labeled_queries, query_ids[relevant], ranks[relevant]),
+        "agreement": _agreement(snapshot) if told else None,
+    }
+
+
+def summary(values: npt.NDArray[Any], edges: Sequence[float]) -> Numbers | None:
+    """{bins: [[from, to, how many]], lowest, median, mean, highest} of (n,) values from edges[0]
+    up; None for no values. Empty bins at both ends are left out; the last of all has no end, None.
+    """
+    if not len(values):
+        return None
+    counts = np.histogram(values, bins=[*edges, np.inf])[0].tolist()
+    full = [place for place, count in enumerate(counts) if count]
+    part = range(full[0], full[-1] + 1)
+    return {
+        "bins": [[edges[place], [*edges, None][place + 1], counts[place]] for place in part],
+        "lowest": float(values.min()),
+        "median": float(np.median(values)),
+        "mean": float(values.mean()),
+        "highest": float(values.max()),
+    }
+
+
+def found_by_rank(ranks: Ints, owners: Ints, totals: Mapping[int, int]) -> dict[int, list[float]]:
+    """For each query of `totals` (query id -> R, its relevant images, at least 1) the share of R
+    at ranks up to each of RANKS.
+
+    `ranks` (n,) from 1, 0 outside the candidate list, and `owners` (n,), the query ids, are of the
+    relevant images. A share stays below 1 where relevant images were found outside the list.
+    """
+    found = {}
+    for query_id, total in totals.items():
+        own = ranks[(owners == query_id) & (ranks > 0)]
+        found[query_id] = [int((own <= at).sum()) / total for at in RANKS]
+    return found
+
+
+def agreement(units: Ints) -> Numbers:
+    """How far people agree: `units` (u, c) counts for each pair how many gave which label.
+
+    {pairs: judged by two people or more; same: of these, with one label alone; alpha:
+    Krippendorff's for nominal labels, None where nothing varies}. Source: Krippendorff, "Computing
+    Krippendorff's Alpha-Reliability" (2011), section C.
+    """
+    people = units.sum(axis=1)
+    shared = units[people >= 2].astype(np.float64)
+    people = people[people >= 2]
+    same = int((shared.max(axis=1, initial=0) == people).sum())
+    values = shared.sum(axis=0)
+    total = values.sum()
+    expected = total**2 - (values**2).sum()
+    alpha = None
+    if expected > 0:
+        apart = people**2 - (shared**2).sum(axis=1)
+        alpha = float(1 - (total - 1) * (apart / (people - 1)).sum() / expected)
+    return {"pairs": len(shared), "same": same, "alpha": alpha}
+
+
+def _splits(queries: Iterable[SnapshotQuery]) -> dict[str, int]:
+    splits = [query.split for query in queries]
+    return {split: splits.count(split) for split in ("val", "test")}
+
+
+def _per_query(order: Ints, owners: Ints) -> Ints:
+    """How often each query of `order`, ascending, stands in `owners`."""
+    found: Ints = np.bincount(np.searchsorted(order, owners), minlength=len(order))
+    return found
+
+
+def _grouped(queries: Iterable[SnapshotQuery], *names: str) -> list[Numbers]:
+    groups: defaultdict[tuple[str | None, ...], list[SnapshotQuery]] = defaultdict(list)
+    for query in queries:
+        groups[tuple(getattr(query, name) for name in names)].append(query)
+    order = sorted(groups, key=lambda key: [(part is None, part or "") for part in key])
+    return [dict(zip(names, key, strict=True)) | _splits(groups[key]) for key in order]
+
+
+def _map(snapshot: Snapshot, image_ids: Ints) -> Numbers:
+    cells: Counter[tuple[int, int]] = Counter()
+    columns = ["image_id", "latitude", "longitude"]
+    with pq.ParquetFile(snapshot.path("images")) as file:
+        for batch in file.iter_batches(columns=columns, batch_size=20_000):
+            wanted = np.isin(batch["image_id"].to_numpy(), image_ids)
+            latitudes, longitudes = (
+                batch[name].to_numpy(zero_copy_only=False)[wanted] for name in columns[1:]
+            )
+            placed = ~(np.isnan(latitudes) | np.isnan(longitudes))
+            # The pole and the date line belong to the last cell.
+            south = np.minimum(np.floor(latitudes[placed] / CELL) * CELL, 90 - CELL)
+            west = np.minimum(np.floor(longitudes[placed] / CELL) * CELL, 180 - CELL)
+            cells.update(zip(south.astype(int).tolist(), west.astype(int).tolist(), strict=True))
+    by_size = sorted(cells.items(), key=lambda cell: (-cell[1], cell[0]))
+    return {
+        "cells": [[*cell, count] for cell, count in by_size],
+        "placed": cells.total(),
+        "unplaced": len(image_ids) - cells.total(),
+    }
+
+
+def _seconds(snapshot: Snapshot) -> Numbers | None:
+    seconds = pq.read_table(snapshot.path("judgments"), columns=["seconds"])["seconds"].to_numpy()
+    timed = seconds[seconds > 0]
+    found = summary(timed, SECONDS_EDGES)
+    return found and found | {"total": float(timed.sum())}
+
+
+def _ranks(queries: Mapping[int, SnapshotQuery], owners: Ints, ranks: Ints) -> Numbers:
+    counts = Counter(owners.tolist())
+    listed = {i: counts[i] for i, query in queries.items() if query.list_size and counts[i]}
+    shares = found_by_rank(ranks, owners, listed)
+    groups: defaultdict[str, list[list[float]]] = defaultdict(list)
+    for query_id, found in shares.items():
+        groups[queries[query_id].supercategory].append(found)
+    lines = [("", list(shares.values())), *sorted(groups.items())]
+    return {
+        "at": list(RANKS),
+        "lines": [
+            {"name": name, "queries": len(rows), "shares": np.mean(rows, axis=0).tolist()}
+            for name, rows in lines
+            if rows
+        ],
+    }
+
+
+def _agreement(snapshot: Snapshot) -> Numbers:
+    table = pq.read_table(snapshot.path("judgments"), columns=["query_id", "image_id", "relevance"])
+    labels, label = np.unique(
+        table["relevance"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True
+    )
+    owners, images = table["query_id"].to_numpy(), table["image_id"].to_numpy()
+    # Rows come by query and image, so that a pair's judgments stand together.
+    begins = np.ones(len(owners), dtype=bool)
+    begins[1:] = (owners[1:] != owners[:-1]) | (images[1:] != images[:-1])
+    units = np.zeros((int(begins.sum()), len(labels)), dtype=np.int64)
+    np.add.at(units, (np.cumsum(begins) - 1, label), 1)
+    shared = units[units.sum(axis=1) >= 2] > 0
+    sets = Counter((shared @ (1 << np.arange(len(labels)))).tolist())
+    given = [
+        [[str(name) for place, name in enumerate(labels) if code >> place & 1], count]
+        for code, count in sets.most_common()
+    ]
+    return agreement(units) | {"given": given}

@@ -1,0 +1,265 @@
+"""What a release's statistics show: charts, what one sees in each, and its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.utils.safestring import SafeString
+
+from benchmark.releases.statistics.drawing import MOST_LINES, bars, dots, histogram, lines, stacked
+from benchmark.releases.statistics.numbers import CELL, Numbers
+
+MOST_CELLS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One chart of the page."""
+
+    key: str
+    title: str
+    says: str
+    """What one sees, in a sentence or two."""
+    chart: SafeString = field(default_factory=SafeString)
+    headings: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    """The figures, each as text; the first column names the row."""
+    shape: str = ""
+    """ "wide" across the page, or "tall" beside two others."""
+    note: str = ""
+    """Under the table: what it leaves out."""
+
+
+def sections(numbers: Numbers) -> list[Section]:
+    """The page's charts, in order; one without figures says why."""
+    return [
+        _labelled(numbers),
+        _relevant(numbers),
+        _ranks(numbers["ranks"]),
+        _map(numbers["map"]),
+        _categories(numbers["categories"]),
+        _groups(numbers["iconic_groups"]),
+        _seconds(numbers["seconds"]),
+        _agreement(numbers["agreement"]),
+    ]
+
+
+def number(value: float) -> str:
+    """A number for people: 1,234 or 3.5."""
+    rounded = round(value, 1)
+    return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:,.1f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _bin_name(low: float, high: float | None, unit: str, whole: bool) -> str:
+    """ "20 to 49 images", or of the open bin "5,000 images or more"."""
+    if high is None:
+        return f"{low:,g} {unit} or more"
+    if whole and high - 1 == low:
+        return f"{low:,g} {unit}"
+    return f"{low:,g} to {high - 1 if whole else high:,g} {unit}"
+
+
+def _counted(key: str, title: str, summary: Numbers, what: str) -> Section:
+    says = (
+        f"The median query has {number(summary['median'])} {what} images and the mean one "
+        f"{number(summary['mean'])}; they reach from {number(summary['lowest'])} to "
+        f"{number(summary['highest'])}."
+    )
+    return Section(
+        key=key,
+        title=title,
+        says=says,
+        chart=histogram(
+            summary, x=f"{what} images of a query, from", y="queries", label=f"{title}. {says}"
+        ),
+        headings=[f"{what.capitalize()} images", "Queries"],
+        rows=[
+            [_bin_name(low, high, "images", whole=True), f"{count:,}"]
+            for low, high, count in summary["bins"]
+        ],
+    )
+
+
+def _labelled(numbers: Numbers) -> Section:
+    title = "Images labelled per query"
+    if numbers["labelled"] is None:
+        return Section("labelled", title, "This release doesn’t tell which images were judged.")
+    return _counted("labelled", title, numbers["labelled"], "labelled")
+
+
+def _relevant(numbers: Numbers) -> Section:
+    title = "Relevant images per query"
+    if numbers["relevant_per_query"] is None:
+        return Section("relevant", title, "There are no queries in this release.")
+    return _counted("relevant", title, numbers["relevant_per_query"], "relevant")
+
+
+def _seconds(summary: Numbers | None) -> Section:
+    title = "Seconds per label"
+    if summary is None:
+        return Section("seconds", title, "No judgment of this release tells how long it took.")
+    says = (
+        f"Half of the labels took {number(summary['median'])} seconds or less, and the mean is "
+        f"{number(summary['mean'])}; all together took {number(summary['total'] / 3600)} hours."
+    )
+    return Section(
+        key="seconds",
+        title=title,
+        says=says,
+        chart=histogram(summary, x="seconds, from", y="labels", label=f"{title}. {says}"),
+        headings=["Time", "Labels"],
+        rows=[
+            [_bin_name(low, high, "seconds", whole=False), f"{count:,}"]
+            for low, high, count in summary["bins"]
+        ],
+    )
+
+
+def _most(rows: list[Numbers], name: str) -> str:
+    most = max(rows, key=lambda row: row["val"] + row["test"])
+    return f"“{most[name] or 'None'}” has most queries, {most['val'] + most['test']}"
+
+
+def _categories(rows: list[Numbers]) -> Section:
+    title = "Queries by category"
+    if not rows:
+        return Section("categories", title, "There are no queries in this release.")
+    above = len({row["supercategory"] for row in rows})
+    says = (
+        f"The queries are of {len(rows)} {_plural(len(rows), 'category', 'categories')} under "
+        f"{above} {_plural(above, 'supercategory', 'supercategories')}; {_most(rows, 'category')}."
+    )
+    return Section(
+        key="categories",
+        title=title,
+        says=says,
+        chart=stacked(rows, key="category", label=f"{title}. {says}", group="supercategory"),
+        shape="tall",
+        headings=["Category", "Supercategory", "Validation", "Test"],
+        rows=[
+            [row["category"], row["supercategory"], str(row["val"]), str(row["test"])]
+            for row in rows
+        ],
+    )
+
+
+def _groups(rows: list[Numbers]) -> Section:
+    title = "Queries by iconic group"
+    if not rows:
+        return Section("groups", title, "There are no queries in this release.")
+    if all(row["iconic_group"] is None for row in rows):
+        return Section("groups", title, "The queries’ iconic groups are not known.")
+    rows = [
+        row | {"iconic_group": "Not known" if row["iconic_group"] is None else row["iconic_group"]}
+        for row in rows
+    ]
+    rows = sorted(rows, key=lambda row: (-row["val"] - row["test"], row["iconic_group"]))
+    says = f"{_most(rows, 'iconic_group')}."
+    return Section(
+        key="groups",
+        title=title,
+        says=says,
+        chart=stacked(rows, key="iconic_group", label=f"{title}. {says}"),
+        shape="tall",
+        headings=["Iconic group", "Validation", "Test"],
+        rows=[[row["iconic_group"] or "None", str(row["val"]), str(row["test"])] for row in rows],
+    )
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
+
+
+def _ranks(numbers: Numbers) -> Section:
+    title = "Relevant images found against rank"
+    if not numbers["lines"]:
+        return Section("ranks", title, "This release has no candidate lists with ranks.")
+    at, whole = numbers["at"], numbers["lines"][0]
+    half = next((k for k, share in zip(at, whole["shares"], strict=True) if share >= 0.5), None)
+    says = (
+        f"By rank 100 of its candidate list a query has shown "
+        f"{_percent(whole['shares'][at.index(100)])} of its relevant images, on average"
+        + (f"; half of them by rank {half:,} at the latest." if half else ".")
+    )
+    named = [line | {"name": line["name"] or "All queries"} for line in numbers["lines"]]
+    return Section(
+        key="ranks",
+        title=title,
+        says=says,
+        chart=lines(at, named[:MOST_LINES], label=f"{title}. {says}"),
+        headings=["Rank up to", *(line["name"] for line in named)],
+        rows=[
+            [f"{rank:,}", *(_percent(line["shares"][place]) for line in numbers["lines"])]
+            for place, rank in enumerate(at)
+        ],
+        note="Mean over the queries with a relevant image; those found outside the list count as "
+        "not found.",
+    )
+
+
+def _map(numbers: Numbers) -> Section:
+    title = "Where the relevant images are from"
+    cells = numbers["cells"]
+    if not cells:
+        return Section(
+            "map", title, "No relevant image of this release tells its place.", shape="wide"
+        )
+    shown = numbers["placed"] + numbers["unplaced"]
+    says = (
+        f"Of {shown:,} relevant images {numbers['placed']:,} tell their place. A dot stands for "
+        f"{CELL}° by {CELL}°; the largest holds {cells[0][2]:,} "
+        f"{_plural(cells[0][2], 'image', 'images')}."
+    )
+    left_out = len(cells) - MOST_CELLS
+    return Section(
+        key="map",
+        title=title,
+        says=says,
+        chart=dots(cells, label=f"{title}. {says}"),
+        headings=["Latitude", "Longitude", "Images"],
+        rows=[
+            [_degrees(south, "S", "N"), _degrees(west, "W", "E"), f"{count:,}"]
+            for south, west, count in cells[:MOST_CELLS]
+        ],
+        shape="wide",
+        note=f"And {left_out:,} more cells with fewer images." if left_out > 0 else "",
+    )
+
+
+def _degrees(low: int, below: str, above: str) -> str:
+    """ "12° N to 15° N" """
+    ends = (f"{abs(end)}° {below if end < 0 else above}" for end in (low, low + CELL))
+    return " to ".join(ends)
+
+
+def _agreement(numbers: Numbers | None) -> Section:
+    title = "Agreement"
+    if numbers is None:
+        return Section("agreement", title, "How far people agree is not known.")
+    if not numbers["pairs"]:
+        return Section("agreement", title, "No image was judged by two people for the same query.")
+    says = (
+        f"{numbers['pairs']:,} {_plural(numbers['pairs'], 'pair', 'pairs')} of query and image "
+        f"{_plural(numbers['pairs'], 'was', 'were')} judged by two people or more, who gave the "
+        f"same label to {_percent(numbers['same'] / numbers['pairs'])}."
+    )
+    if numbers["alpha"] is not None:
+        says += f" Krippendorff’s alpha is {numbers['alpha']:.2f} (1: perfect, 0: as by chance)."
+    words = {"relevant": "relevant", "not_relevant": "not relevant", "unsure": "unsure"}
+    rows = [
+        (" and ".join(words.get(one, one) for one in labels), count)
+        for labels, count in numbers["given"]
+    ]
+    return Section(
+        key="agreement",
+        title=title,
+        says=says,
+        chart=bars(rows, x="pairs", label=f"{title}. {says}"),
+        headings=["Labels given", "Pairs"],
+        rows=[[name, f"{count:,}"] for name, count in rows],
+    )

@@ -1,0 +1,64 @@
+"""The statistics page of a release."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from benchmark.releases import selectors
+from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.releases.statistics.numbers import FORM, Numbers, release_statistics
+from benchmark.releases.statistics.sections import sections
+from core.access import require_evaluator
+
+STATISTICS_FILE = "statistics.json"
+
+
+@login_required
+@require_safe
+def statistics(request: HttpRequest, pk: int) -> HttpResponse:
+    """Charts of what a release holds; of its validation split alone where the labels of the other
+    are hidden from the reader."""
+    require_evaluator(request.user)
+    release = get_object_or_404(selectors.releases(), pk=pk)
+    if not release.files_ready:
+        raise Http404("The release isn't made yet.")
+    snapshot = selectors.snapshot_for(request.user, release)
+    context: dict[str, Any] = {"release": release}
+    if snapshot is not None:
+        numbers = statistics_of(snapshot)
+        context["hides"] = snapshot.header.test_labels == "withheld"
+        context |= {"numbers": numbers, "sections": sections(numbers)}
+    return render(request, "benchmark/statistics.html", context)
+
+
+def statistics_of(snapshot: Snapshot) -> Numbers:
+    """The numbers of a made release, kept beside its snapshot since that never changes."""
+    path = snapshot.directory.with_name(f"{snapshot.directory.name}_{STATISTICS_FILE}")
+    try:
+        kept: Numbers = json.loads(path.read_text(encoding="utf-8"))
+        if kept.get("form") == FORM:
+            return kept
+    except (OSError, ValueError, AttributeError):
+        pass
+    numbers = release_statistics(snapshot)
+    _keep(path, json.dumps(numbers))
+    return numbers
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write the file whole or not at all; a disk that takes nothing costs only time."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
+    except OSError:
+        draft.unlink(missing_ok=True)

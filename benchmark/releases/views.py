@@ -1,0 +1,97 @@
+"""The pages of releases, and their files."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from benchmark.releases import labels, requests, selectors
+from benchmark.releases.access import labels_visible_to
+from benchmark.releases.difference_text import sentences
+from benchmark.releases.downloads import archive_response, file_response
+from benchmark.releases.forms import ReleaseForm
+from core.access import Role, require_evaluator, require_role
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def releases_page(request: HttpRequest) -> HttpResponse:
+    """All releases; admins make new ones here."""
+    require_evaluator(request.user)
+    form = ReleaseForm(initial={"name": request.GET.get("name", "")[:100]})
+    if request.method == "POST":
+        require_role(request.user, Role.ADMIN)
+        form = ReleaseForm(request.POST)
+        if form.is_valid():
+            try:
+                release = requests.release_create(
+                    name=form.cleaned_data["name"], created_by=request.user, options=form.options
+                )
+                return redirect("release", release.pk)
+            except ValidationError as error:
+                form.add_error(None, error)
+    context = {
+        "releases": [
+            (release, labels_visible_to(request.user, release, "test"))
+            for release in selectors.releases().defer(*selectors.LONG_FIELDS)
+        ],
+        "complete": labels.complete_query_count(),
+        "names": selectors.release_names(),
+        "form": form,
+    }
+    return render(request, "benchmark/releases.html", context)
+
+
+@login_required
+@require_safe
+def release_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One release: what is in it, its files, what changed; how far it is while it is made."""
+    require_evaluator(request.user)
+    release = get_object_or_404(selectors.releases(), pk=pk)
+    difference = selectors.difference_for(request.user, release)
+    context = {
+        "release": release,
+        "versions": selectors.release_versions(release),
+        "groups": selectors.file_groups_for(request.user, release),
+        "archive": selectors.archive_for(request.user, release),
+        "refused": selectors.refused_images_for(request.user, release),
+        "difference": difference,
+        "changes": sentences(difference) if difference else [],
+        "steps": selectors.release_steps(release),
+        "error": selectors.release_error(release),
+        "hides": not labels_visible_to(request.user, release, "test"),
+    }
+    return render(request, "benchmark/release.html", context)
+
+
+@login_required
+@require_POST
+def release_retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take up a release again whose making failed."""
+    require_role(request.user, Role.ADMIN)
+    release = get_object_or_404(selectors.releases(), pk=pk)
+    try:
+        requests.release_retry(release=release, by=request.user)
+    except ValidationError as error:
+        messages.warning(request, " ".join(error.messages))
+    return redirect("release", pk)
+
+
+@login_required
+@require_safe
+def release_file(request: HttpRequest, pk: int, name: str) -> FileResponse:
+    """One file of a release, as it was made."""
+    require_evaluator(request.user)
+    return file_response(request.user, get_object_or_404(selectors.releases(), pk=pk), name)
+
+
+@login_required
+@require_safe
+def release_archive(request: HttpRequest, pk: int) -> FileResponse:
+    """All files of a release that the person may have, in one archive."""
+    require_evaluator(request.user)
+    return archive_response(request.user, get_object_or_404(selectors.releases(), pk=pk))

@@ -1,1 +1,0 @@
-"""A release in pictures."""

@@ -1,0 +1,20 @@
+"""Who may use the API where a view says nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+
+from core.access import Role, require_role
+
+
+class TakesPartInLabelling(IsAuthenticated):
+    """Annotators and above; researchers get 403, and who isn't logged in 401."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not super().has_permission(request, view):
+            return False
+        require_role(request.user, Role.ANNOTATOR)
+        return True

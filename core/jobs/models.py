@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Job(models.Model):
+    """Long work, held by the database: what is to be done and how far it is.
+
+    A Celery message only says "look at this job"; losing one loses no work.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    UNFINISHED = (State.QUEUED, State.RUNNING)
+
+    kind = models.CharField(max_length=50)
+    title = models.CharField(max_length=300, blank=True)
+    params = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    done = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
+    total = models.PositiveBigIntegerField(null=True, blank=True)
+    result = models.JSONField(default=dict)
+    cursor = models.JSONField(
+        default=dict, help_text="where the next slice goes on; only the kind's handler reads it"
+    )
+    turn = models.PositiveBigIntegerField(
+        default=0, help_text="slices begun; a message that names an earlier turn is stale"
+    )
+    fruitless_turns = models.PositiveIntegerField(
+        default=0, help_text="slices begun since the last that ended or made progress"
+    )
+    error = models.TextField(blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    active_seconds = models.FloatField(default=0, help_text="time spent working, without waits")
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
+                name="job_state_known",
+            ),
+        ]
+        indexes = [
+            # The sweep looks for unfinished jobs every few seconds.
+            models.Index(
+                fields=["id"],
+                condition=models.Q(state__in=["queued", "running"]),
+                name="job_unfinished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk} ({self.state})"
+
+    @property
+    def rate(self) -> float | None:
+        """Items a second of working time."""
+        return (self.done + self.failed) / self.active_seconds if self.active_seconds else None
+
+    @property
+    def percent(self) -> int | None:
+        """Progress from 0 to 100, or None while the total is unknown."""
+        if self.total is None:
+            return None
+        return 100 if not self.total else min(100, (self.done + self.failed) * 100 // self.total)
+
+
+class JobItemError(models.Model):
+    """One item that a job could not do, and why."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="item_errors")
+    image_id = models.BigIntegerField(
+        null=True,
+        blank=True,
+        db_index=True,
+        help_text="the id of the image that it is, if it is one",
+    )
+    item = models.CharField(max_length=500)
+    message = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            # Doing a slice of work twice names a failed item once.
+            models.UniqueConstraint(fields=["job", "item"], name="job_item_error_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.item}: {self.message}"

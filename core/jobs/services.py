@@ -1,0 +1,251 @@
+"""Long work, slice by slice.
+
+The Job row says what is to be done; a message only says "look at job N, turn T". Each slice begins
+a new turn, so a message from an earlier turn is stale and dropped: however often the sweep repeats
+itself, one chain of messages goes round for a job. Between two slices other jobs have theirs.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import time
+from collections.abc import Collection
+from typing import Any
+
+from celery import current_app
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+
+from core.jobs.kinds import JobCancelled, JobFailed, UnknownJobKind, handler_for
+from core.jobs.models import Job, JobItemError
+from core.locks import lock_key, try_session_lock
+from core.outages import DISK_FULL, free_bytes, outage_of
+
+logger = logging.getLogger(__name__)
+
+TASK = "core.run_job"
+SLICE_SECONDS = 5.0
+# Where nothing else waits; short enough for a worker that is asked to end.
+LONG_SLICE = 2
+# What a job waits for, in words: the disk's last room is for judgments.
+DISK_LOW = "The server's disk is nearly full. The job goes on when there is room."
+
+# A slice that kills its worker, or that the database refuses each time, is not tried for ever.
+FRUITLESS_TURNS = 10
+
+
+class Slice(enum.Enum):
+    """What became of one look at a job."""
+
+    FINISHED = "finished"
+    MORE = "more"
+    FAILED = "failed"
+    LATER = "later"  # the database was in trouble, or the disk is full: the sweep looks again
+    BUSY = "busy"  # another worker has it
+    STALE = "stale"  # an old message, or nothing is left to do
+    CANCELLED = "cancelled"
+
+
+def job_create(
+    *, kind: str, params: dict[str, Any], created_by: Any = None, title: str = ""
+) -> Job:
+    """Store a job and, once that is committed, tell the workers to look at it.
+
+    Raises UnknownJobKind if no handler is registered for the kind.
+    """
+    handler_for(kind)
+    job = Job.objects.create(kind=kind, params=params, created_by=created_by, title=title)
+    _look_on_commit(job)
+    return job
+
+
+def job_advance(
+    *,
+    job: Job,
+    done: int = 0,
+    failed: int = 0,
+    total: int | None = None,
+    cursor: dict[str, Any] | None = None,
+    result: dict[str, Any] | None = None,
+) -> None:
+    """Record progress, in the same transaction as the work that it speaks of.
+
+    `done` and `failed` are added to what was there; the others replace it. Raises JobCancelled if
+    the job was cancelled meanwhile: let it pass, so that the transaction is undone.
+    """
+    changes: dict[str, Any] = {
+        "done": F("done") + done,
+        "failed": F("failed") + failed,
+        "updated_at": Now(),
+    }
+    if done or failed:
+        changes["fruitless_turns"] = 0
+    for name, value in (("total", total), ("cursor", cursor), ("result", result)):
+        if value is not None:
+            changes[name] = value
+            setattr(job, name, value)
+    if not Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(**changes):
+        raise JobCancelled
+    job.done += done
+    job.failed += failed
+
+
+def job_item_error(*, job: Job, item: str, message: str, image_id: int | None = None) -> None:
+    """Name an item that could not be done; a repeat replaces the message."""
+    JobItemError.objects.update_or_create(
+        job=job, item=item[:500], defaults={"message": message, "image_id": image_id}
+    )
+
+
+def slice_prolonged(*, deadline: float, began: float, beside: Collection[int]) -> float:
+    """Return a later end of the slice that began at `began`, where no job but those of `beside`
+    (their keys) is unfinished, or the same.
+
+    It is never more than LONG_SLICE times as long as a slice is otherwise.
+    """
+    latest = began + LONG_SLICE * SLICE_SECONDS
+    if deadline >= latest:
+        return deadline
+    waiting = Job.objects.filter(state__in=Job.UNFINISHED).exclude(pk__in=beside)
+    return deadline if waiting.exists() else latest
+
+
+def job_cancel(*, job: Job) -> bool:
+    """Stop a job before its next piece of work; tells whether it was still unfinished."""
+    return bool(
+        Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED).update(
+            state=Job.State.CANCELLED, finished_at=Now(), updated_at=Now()
+        )
+    )
+
+
+@transaction.atomic
+def job_retry(*, job: Job) -> bool:
+    """Queue a failed or cancelled job again, from where it was; tells whether it was either."""
+    queued = Job.objects.filter(
+        pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED]
+    ).update(
+        state=Job.State.QUEUED,
+        error="",
+        fruitless_turns=0,
+        finished_at=None,
+        updated_at=Now(),
+    )
+    if queued:
+        job.refresh_from_db()
+        _look_on_commit(job)
+    return bool(queued)
+
+
+def jobs_sweep() -> int:
+    """Say "look" again for every unfinished job; returns how many there are.
+
+    Called when a worker starts and every few seconds, so that no lost message loses work.
+    """
+    unfinished = list(
+        Job.objects.filter(state__in=Job.UNFINISHED).order_by("pk").values_list("pk", "turn")
+    )
+    for job_id, turn in unfinished:
+        _look(job_id, turn)
+    return len(unfinished)
+
+
+def job_slice_run(*, job_id: int, turn: int | None = None) -> Slice:
+    """Do one slice of a job, unless another worker is at it or `turn` is past.
+
+    Errors of the database and a full disk leave the job to the sweep, as does a disk with less than
+    DISK_MIN_FREE_BYTES; any other error fails the job with its text.
+    """
+    with try_session_lock(lock_key("job", job_id)) as held:
+        if not held:
+            return Slice.BUSY
+        if free_bytes() < settings.DISK_MIN_FREE_BYTES:
+            Job.objects.filter(pk=job_id, state__in=Job.UNFINISHED).update(error=DISK_LOW)
+            return Slice.LATER
+        job = _turn_begin(job_id, turn)
+        if job is None:
+            return Slice.STALE
+        outcome = _turn_work(job)
+    # Only now is the lock free for whoever takes the next message.
+    if outcome is Slice.MORE:
+        _look(job.pk, job.turn)
+    return outcome
+
+
+def _turn_begin(job_id: int, turn: int | None) -> Job | None:
+    jobs = Job.objects.filter(pk=job_id, state__in=Job.UNFINISHED)
+    if turn is not None:
+        jobs = jobs.filter(turn=turn)
+    begun = jobs.update(
+        state=Job.State.RUNNING,
+        turn=F("turn") + 1,
+        fruitless_turns=F("fruitless_turns") + 1,
+        started_at=Coalesce("started_at", Now()),
+        updated_at=Now(),
+    )
+    return Job.objects.get(pk=job_id) if begun else None
+
+
+def _turn_work(job: Job) -> Slice:
+    if job.fruitless_turns > FRUITLESS_TURNS:
+        last = f" The last error: {job.error}" if job.error else " Its worker died each time."
+        return _fail(job, f"Given up after {FRUITLESS_TURNS} attempts without progress.{last}")
+    started = time.monotonic()
+    try:
+        finished = handler_for(job.kind)(job, started + SLICE_SECONDS)
+        return _turn_end(job, finished, time.monotonic() - started)
+    except JobCancelled:
+        return Slice.CANCELLED
+    except Exception as error:
+        if outage := outage_of(error):
+            logger.warning("Job %s is left to the next sweep: %s", job.pk, error)
+            full = f"{DISK_FULL.sentence} The job goes on when there is room."
+            _note_trouble(job, full if outage is DISK_FULL else str(error).strip())
+            return Slice.LATER
+        if isinstance(error, JobFailed | UnknownJobKind):
+            return _fail(job, str(error))
+        logger.exception("Job %s failed", job.pk)
+        return _fail(job, f"{type(error).__name__}: {error}")
+
+
+def _turn_end(job: Job, finished: bool, seconds: float) -> Slice:
+    changes: dict[str, Any] = {"state": Job.State.DONE, "finished_at": Now()} if finished else {}
+    ended = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(
+        active_seconds=F("active_seconds") + seconds,
+        fruitless_turns=0,
+        error="",
+        updated_at=Now(),
+        **changes,
+    )
+    if not ended:
+        return Slice.CANCELLED
+    return Slice.FINISHED if finished else Slice.MORE
+
+
+def _fail(job: Job, text: str) -> Slice:
+    Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(
+        state=Job.State.FAILED, error=text, finished_at=Now(), updated_at=Now()
+    )
+    return Slice.FAILED
+
+
+def _note_trouble(job: Job, text: str) -> None:
+    """Show on the job why it waits, if the database can be asked to."""
+    try:
+        if not connection.is_usable():
+            connection.close()
+        Job.objects.filter(pk=job.pk).update(error=text, updated_at=Now())
+    except (OperationalError, InterfaceError):
+        connection.close()
+
+
+def _look_on_commit(job: Job) -> None:
+    # robust: with the broker away the job is stored all the same, and the sweep speaks of it later.
+    transaction.on_commit(lambda: _look(job.pk, job.turn), robust=True)
+
+
+def _look(job_id: int, turn: int) -> None:
+    current_app.send_task(TASK, args=[job_id, turn])

@@ -1,0 +1,243 @@
+"""Queries: listed, written, passed from state to state, imported."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from django.db.models import prefetch_related_objects
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, status
+from rest_framework.decorators import action
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.viewsets import GenericViewSet
+
+from core.access import Role, at_least, require_role, role_of
+from core.api.parameters import parameters
+from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
+from labeling.judging.api import LabellingActions
+from labeling.judging.assignments import still_labeling
+from labeling.judging.progress import Progress, progress
+from labeling.lifecycle.api_errors import LabelingView
+from labeling.lifecycle.imports import queries_import_uploads
+from labeling.lifecycle.opening_api import OpeningActions
+from labeling.lifecycle.serializers import (
+    ImportParameters,
+    ImportReportSerializer,
+    ImportSerializer,
+    QueryDetailSerializer,
+    QueryParameters,
+    QuerySerializer,
+    QueryWriteSerializer,
+    SearchToQuerySerializer,
+)
+from labeling.lifecycle.services import (
+    query_change,
+    query_create_in_state,
+    query_delete,
+    query_from_search,
+)
+from labeling.queries.models import Assignment, Query
+from labeling.queries.transitions import transitions_for
+from labeling.review.overview import QueryOverview, overview_of, queries_filtered
+from labeling.review.selectors import OpenPoint, given_up, left_open
+from labeling.studio.api import StudioActions
+
+LARGEST_UPLOAD = 5 * 1024 * 1024
+STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
+
+
+class CsvParser(BaseParser):
+    """A CSV as the whole body; gives its bytes."""
+
+    media_type = "text/csv"
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> bytes:
+        data: bytes = stream.read(LARGEST_UPLOAD + 1)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDetail:
+    """A line of the dashboard with what only the single query tells."""
+
+    overview: QueryOverview
+    own_progress: Progress
+    transitions: tuple[str, ...]
+    given_up: Assignment | None
+    assignment: Assignment | None
+    still_labeling: list[str]
+    left_open: list[OpenPoint]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.overview, name)
+
+
+class QueryViewSet(
+    LabellingActions, OpeningActions, StudioActions, LabelingView, GenericViewSet[Query]
+):
+    """The queries that the user sees: annotators the open ones and those that they judged for."""
+
+    queryset = Query.objects.none()
+    serializer_class = QuerySerializer
+    lookup_value_converter = "id"
+    http_method_names: ClassVar = ["get", "post", "patch", "delete", "head", "options"]
+
+    @extend_schema(parameters=[QueryParameters], responses=QuerySerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """Queries by query id with their progress."""
+        filters = parameters(request, QueryParameters)
+        queries = (
+            queries_filtered(queries_visible_to(request.user), filters)
+            .select_related("current_list__job", "current_list__embedding_model")
+            .prefetch_related("species__names")
+            .order_by("query_id")
+        )
+        page = self.paginate_queryset(queries) or []
+        rows = overview_of(list(page), user=request.user)
+        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
+
+    @extend_schema(request=QueryWriteSerializer, responses={201: QueryDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Write a query (admins): a draft, or with the state open at once an open one."""
+        require_role(request.user, Role.ADMIN)
+        fields = self._written(request, partial=False)
+        to_state = fields.pop("state", Query.State.DRAFT)
+        if to_state not in (Query.State.DRAFT, Query.State.OPEN):
+            raise exceptions.ValidationError({"state": "A new query is a draft or open."})
+        if STATE_FIELDS & fields.keys():
+            raise exceptions.ValidationError({"reject_reason": "A new query isn't rejected."})
+        query = query_create_in_state(to_state=to_state, created_by=request.user, **fields)
+        return self._created(request, query)
+
+    @extend_schema(responses=QueryDetailSerializer)
+    def retrieve(self, request: Request, pk: int) -> Response:
+        """One query with its progress."""
+        return self._detail(request, pk)
+
+    @extend_schema(request=QueryWriteSerializer(partial=True), responses=QueryDetailSerializer)
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change fields (admins) or the state: submit, complete, reopen, reject (reviewers).
+
+        An annotator's state "submitted" hands in their own part, with `give_up` to have the query
+        rejected: the query is submitted with the last part and stays open until then. Their state
+        "open" resumes the part. A query that leaves something open (`left_open`) is completed with
+        a `note` that says why.
+        """
+        query = get_query_for(request.user, pk)
+        given = set(request.data) if isinstance(request.data, dict) else set()
+        if "state" not in given or given - STATE_FIELDS:
+            require_role(request.user, Role.ADMIN)
+        fields = self._written(request, partial=True)
+        state = {name: fields.pop(name) for name in STATE_FIELDS & fields.keys()}
+        if state and "state" not in state:
+            raise exceptions.ValidationError({"state": "Reasons and notes come with a state."})
+        query_change(
+            query=query,
+            by=request.user,
+            fields=fields,  # type: ignore[arg-type]
+            to_state=state.get("state"),
+            reason=state.get("reject_reason", ""),
+            note=state.get("reject_note") or state.get("note", ""),
+            give_up=state.get("give_up", ""),
+        )
+        return self._detail(request, query.pk)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Delete a query that nobody has judged for (admins)."""
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.ADMIN)
+        query_delete(query=query)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=SearchToQuerySerializer, responses={201: QueryDetailSerializer})
+    @action(detail=False, methods=["post"], url_path="from-search")
+    def from_search(self, request: Request) -> Response:
+        """Turn a search into a draft query (admins); the same search again gives the same draft."""
+        require_role(request.user, Role.ADMIN)
+        data = SearchToQuerySerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        query = query_from_search(created_by=request.user, **data.validated_data)
+        return self._created(request, query)
+
+    @extend_schema(
+        parameters=[ImportParameters],
+        request={"multipart/form-data": ImportSerializer, "text/csv": OpenApiTypes.BINARY},
+        responses=ImportReportSerializer,
+    )
+    @action(
+        detail=False,
+        methods=["post"],
+        url_path="import",
+        parser_classes=[MultiPartParser, CsvParser],
+    )
+    def import_csv(self, request: Request) -> Response:
+        """Import CSVs of queries whole (admins): uploads named `file`, or the body as text/csv.
+
+        The parameters are for a body alone.
+        """
+        require_role(request.user, Role.ADMIN)
+        files, split = _uploads(request)
+        report = queries_import_uploads(files=files, by=request.user, split=split)
+        return Response(ImportReportSerializer(asdict(report)).data)
+
+    def _written(self, request: Request, *, partial: bool) -> dict[str, Any]:
+        data = QueryWriteSerializer(data=request.data, partial=partial)
+        data.is_valid(raise_exception=True)
+        fields: dict[str, Any] = dict(data.validated_data)
+        return fields
+
+    def _detail(
+        self, request: Request, pk: int, code: int = status.HTTP_200_OK, **headers: str
+    ) -> Response:
+        query = get_query_for(request.user, pk)
+        prefetch_related_objects([query], "species__names")
+        [overview] = overview_of([query], user=request.user)
+        reviewer = at_least(request.user, Role.REVIEWER)
+        own = progress(query, annotator=request.user) if reviewer else overview.progress
+        part = own_assignment(request.user, query)
+        allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
+        detail = QueryDetail(
+            overview,
+            own_progress=own,
+            transitions=allowed,
+            given_up=given_up(query, request.user),
+            assignment=part,
+            still_labeling=still_labeling(query),
+            left_open=left_open(query) if "complete" in allowed else [],
+        )
+        serializer = QueryDetailSerializer(detail, context=self.get_serializer_context())
+        return Response(serializer.data, status=code, headers=headers)
+
+    def _created(self, request: Request, query: Query) -> Response:
+        where = reverse("api-query-detail", args=[query.pk], request=request)
+        return self._detail(request, query.pk, status.HTTP_201_CREATED, Location=where)
+
+
+def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], str]:
+    """The (name, content) of each CSV of a request, and the split that it asks for."""
+    if request.content_type.partition(";")[0].strip().lower() == CsvParser.media_type:
+        # Of an empty body no parser is asked, and the data is not bytes but an empty mapping.
+        body = request.data or b""
+        given = parameters(request, ImportParameters)
+        files = [(given["name"], body)]
+    else:
+        uploads = ImportSerializer(data={"file": request.FILES.getlist("file")})
+        uploads.is_valid(raise_exception=True)
+        given = {"split": request.data.get("split", "")}
+        files = [
+            (upload.name, upload.read(LARGEST_UPLOAD + 1))
+            for upload in uploads.validated_data["file"]
+        ]
+    split = given["split"]
+    if split and split not in Query.Split.values:
+        raise exceptions.ValidationError({"split": "val or test is needed."})
+    for name, data in files:
+        if len(data) > LARGEST_UPLOAD:
+            raise exceptions.ValidationError({"file": f"{name} is larger than 5 MB."})
+    return files, split

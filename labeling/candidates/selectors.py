@@ -1,0 +1,139 @@
+"""What there is to know of a query's candidate list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from core.jobs.models import Job
+from labeling.candidates.checksum import list_checksum
+from labeling.candidates.models import CandidateList
+from labeling.queries.models import Query
+from retrieval.ranking.selectors import rank_images
+
+ROWS_AT_A_TIME = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class ListStatus:
+    """A query's candidate list as pages and the API tell of it."""
+
+    state: str
+    """"none" (never opened), "building", "ready" or "failed"."""
+    detail: str
+    """What a person should know: why it is empty, incomplete or failed; else empty."""
+    id: int | None = None
+    job: int | None = None
+    size: int = 0
+    total: int = 0
+    """Embedded images within the filter when it was frozen."""
+    unembedded: int = 0
+    complete: bool = False
+    """It holds every image of its filter."""
+    model: str = ""
+    frozen_at: datetime | None = None
+    checksum: str = ""
+
+
+def wanted_species_ids(query: Query) -> list[int]:
+    """The ids of the query's species filter, sorted; empty for the whole corpus."""
+    return sorted(query.species.values_list("pk", flat=True))
+
+
+def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool:
+    """Whether a list (default: the current one) is of the query's text and filter and the model in
+    use.
+    """
+    candidate_list = candidate_list or query.current_list
+    return candidate_list is not None and (
+        candidate_list.text == query.text
+        and candidate_list.model_name == settings.EMBEDDING_MODEL
+        and candidate_list.species_ids == wanted_species_ids(query)
+    )
+
+
+def list_status(query: Query) -> ListStatus:
+    """The state of the query's current list; reads nothing where the list, its model and job were
+    selected along.
+    """
+    current = query.current_list
+    if current is None:
+        return ListStatus(state="none", detail="The list is made when the query is opened.")
+    if not current.ready:
+        job = current.job
+        if job is not None and job.state in Job.UNFINISHED:
+            return ListStatus(
+                state="building",
+                detail="The candidates are being ranked.",
+                id=current.pk,
+                job=job.pk,
+                model=current.model_name,
+            )
+        number = f" (job {job.pk})" if job else ""
+        return ListStatus(
+            state="failed",
+            detail=f"The candidates could not be ranked{number}. An admin sees why and can retry.",
+            id=current.pk,
+            job=job.pk if job else None,
+            model=current.model_name,
+        )
+    return ListStatus(
+        state="ready",
+        detail=_ready_detail(current),
+        id=current.pk,
+        job=current.job_id,
+        size=current.size,
+        total=current.total,
+        unembedded=current.unembedded,
+        complete=current.complete,
+        model=current.model_name,
+        frozen_at=current.frozen_at,
+        checksum=current.checksum,
+    )
+
+
+def _ready_detail(current: CandidateList) -> str:
+    where = "within the species filter" if current.species_ids else "in the corpus"
+    if not current.total and not current.unembedded:
+        return f"There was no image {where} when the list was made."
+    if not current.total:
+        return (
+            f"None of the {current.unembedded} images {where} was embedded under "
+            f"{current.model_name} when the list was made. Embed them, then make a new list."
+        )
+    if current.unembedded:
+        return (
+            f"{current.unembedded} images {where} had no embedding when the list was made, "
+            "so it can't be exhausted. Embed them, then make a new list."
+        )
+    return ""
+
+
+def list_verify(candidate_list: CandidateList) -> bool:
+    """Compute a ready list again from what it keeps, and tell whether it is the same bit for bit.
+
+    Compares the fresh ranking, by the database's own scan whatever ranked the list, with the stored
+    rows and the stored rows with the checksum. It differs when an embedding of it was removed since
+    (an image's file was replaced or the image deleted). Raises ValueError for a list that isn't
+    ready.
+    """
+    model, vector = candidate_list.embedding_model, candidate_list.text_vector
+    if model is None or vector is None:
+        raise ValueError("The list isn't ready yet.")
+    stored = list(
+        candidate_list.candidates.order_by("rank").values_list("image_id", "score", "rank")
+    )
+    if [rank for _, _, rank in stored] != list(range(1, candidate_list.size + 1)):
+        return False
+    again = rank_images(
+        model=model,
+        text_vector=vector,
+        species_ids=candidate_list.species_ids,
+        limit=candidate_list.size,
+        created_before=candidate_list.frozen_at,
+        scan=True,
+    )
+    kept = list_checksum((image_id, score) for image_id, score, _ in stored)
+    return kept == candidate_list.checksum == list_checksum(again)

@@ -1,0 +1,213 @@
+"""Candidate lists: asked for, extended, made anew; `freezing` ranks them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from core.errors import Conflict, QueryGone
+from core.jobs.models import Job
+from core.jobs.services import job_cancel, job_create
+from labeling.candidates.checksum import list_checksum
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.selectors import list_fits, wanted_species_ids
+from labeling.queries.models import Query
+from retrieval.ranking.selectors import rank_images
+
+JOB_KIND = "rank_candidates"
+EXTENSION = 500
+LARGEST_EXTENSION = 5000
+ROWS_AT_A_TIME = 5000
+
+# First half of an advisory lock whose second half is the query; retrieval's locks are of the
+# one-number kind.
+QUERY_LOCK = 0x7175
+
+
+def query_lock(query: Query) -> Query:
+    """The query as it is now, locked until the transaction ends.
+
+    Changes of state and of the list take this lock first, and judgments a share of it
+    (`query_share`), so that a judgment is either before a completion or refused by it, and always
+    ranked in the list that is current. Raises QueryGone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [QUERY_LOCK, query.pk])
+    return _query_read(Query.objects.select_for_update(no_key=True, of=("self",)), query)
+
+
+def query_share(query: Query) -> Query:
+    """The query as it is now, kept from changing its state or list until the transaction ends.
+
+    Any number may hold a share at once. Shares are advisory locks and not row locks because those
+    have no queue: judgments of many annotators, one always under way, would keep a reviewer's
+    decision waiting for ever. Who holds a share must not ask for `query_lock`. Raises QueryGone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [QUERY_LOCK, query.pk])
+    return _query_read(Query.objects.all(), query)
+
+
+def _query_read(queries: QuerySet[Query], query: Query) -> Query:
+    # The text's vector is only for making the list; a thousand numbers take their time to read.
+    found = (
+        queries.select_related("current_list")
+        .defer("current_list__text_vector")
+        .filter(pk=query.pk)
+        .first()
+    )
+    if found is None:
+        raise QueryGone("The query was deleted meanwhile.")
+    return found
+
+
+def list_request(*, query: Query, by: Any) -> CandidateList:
+    """Ask for a list of the query as it is now; the caller holds the query's lock.
+
+    A list that is still being made is superseded. Sets `query.current_list` unless a finished list
+    that still fits is there: that one goes on being labelled until the new one is ready.
+    """
+    for old in query.lists.filter(frozen_at=None).select_related("job"):
+        if old.job is not None:
+            job_cancel(job=old.job)
+        old.delete()
+    query.refresh_from_db(fields=["current_list"])
+    created = CandidateList.objects.create(
+        query=query,
+        model_name=settings.EMBEDDING_MODEL,
+        text=query.text,
+        species_ids=wanted_species_ids(query),
+        depth=settings.CANDIDATE_DEPTH,
+    )
+    created.job = job_create(
+        kind=JOB_KIND,
+        params={"list": created.pk, "query": query.pk},
+        created_by=by,
+        title=f"Rank the candidates of query {query.query_id}",
+    )
+    created.save(update_fields=["job"])
+    if not list_fits(query):
+        query.current_list = created
+        query.save(update_fields=["current_list", "updated_at"])
+    return created
+
+
+def list_ensure(*, query: Query, by: Any) -> None:
+    """Ask for a list if the query's own doesn't fit it (any more); the caller holds the query's
+    lock.
+    """
+    current = query.current_list
+    if current is not None and list_fits(query):
+        if current.ready:
+            return
+        if current.job is not None and current.job.state in Job.UNFINISHED:
+            return
+    list_request(query=query, by=by)
+
+
+@transaction.atomic
+def list_refresh(*, query: Query, by: Any) -> CandidateList:
+    """Make a new list that takes in what was imported and embedded since; keeps the judgments.
+
+    While it is made, a list that still fits the query goes on being labelled. A refresh that is
+    under way is returned instead of a second one. Raises Conflict unless the query is open or
+    submitted.
+    """
+    query = query_lock(query)
+    if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
+        raise Conflict(
+            f"The query is {query.get_state_display().lower()}; "
+            "only an open or submitted one gets a new list."
+        )
+    pending = query.lists.filter(frozen_at=None).select_related("job").last()
+    if (
+        pending is not None
+        and list_fits(query, pending)
+        and pending.job is not None
+        and pending.job.state in Job.UNFINISHED
+    ):
+        return pending
+    return list_request(query=query, by=by)
+
+
+def lists_refresh_stale(*, by: Any) -> int:
+    """Make new lists for the open queries whose list is missing, failed or of another model, text
+    or filter.
+
+    Returns how many were asked for. Meant for after a change of EMBEDDING_MODEL.
+    """
+    asked = 0
+    for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):
+        with transaction.atomic():
+            query = query_lock(Query(pk=pk))
+            if query.state != Query.State.OPEN:
+                continue
+            before = query.lists.order_by("-pk").values_list("pk", flat=True).first()
+            list_ensure(query=query, by=by)
+            asked += query.lists.order_by("-pk").values_list("pk", flat=True).first() != before
+    return asked
+
+
+def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> int:
+    """Append the next candidates of the same frozen order; returns how many.
+
+    They continue behind the last (score, image id), among the embeddings and images of the freezing
+    moment, so the longer list is what a greater depth would have given; images withdrawn since are
+    in it, and left out where it is shown. Of two extensions at once one counts
+    and the other returns 0. Raises Conflict if the list isn't ready or holds all, ValueError for a
+    count outside 1..LARGEST_EXTENSION.
+    """
+    if not 1 <= by_count <= LARGEST_EXTENSION:
+        raise ValueError(f"by_count must be from 1 to {LARGEST_EXTENSION}: {by_count}")
+    known = CandidateList.objects.select_related("embedding_model", "query").get(
+        pk=candidate_list.pk
+    )
+    model, vector = known.embedding_model, known.text_vector
+    if model is None or vector is None:
+        raise Conflict("The candidate list isn't ready yet.")
+    if known.size >= known.total:
+        raise Conflict("The candidate list already holds every embedded image of its filter.")
+    last = known.candidates.filter(rank=known.size).first()
+    rows = rank_images(
+        model=model,
+        text_vector=vector,
+        species_ids=known.species_ids,
+        limit=by_count,
+        after=(last.score, last.image_id) if last else None,
+        created_before=known.frozen_at,
+    )
+    with transaction.atomic():
+        query_lock(known.query)
+        extended = CandidateList.objects.select_for_update().get(pk=known.pk)
+        if extended.size != known.size:
+            return 0
+        candidates_store(extended, rows, first_rank=known.size + 1)
+        extended.size += len(rows)
+        extended.depth = max(extended.depth, extended.size)
+        if len(rows) < by_count:
+            # Some of what was counted when it was frozen is no longer in the corpus.
+            extended.total = extended.size
+        order = extended.candidates.order_by("rank").values_list("image_id", "score")
+        extended.checksum = list_checksum(order.iterator(ROWS_AT_A_TIME))
+        extended.save(update_fields=["size", "depth", "total", "checksum"])
+    return len(rows)
+
+
+def candidates_store(
+    candidate_list: CandidateList, rows: Sequence[tuple[int, float]], *, first_rank: int
+) -> None:
+    """Append (image id, score) from a rank on, by COPY: the caller's transaction holds the list."""
+    lines = "".join(
+        f"{candidate_list.pk}\t{rank}\t{image_id}\t{score!r}\n"
+        for rank, (image_id, score) in enumerate(rows, start=first_rank)
+    )
+    with connection.cursor() as cursor:
+        cursor.copy_expert(
+            f"COPY {Candidate._meta.db_table} (list_id, rank, image_id, score) FROM STDIN",
+            io.StringIO(lines),
+        )

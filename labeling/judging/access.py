@@ -1,0 +1,91 @@
+"""Who sees which query, and who may judge for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import Http404
+
+from core.access import Role, at_least, role_of
+from labeling.judging.models import JudgmentEvent
+from labeling.queries.models import Assignment, Query, QueryTransition
+
+
+def queries_visible_to(user: Any) -> QuerySet[Query]:
+    """The queries that exist for the user.
+
+    Reviewers and admins see all; annotators the open ones and those that they have judged for or
+    handed in; nobody else any.
+    """
+    queries = Query.objects.all()
+    if at_least(user, Role.REVIEWER):
+        return queries
+    if not at_least(user, Role.ANNOTATOR):
+        return queries.none()
+    # The events, and not what stands: who took all back has judged for it all the same.
+    judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
+    handed_in = QueryTransition.objects.filter(query=OuterRef("pk"), made_by=user)
+    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in))
+
+
+def sees_query(user: Any, query: Query) -> bool:
+    """Whether a query that was just read exists for the user; an open one takes no SQL."""
+    if query.state == Query.State.OPEN and at_least(user, Role.ANNOTATOR):
+        return True
+    return queries_visible_to(user).filter(pk=query.pk).exists()
+
+
+def get_query_for(user: Any, query_pk: int) -> Query:
+    """The query with its list, or Http404 for one that doesn't exist for the user."""
+    query = (
+        queries_visible_to(user)
+        .select_related("current_list__embedding_model", "current_list__job")
+        .defer("current_list__text_vector")
+        .filter(pk=query_pk)
+        .first()
+    )
+    if query is None:
+        raise query_unknown()
+    return query
+
+
+def query_unknown() -> Http404:
+    """What is answered for a query that isn't there, or isn't for this person."""
+    return Http404("There is no such query.")
+
+
+def own_assignment(user: Any, query: Query) -> Assignment | None:
+    """The part in the query that the user has handed in; None while they haven't, and for reviewers
+    and admins, who judge on as long as the query may be judged at all.
+    """
+    if role_of(user) != Role.ANNOTATOR:
+        return None
+    return Assignment.objects.filter(query=query, annotator=user).first()
+
+
+def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -> str:
+    """Why the user may not judge for the query now; an empty string if they may.
+
+    `handed_in` says whether they have handed their part in; without it, one SQL query asks.
+    """
+    if role_of(user) is None:
+        return "Log in to judge."
+    if not at_least(user, Role.ANNOTATOR):
+        return "Researchers don't judge: they evaluate runs on what others have judged."
+    if query.state == Query.State.OPEN:
+        if handed_in is None:
+            handed_in = own_assignment(user, query) is not None
+        if not handed_in:
+            return ""
+        return "You have handed in your part of this query. Resume it on the query's page to go on."
+    if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):
+        return ""
+    return f"The query is {query.get_state_display().lower()}, so it isn't labelled now."
+
+
+def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool:
+    """Whether the user may judge now: an open query until they hand in, or as a reviewer a
+    submitted one.
+    """
+    return not judging_problem(user, query, handed_in=handed_in)

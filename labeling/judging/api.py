@@ -1,0 +1,220 @@
+"""Judgments of one query, written and read, and its list made longer or anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import exceptions, status
+from rest_framework.decorators import action
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.access import Role, require_role
+from core.api.parameters import parameters
+from core.errors import Conflict, QueryGone
+from labeling.candidates.selectors import list_status
+from labeling.candidates.serializers import ListSerializer
+from labeling.candidates.services import list_extend, list_refresh
+from labeling.judging.access import get_query_for, judging_problem, query_unknown, sees_query
+from labeling.judging.history import judgment_history, judgments_visible_to
+from labeling.judging.progress import progress
+from labeling.judging.serializers import (
+    ExtendedSerializer,
+    ExtendSerializer,
+    HistoryParameters,
+    HistorySerializer,
+    JudgmentAnswerSerializer,
+    JudgmentItemSerializer,
+    JudgmentParameters,
+    JudgmentSerializer,
+    ProgressSerializer,
+)
+from labeling.judging.services import (
+    LARGEST_BATCH,
+    JudgmentInput,
+    JudgmentOutcome,
+    RefusalCode,
+    judgments_record,
+)
+from labeling.queries.models import Query
+
+# Made once: a serializer copies all its fields when it is made, which takes longer than an item.
+_ITEM = JudgmentItemSerializer()
+_PROGRESS = ProgressSerializer()
+
+
+class LabellingActions:
+    """What is done on one query's list; part of the queries' view set."""
+
+    paginator: BasePagination
+
+    @extend_schema(
+        methods=["get"],
+        parameters=[JudgmentParameters],
+        responses=JudgmentSerializer(many=True),
+    )
+    @extend_schema(
+        methods=["post"],
+        request=JudgmentItemSerializer(many=True),
+        parameters=[
+            OpenApiParameter(
+                "X-Annotator",
+                OpenApiTypes.INT64,
+                OpenApiParameter.HEADER,
+                description="whose judgments these are: the id that `outline` tells",
+            )
+        ],
+        responses={
+            200: JudgmentAnswerSerializer,
+            400: OpenApiResponse(description="the body is not a list of at most 500"),
+            409: OpenApiResponse(description="X-Annotator isn't who is logged in; nothing stored"),
+        },
+    )
+    @action(detail=True, methods=["get", "post"])
+    def judgments(self, request: Request, pk: int) -> Response:
+        """Store what was judged, or list it.
+
+        POST takes a list and answers per item: stored, repeated (the client id was stored before;
+        nothing changes) or refused with a code and a reason; a relevance of null takes a judgment
+        back. GET gives reviewers everybody's standing
+        judgments by rank, annotators their own.
+        """
+        if request.method == "POST":
+            return self._judge(request, pk)
+        query = get_query_for(request.user, pk)
+        given = parameters(request, JudgmentParameters)
+        if "annotator" in given:
+            given["annotator__username"] = given.pop("annotator")
+        found = judgments_visible_to(request.user, query).filter(**given)
+        page = self.paginator.paginate_queryset(found, request, view=self) or []  # type: ignore[arg-type]
+        return self.paginator.get_paginated_response(JudgmentSerializer(page, many=True).data)
+
+    @extend_schema(parameters=[HistoryParameters], responses=HistorySerializer)
+    @action(detail=True, methods=["get"])
+    def history(self, request: Request, pk: int) -> Response:
+        """Every act of judging one image for the query, the oldest first: to reviewers
+        everybody's, to annotators their own.
+        """
+        query = get_query_for(request.user, pk)
+        asked = parameters(request, HistoryParameters)
+        events = judgment_history(query, asked["image"], request.user)
+        return Response(HistorySerializer({"results": events}).data)
+
+    @extend_schema(request=ExtendSerializer, responses=ExtendedSerializer)
+    @action(detail=True, methods=["post"])
+    def extend(self, request: Request, pk: int) -> Response:
+        """Append the next candidates of the same order (whoever may judge for the query)."""
+        query = get_query_for(request.user, pk)
+        if problem := judging_problem(request.user, query):
+            raise PermissionDenied(problem)
+        wanted = ExtendSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        if query.current_list is None:
+            raise Conflict("The query has no candidate list.")
+        added = list_extend(
+            candidate_list=query.current_list, by_count=wanted.validated_data["count"]
+        )
+        found = list_status(get_query_for(request.user, query.pk))
+        return Response(ExtendedSerializer({"added": added, "list": found}).data)
+
+    @extend_schema(request=None, responses={202: ListSerializer})
+    @action(detail=True, methods=["post"])
+    def refresh(self, request: Request, pk: int) -> Response:
+        """Have a new list made that takes in what was embedded since (admins)."""
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.ADMIN)
+        list_refresh(query=query, by=request.user)
+        found = list_status(get_query_for(request.user, query.pk))
+        return Response(ListSerializer(found).data, status=status.HTTP_202_ACCEPTED)
+
+    def _judge(self, request: Request, pk: int) -> Response:
+        sender = request.headers.get("X-Annotator")
+        if sender is not None and sender.strip() != str(request.user.pk):
+            raise Conflict(
+                "These judgments are another user's than the one who is logged in; nothing was "
+                "stored. Log in as that user to send them."
+            )
+        if not isinstance(request.data, list):
+            raise exceptions.ValidationError("A list of judgments is needed.")
+        if len(request.data) > LARGEST_BATCH:
+            raise exceptions.ValidationError(f"At most {LARGEST_BATCH} judgments at once.")
+        read = [_read(raw) for raw in request.data]
+        try:
+            recorded = judgments_record(
+                query=Query(pk=pk),
+                annotator=request.user,
+                items=[item for item in read if isinstance(item, JudgmentInput)],
+            )
+        except QueryGone:
+            raise query_unknown() from None
+        # Where the query isn't this person's to see, all was refused, and they learn nothing of it.
+        if not sees_query(request.user, recorded.query):
+            raise query_unknown()
+        outcomes = iter(recorded.outcomes)
+        results = [
+            _answer(raw, next(outcomes) if isinstance(item, JudgmentInput) else item)
+            for raw, item in zip(request.data, read, strict=True)
+        ]
+        own = progress(recorded.query, annotator=request.user)
+        return Response(
+            {
+                "results": results,
+                "progress": _PROGRESS.to_representation(own),
+                "cursor": recorded.cursor,
+            }
+        )
+
+
+def _read(raw: Any) -> JudgmentInput | str:
+    """One item as the service takes it, or what is wrong with it."""
+    try:
+        given = _ITEM.run_validation(raw)
+    except exceptions.ValidationError as error:
+        parts = [
+            f"{field}: {' '.join(map(str, messages))}"
+            for field, messages in error.detail.items()  # type: ignore[union-attr]
+        ]
+        return "; ".join(part.removeprefix("non_field_errors: ") for part in parts)
+    return JudgmentInput(
+        image_id=given["image"],
+        relevance=given["relevance"],
+        client_id=given["client_id"],
+        seconds=given["seconds"],
+        source=given["source"],
+        expected=given.get("expected", ...),
+        age=given["age"],
+    )
+
+
+def _answer(raw: Any, outcome: JudgmentOutcome | str) -> dict[str, Any]:
+    """The answer for one item, with the client id and image as they were sent."""
+    sent = raw if isinstance(raw, Mapping) else {}
+    client_id, image = sent.get("client_id"), sent.get("image")
+    echo = {
+        "client_id": client_id[:100] if isinstance(client_id, str) else None,
+        "image": image if isinstance(image, int) else None,
+    }
+    if isinstance(outcome, str):
+        return echo | {
+            "status": "refused",
+            "code": RefusalCode.INVALID,
+            "detail": outcome,
+            "relevance": None,
+            "standing": None,
+            "rank": None,
+        }
+    return {
+        "client_id": echo["client_id"],
+        "image": outcome.image_id,
+        "status": outcome.status,
+        "code": outcome.code,
+        "detail": outcome.detail,
+        "relevance": outcome.relevance,
+        "standing": outcome.standing,
+        "rank": outcome.rank,
+    }

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from labeling.candidates.models import CandidateList
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+
+
+class Relevance(models.TextChoices):
+    RELEVANT = "relevant", "Relevant"
+    NOT_RELEVANT = "not_relevant", "Not relevant"
+    UNSURE = "unsure", "Unsure"
+
+
+class JudgmentSource(models.TextChoices):
+    LIST = "list", "Candidate list"
+    SEARCH = "search", "Search"
+    SIMILAR = "similar", "More like this"
+    IMPORT = "import", "Import"
+
+
+class Judgment(models.Model):
+    """One annotator's present relevance for one (query, image); `JudgmentEvent` keeps the earlier
+    ones. A judgment that is taken back has no row here any more.
+    """
+
+    # No index of its own: three others begin with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.PROTECT, related_name="judgments", db_index=False
+    )
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="judgments")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="judgments"
+    )
+    relevance = models.CharField(max_length=12, choices=Relevance)
+    source = models.CharField(max_length=10, choices=JudgmentSource, default=JudgmentSource.LIST)
+    candidate_list = models.ForeignKey(
+        CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    rank = models.PositiveIntegerField(null=True, blank=True, help_text="in that list, from 1")
+    seconds = models.FloatField(
+        default=0, help_text="active time spent on it, all changes together"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["query", "image", "annotator"], name="judgment_once_per_annotator"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(relevance__in=["relevant", "not_relevant", "unsure"]),
+                name="judgment_relevance_known",
+            ),
+            # The upper bound keeps NaN out, which PostgreSQL holds for greater than every number.
+            models.CheckConstraint(
+                condition=models.Q(seconds__range=(0, 1e9)), name="judgment_seconds"
+            ),
+        ]
+        indexes = [
+            # An annotator's own labels of one query, joined to its list.
+            models.Index(fields=["query", "annotator", "image"], name="judgment_query_annotator"),
+            # Last activity on the dashboard.
+            models.Index(fields=["query", "-updated_at"], name="judgment_query_recent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.image_id}: {self.relevance}"
+
+
+class JudgmentEvent(models.Model):
+    """One act of judging, or of taking a judgment back, as it came from a client.
+
+    Never changed, never removed: a trigger of the database refuses both.
+    """
+
+    # No index of their own: the two below begin with them, and the constraint with the annotator.
+    query = models.ForeignKey(
+        Query, on_delete=models.PROTECT, related_name="judgment_events", db_index=False
+    )
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+", db_index=False)
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    client_id = models.UUIDField(help_text="made by the client, so that a repeat counts once")
+    previous = models.CharField(
+        max_length=12, choices=Relevance, blank=True, help_text="what stood before; empty for none"
+    )
+    relevance = models.CharField(
+        max_length=12, choices=Relevance, blank=True, help_text="empty: taken back"
+    )
+    source = models.CharField(max_length=10, choices=JudgmentSource)
+    candidate_list = models.ForeignKey(
+        CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    rank = models.PositiveIntegerField(null=True, blank=True)
+    seconds = models.FloatField(default=0)
+    acted_at = models.DateTimeField(help_text="when the person acted; earlier where it had to wait")
+    made_at = models.DateTimeField(auto_now_add=True, help_text="when it was stored")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            # A judgment sent twice (a lost answer, a retry) is stored once.
+            models.UniqueConstraint(
+                fields=["annotator", "client_id"], name="judgment_event_client_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(seconds__range=(0, 1e9)), name="judgment_event_seconds"
+            ),
+        ]
+        indexes = [
+            # What one annotator did on a query since some event, and their time in all.
+            models.Index(
+                fields=["query", "annotator", "id"],
+                include=["seconds"],
+                name="judgment_event_own",
+            ),
+            # The history of an image.
+            models.Index(fields=["image", "query"], name="judgment_event_image"),
+        ]
+
+    def __str__(self) -> str:
+        change = f"{self.previous or 'none'} → {self.relevance or 'none'}"
+        return f"{self.query_id}/{self.image_id}: {change}"

@@ -1,0 +1,290 @@
+"""How far a query is labelled, by one annotator or by the consensus of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.models import Count, Max
+
+from labeling.candidates.models import Candidate
+from labeling.candidates.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
+from labeling.judging.consensus import Consensus, Vote, consensus_by_key
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.queries.models import Assignment, Query
+from retrieval.corpus.models import ImageWithdrawal
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts over the current list of a query; all zero while there is none or it isn't ready."""
+
+    candidates: int
+    """Candidates in the list, without withdrawn images; those count nowhere."""
+    judged: int
+    relevant: int
+    unsure: int
+    """Overall: images for a reviewer to decide, as `Consensus.unsure` has it."""
+    streak: int
+    """Consecutive negatives at the end of the labelled prefix."""
+    prefix: int
+    """Ranks 1..prefix are all judged."""
+    remaining: int
+    next_rank: int | None
+    """The first rank without a judgment."""
+    seconds_per_image: float | None
+    """Mean active seconds over the timed judgments of the query; None if there is none."""
+    active_seconds: float
+    """Active seconds spent on the query in all, on judgments taken back too."""
+    stop: StopState
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What stands for one query (of one annotator, or of all)."""
+
+    judgments: int = 0
+    annotators: int = 0
+    last_activity: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorProgress:
+    """One annotator's own progress on a query."""
+
+    user_id: int
+    username: str
+    progress: Progress
+    assignment: Assignment | None
+    """Their part, once it is handed in."""
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What is known of one query's list."""
+
+    ranks: dict[str, list[int]] = field(default_factory=dict)
+    """The judged ranks by relevance."""
+    aside: list[int] = field(default_factory=list)
+    """Ranks judged from a search or by likeness only."""
+    withdrawn: list[int] = field(default_factory=list)
+    unsure: int = 0
+    seconds_per_image: float | None = None
+    active_seconds: float = 0.0
+
+    def pairs(self) -> Iterator[tuple[int, str]]:
+        for relevance, ranks in self.ranks.items():
+            yield from ((rank, relevance) for rank in ranks)
+
+
+def minimum_labels(query: Query) -> int:
+    """How many labels are asked for before the streak rule allows to stop; 0 for none.
+
+    The list of a species filter is short enough to be labelled whole, and asks for no number.
+    """
+    current = query.current_list
+    filtered = current is not None and bool(current.species_ids)
+    return 0 if filtered else settings.MINIMUM_LABELS
+
+
+def progress(query: Query, annotator: Any = None) -> Progress:
+    """The progress of one query: an annotator's own, or without one the consensus of all."""
+    return progress_of([query], annotator=annotator)[query.pk]
+
+
+def progress_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Progress]:
+    """The progress of many queries by primary key, with the current lists selected along.
+
+    One SQL query, and a second where votes differ, however many queries there are.
+    """
+    standing = _standing(queries, annotator)
+    return {query.pk: _progress(query, standing[query.pk]) for query in queries}
+
+
+def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Activity]:
+    """Judgments, annotators and last activity of each query by key, in one SQL query."""
+    judgments = Judgment.objects.filter(query__in=[query.pk for query in queries])
+    if annotator is not None:
+        judgments = judgments.filter(annotator=annotator)
+    found = {
+        row["query"]: Activity(
+            judgments=row["judgments"],
+            annotators=row["annotators"],
+            last_activity=row["last"],
+        )
+        for row in judgments.order_by()
+        .values("query")
+        .annotate(
+            judgments=Count("pk"),
+            annotators=Count("annotator", distinct=True),
+            last=Max("updated_at"),
+        )
+    }
+    return {query.pk: found.get(query.pk, Activity()) for query in queries}
+
+
+def annotators_of(query: Query) -> list[AnnotatorProgress]:
+    """Everybody who has judged for the query with their own progress, by name."""
+    people = (
+        get_user_model()
+        .objects.filter(pk__in=JudgmentEvent.objects.filter(query=query).values("annotator"))
+        .order_by("username")
+    )
+    parts = {one.annotator_id: one for one in query.assignments.all()}
+    return [
+        AnnotatorProgress(
+            person.pk,
+            person.get_username(),
+            progress(query, annotator=person),
+            parts.get(person.pk),
+        )
+        for person in people
+    ]
+
+
+def _progress(query: Query, standing: _Standing) -> Progress:
+    current = query.current_list
+    stop = stop_state(
+        standing.pairs(),
+        length=current.size if current else 0,
+        complete=current is not None and current.complete,
+        streak_required=settings.STOP_STREAK,
+        minimum=minimum_labels(query),
+        withdrawn=standing.withdrawn,
+        aside=standing.aside,
+    )
+    return Progress(
+        candidates=stop.length,
+        judged=stop.judged,
+        relevant=stop.relevant,
+        unsure=standing.unsure,
+        streak=stop.streak,
+        prefix=stop.prefix,
+        remaining=stop.remaining,
+        next_rank=stop.next_rank,
+        seconds_per_image=standing.seconds_per_image,
+        active_seconds=standing.active_seconds,
+        stop=stop,
+    )
+
+
+# The lists and their sizes are those that the caller has read, so that every rank fits its list.
+#
+# A judgment made in the list knows its rank there; the others (imported, or of an earlier list) are
+# looked up. Where all votes of an image agree, that is the consensus; the rest is asked for apart.
+_STANDING = f"""
+WITH asked AS (
+    SELECT * FROM unnest(%(queries)s::bigint[], %(lists)s::bigint[], %(sizes)s::int[])
+                  AS asked (query_id, list_id, size)
+), gone AS (
+    SELECT image_id FROM {ImageWithdrawal._meta.db_table} WHERE restored_at IS NULL
+), vote AS MATERIALIZED (
+    SELECT j.query_id, j.image_id, j.relevance, j.source, j.seconds, asked.size,
+           j.image_id IN (SELECT image_id FROM gone) AS gone,
+           CASE WHEN j.candidate_list_id = asked.list_id AND j.rank IS NOT NULL THEN j.rank
+                ELSE (SELECT c.rank FROM {Candidate._meta.db_table} c
+                       WHERE c.list_id = asked.list_id AND c.image_id = j.image_id)
+            END AS rank
+      FROM asked JOIN {Judgment._meta.db_table} j ON j.query_id = asked.query_id
+     WHERE j.query_id = ANY(%(queries)s) {{own}}
+), image AS (
+    {{image}}
+), label AS (
+    SELECT query_id,
+           array_agg(rank) FILTER (WHERE said = 'relevant') AS relevant,
+           array_agg(rank) FILTER (WHERE said = 'not_relevant') AS negative,
+           array_agg(rank) FILTER (WHERE said = 'unsure') AS unsure,
+           array_agg(rank) FILTER (WHERE said = 'contested') AS contested,
+           array_agg(image_id) FILTER (WHERE said = 'contested') AS contested_images,
+           array_agg(rank) FILTER (WHERE said <> '' AND aside) AS aside,
+           sum(seconds) / nullif(sum(timed), 0) AS pace
+      FROM image
+     GROUP BY query_id
+)
+SELECT asked.query_id, relevant, negative, unsure, aside,
+       ARRAY(SELECT c.rank FROM gone JOIN {Candidate._meta.db_table} c USING (image_id)
+              WHERE c.list_id = asked.list_id AND c.rank <= asked.size) AS withdrawn,
+       pace,
+       (SELECT sum(j.seconds) FROM {JudgmentEvent._meta.db_table} j
+         WHERE j.query_id = asked.query_id {{own}}) AS spent,
+       contested, contested_images
+  FROM asked LEFT JOIN label USING (query_id)
+"""
+_OWN = _STANDING.format(
+    own="AND j.annotator_id = %(annotator)s",
+    image="""
+    SELECT query_id, image_id, rank,
+           CASE WHEN gone OR rank IS NULL OR rank > size THEN '' ELSE relevance END AS said,
+           source IN ('search', 'similar') AS aside, seconds, (seconds > 0)::int AS timed
+      FROM vote
+    """,
+)
+_CONSENSUS = _STANDING.format(
+    own="",
+    image="""
+    SELECT query_id, image_id, rank,
+           CASE WHEN gone OR rank IS NULL OR rank > size THEN ''
+                WHEN min(relevance) = max(relevance) THEN min(relevance) ELSE 'contested'
+            END AS said,
+           bool_and(source IN ('search', 'similar')) AS aside,
+           sum(seconds) AS seconds, count(*) FILTER (WHERE seconds > 0) AS timed
+      FROM vote GROUP BY query_id, image_id, rank, gone, size
+    """,
+)
+
+
+def _standing(queries: Sequence[Query], annotator: Any) -> dict[int, _Standing]:
+    """What is known of each query's current list."""
+    lists = [query.current_list for query in queries]
+    values = {
+        "queries": [query.pk for query in queries],
+        "lists": [one.pk if one else None for one in lists],
+        "sizes": [one.size if one else 0 for one in lists],
+        "annotator": None if annotator is None else annotator.pk,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CONSENSUS if annotator is None else _OWN, values)
+        rows = cursor.fetchall()
+    found: dict[int, _Standing] = {}
+    contested: dict[tuple[int, int], int] = {}
+    for query_pk, relevant, negative, unsure, aside, withdrawn, pace, spent, ranks, images in rows:
+        found[query_pk] = _Standing(
+            ranks={RELEVANT: relevant or [], NOT_RELEVANT: negative or [], UNSURE: unsure or []},
+            aside=aside or [],
+            withdrawn=withdrawn or [],
+            unsure=len(unsure or ()),
+            seconds_per_image=pace,
+            active_seconds=spent or 0.0,
+        )
+        contested |= {
+            (query_pk, image_id): rank
+            for rank, image_id in zip(ranks or (), images or (), strict=True)
+        }
+    for pair, agreed in _agreements(contested):
+        standing = found[pair[0]]
+        standing.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
+        standing.unsure += agreed.unsure
+    return found
+
+
+def _agreements(
+    contested: Mapping[tuple[int, int], int],
+) -> Iterator[tuple[tuple[int, int], Consensus]]:
+    """The consensus of each (query, image) on which votes differ."""
+    if not contested:
+        return
+    query_pks, image_ids = zip(*contested, strict=True)
+    votes = Judgment.objects.filter(query__in=set(query_pks), image__in=set(image_ids))
+    rows = votes.order_by("query_id", "image_id").values_list(
+        "query_id", "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
+    )
+    yield from consensus_by_key(
+        ((query_pk, image_id), Vote(annotator, role, relevance, at))
+        for query_pk, image_id, annotator, role, relevance, at in rows
+        if (query_pk, image_id) in contested
+    )

@@ -1,0 +1,182 @@
+"""Judgments and their history as JSON."""
+
+from __future__ import annotations
+
+import uuid
+
+from rest_framework import serializers
+
+from core.api.fields import IdField, NumberField, TextField
+from labeling.candidates.serializers import ListSerializer
+from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource, Relevance
+from labeling.judging.services import MOST_SECONDS, SOURCES, RefusalCode
+
+
+class StopSerializer(serializers.Serializer):
+    """What the stop rules say of the labelled prefix of the list."""
+
+    rule = serializers.ChoiceField(choices=["streak", "exhausted", "none"])
+    met = serializers.BooleanField(help_text="the query may be handed in")
+    streak_met = serializers.BooleanField(help_text="allows to stop once minimum_met holds too")
+    exhausted = serializers.BooleanField(help_text="every image of the filter is labelled")
+    required = serializers.IntegerField(help_text="consecutive negatives that meet the rule")
+    minimum = serializers.IntegerField(help_text="labels asked for besides the streak, 0 for none")
+    minimum_met = serializers.BooleanField()
+
+
+class ProgressSerializer(serializers.Serializer):
+    """Counts over the query's current list; withdrawn images count nowhere."""
+
+    candidates = serializers.IntegerField()
+    judged = serializers.IntegerField()
+    relevant = serializers.IntegerField()
+    unsure = serializers.IntegerField()
+    streak = serializers.IntegerField(help_text="consecutive negatives up to the first gap")
+    prefix = serializers.IntegerField(
+        help_text="ranks 1 to this are all judged or withdrawn; it ends with one judged in the list"
+    )
+    remaining = serializers.IntegerField()
+    next_rank = serializers.IntegerField(allow_null=True, help_text="the first unjudged rank")
+    seconds_per_image = serializers.FloatField(allow_null=True)
+    active_seconds = serializers.FloatField(
+        help_text="spent on the query in all, on judgments taken back too"
+    )
+    stop = StopSerializer()
+
+
+#: Client ids that are no UUIDs are turned into one under this name.
+CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
+
+
+class JudgmentItemSerializer(serializers.Serializer):
+    """One act of judging."""
+
+    image = IdField()
+    relevance = serializers.ChoiceField(
+        choices=Relevance.choices, allow_null=True, help_text="null takes the judgment back"
+    )
+    client_id = TextField(
+        max_length=100,
+        help_text="made once for this act, best a UUID; sent again with every repeat",
+    )
+    seconds = NumberField(
+        min_value=0, max_value=MOST_SECONDS, default=0, help_text="active time spent"
+    )
+    source = serializers.ChoiceField(choices=SOURCES, default=JudgmentSource.LIST)
+    expected = serializers.ChoiceField(
+        choices=Relevance.choices,
+        allow_null=True,
+        required=False,
+        help_text="what the client believes to stand, null for nothing; if something else does, "
+        "the item is refused as a conflict",
+    )
+    age = NumberField(
+        default=0, help_text="seconds since the act; what is outside 0 to 30 days counts as that"
+    )
+
+    def validate_client_id(self, text: str) -> uuid.UUID:
+        try:
+            return uuid.UUID(text)
+        except ValueError:
+            return uuid.uuid5(CLIENT_IDS, text)
+
+
+class JudgmentOutcomeSerializer(serializers.Serializer):
+    """What became of one item."""
+
+    client_id = serializers.CharField(allow_null=True, help_text="as it was sent")
+    image = serializers.IntegerField(allow_null=True)
+    status = serializers.ChoiceField(choices=["stored", "repeated", "refused"])
+    code = serializers.ChoiceField(
+        choices=[code.value for code in RefusalCode], help_text="why it was refused, for programs"
+    )
+    detail = serializers.CharField(help_text="why it was refused, else empty")
+    relevance = serializers.ChoiceField(
+        choices=Relevance.choices, allow_null=True, help_text="what this act says"
+    )
+    standing = serializers.ChoiceField(
+        choices=Relevance.choices,
+        allow_null=True,
+        help_text="what stands for the image after this item",
+    )
+    rank = serializers.IntegerField(allow_null=True)
+
+
+class JudgmentAnswerSerializer(serializers.Serializer):
+    """An outcome for each item, in the order sent, and one's own progress with them."""
+
+    results = JudgmentOutcomeSerializer(many=True)
+    progress = ProgressSerializer()
+    cursor = serializers.IntegerField(help_text="one's own latest act of judging on the query")
+
+
+class JudgmentSerializer(serializers.ModelSerializer):
+    """A standing judgment."""
+
+    image = serializers.IntegerField(source="image_id")
+    annotator = serializers.CharField(source="annotator.username")
+    list = serializers.IntegerField(source="candidate_list_id", allow_null=True)
+
+    class Meta:
+        model = Judgment
+        fields = (
+            "image",
+            "annotator",
+            "relevance",
+            "source",
+            "rank",
+            "list",
+            "seconds",
+            "created_at",
+            "updated_at",
+        )
+        read_only_fields = fields
+
+
+class JudgmentParameters(serializers.Serializer):
+    """Which judgments."""
+
+    image = IdField(required=False)
+    annotator = serializers.CharField(max_length=150, required=False)
+    relevance = serializers.ChoiceField(choices=Relevance.choices, required=False)
+
+
+class HistoryParameters(serializers.Serializer):
+    """Whose history."""
+
+    image = IdField()
+
+
+class EventSerializer(serializers.Serializer):
+    """One act of judging: who, when, from what, to what; null for nothing."""
+
+    annotator = serializers.CharField(source="annotator.username")
+    at = serializers.DateTimeField(source="acted_at")
+    previous = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+    relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+    source = serializers.ChoiceField(choices=JudgmentSource.choices)
+    rank = serializers.IntegerField(allow_null=True)
+    seconds = serializers.FloatField()
+
+    def to_representation(self, event: JudgmentEvent) -> dict[str, object]:
+        shown = super().to_representation(event)
+        return shown | {name: shown[name] or None for name in ("previous", "relevance")}
+
+
+class HistorySerializer(serializers.Serializer):
+    """The acts of judging one image, the oldest first."""
+
+    results = EventSerializer(many=True)
+
+
+class ExtendSerializer(serializers.Serializer):
+    """How much longer the list becomes."""
+
+    count = serializers.IntegerField(min_value=1, max_value=5000, default=500)
+
+
+class ExtendedSerializer(serializers.Serializer):
+    """How many candidates were added, and the list with them."""
+
+    added = serializers.IntegerField()
+    list = ListSerializer()

@@ -1,0 +1,272 @@
+"""Judgments: stored before acknowledged, counted once, never overwritten without a trace."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from types import EllipsisType
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from core.access import Role, role_of
+from labeling.candidates.services import query_share
+from labeling.judging.access import judging_problem, own_assignment
+from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
+from labeling.judging.writer import ImageFacts, JudgmentWriter, annotator_lock
+from labeling.queries.models import Query
+
+LARGEST_BATCH = 500
+MOST_SECONDS = 3600.0
+#: Where a person can judge; "import" comes from files only.
+SOURCES = (JudgmentSource.LIST, JudgmentSource.SEARCH, JudgmentSource.SIMILAR)
+
+
+class JudgmentStatus(StrEnum):
+    STORED = "stored"
+    REPEATED = "repeated"
+    REFUSED = "refused"
+
+
+class RefusalCode(StrEnum):
+    """Why an item was refused, for programs; `JudgmentOutcome.detail` says it to people."""
+
+    NONE = ""
+    CLOSED = "closed"
+    """The query isn't labelled now, or not by this person."""
+    WITHDRAWN = "withdrawn"
+    """The image is out of the corpus."""
+    NOT_IN_LIST = "not_in_list"
+    """The image isn't in the query's candidate list, or that is being made anew."""
+    CONFLICT = "conflict"
+    """Something else stands than the client believed."""
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentInput:
+    """One act of judging as a client sends it."""
+
+    image_id: int
+    relevance: str | None
+    """None takes the judgment back."""
+    client_id: uuid.UUID
+    """Made by the client once for the act and sent with every repeat of it."""
+    seconds: float = 0.0
+    """Active time spent, from 0 to 3600."""
+    source: str = JudgmentSource.LIST
+    expected: str | EllipsisType | None = ...
+    """What the client believes to stand, None for nothing; an ellipsis if it doesn't say."""
+    age: float = 0.0
+    """How many seconds ago the person acted."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentOutcome:
+    """What became of one act of judging."""
+
+    client_id: uuid.UUID
+    image_id: int
+    status: JudgmentStatus
+    code: RefusalCode = RefusalCode.NONE
+    detail: str = ""
+    """Why it was refused."""
+    relevance: str | None = None
+    """What this act says in the database; None if it was refused or took the judgment back."""
+    standing: str | None = None
+    """What stands for the image after this item; None for nothing."""
+    rank: int | None = None
+    """The rank that it was stored with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of a batch."""
+
+    query: Query
+    """As it was while the batch was stored, its list selected along."""
+    outcomes: list[JudgmentOutcome]
+    """One for each item, in the order given."""
+    cursor: int
+    """The number of the annotator's latest event on the query; 0 without any."""
+
+
+@transaction.atomic
+def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> Recorded:
+    """Store what an annotator judged, and answer for each item in the order given.
+
+    Of `query` only the primary key is used. An item whose client id was stored before is answered
+    with what was stored then and changes nothing, also when a later judgment says something else or
+    the query was closed meanwhile; the same client id with another image, relevance, source or
+    query is refused. A new item is refused unless the query may be judged by this person now, or
+    could be when they acted and nobody has decided on it since (`_closed_at`), its image isn't
+    withdrawn and is in the current list (source "list") or in the corpus (the others),
+    and what stands is what the client expects, or what it says now; each item meets what those
+    before it left. Taking back where nothing stands is stored like any other act, so that a repeat
+    is known. Raises ValueError for more than LARGEST_BATCH items and QueryGone.
+
+    Locks: first a share of the query, then the annotator, each held until the transaction ends.
+    The same client id in two requests at once is so stored by the one and found by the other, no
+    two batches wait for each other, and those of different annotators don't wait at all.
+    """
+    if len(items) > LARGEST_BATCH:
+        raise ValueError(f"{len(items)} judgments at once; at most {LARGEST_BATCH} are taken.")
+    query = query_share(query)
+    annotator_lock(annotator)
+    known = {
+        event.client_id: event
+        for event in JudgmentEvent.objects.filter(
+            annotator=annotator, client_id__in=[item.client_id for item in items]
+        )
+    }
+    writer = JudgmentWriter.load(
+        query=query, annotator=annotator, image_ids=[item.image_id for item in items]
+    )
+    closed = judging_problem(annotator, query)
+    closed_at = _closed_at(query, annotator) if closed else None
+    outcomes = []
+    for item in items:
+        event = known.get(item.client_id)
+        facts = writer.images.get(item.image_id)
+        if event is not None:
+            outcomes.append(_repeat(query, item, event, facts))
+            continue
+        in_time = closed_at is not None and writer.acted_at(item.age) < closed_at
+        if refusal := _refusal(item, facts, "" if in_time else closed, query):
+            outcomes.append(_refused(item, facts, *refusal))
+            continue
+        event = writer.add(
+            image_id=item.image_id,
+            relevance=item.relevance or "",
+            client_id=item.client_id,
+            seconds=item.seconds,
+            source=item.source,
+            age=item.age,
+        )
+        known[item.client_id] = event
+        outcomes.append(_outcome(item, event, facts, JudgmentStatus.STORED))
+    writer.store()
+    cursor = writer.events[-1].pk if writer.events else latest_event(query, annotator)
+    return Recorded(query, outcomes, cursor)
+
+
+def _closed_at(query: Query, annotator: Any) -> datetime | None:
+    """When an annotator's part in a query that nobody has decided on ended: by their hand-in, else
+    by its submission. What they judged before and sends itself later still counts.
+
+    None where the query is completed or rejected, and for others than annotators.
+    """
+    if role_of(annotator) != Role.ANNOTATOR or query.state not in (
+        Query.State.OPEN,
+        Query.State.SUBMITTED,
+    ):
+        return None
+    handed_in = own_assignment(annotator, query)
+    if handed_in is not None:
+        return handed_in.handed_in_at
+    submitted = query.transitions.filter(to_state=Query.State.SUBMITTED).last()
+    return submitted.made_at if submitted else None
+
+
+def latest_event(query: Query, annotator: Any) -> int:
+    """The number of the annotator's latest event on the query; 0 without any."""
+    own = JudgmentEvent.objects.filter(query=query, annotator=annotator)
+    latest: int | None = own.aggregate(latest=Max("pk"))["latest"]
+    return latest or 0
+
+
+def _refusal(
+    item: JudgmentInput, facts: ImageFacts | None, closed: str, query: Query
+) -> tuple[RefusalCode, str] | None:
+    """Why a new item can't be stored, or None."""
+    if problem := _problem(item):
+        return RefusalCode.INVALID, problem
+    if closed:
+        return RefusalCode.CLOSED, closed
+    from_list = item.source == JudgmentSource.LIST
+    if facts is None:
+        if from_list:
+            return RefusalCode.NOT_IN_LIST, _not_in_list(item, query)
+        return RefusalCode.INVALID, f"image: there is no image {item.image_id}."
+    if facts.withdrawn:
+        return RefusalCode.WITHDRAWN, "The image was withdrawn from the corpus."
+    # What stands can be taken back also when a new list no longer has the image.
+    takes_back = not item.relevance and facts.standing
+    if from_list and facts.rank is None and not takes_back:
+        return RefusalCode.NOT_IN_LIST, _not_in_list(item, query)
+    # Two who say the same don't disagree, whatever each saw before.
+    if item.expected is not ... and facts.standing not in (
+        item.expected or "",
+        item.relevance or "",
+    ):
+        return RefusalCode.CONFLICT, _conflict(item.expected, facts.standing)
+    return None
+
+
+def _problem(item: JudgmentInput) -> str:
+    for name, relevance in (("relevance", item.relevance), ("expected", item.expected)):
+        if relevance not in (None, ..., *Relevance.values):
+            return f"{name}: {relevance!r} is none of {', '.join(Relevance.values)}."
+    if item.source not in SOURCES:
+        return f"source: {item.source!r} is none of {', '.join(SOURCES)}."
+    if not (math.isfinite(item.seconds) and 0 <= item.seconds <= MOST_SECONDS):
+        return f"seconds: a number from 0 to {MOST_SECONDS:.0f} is needed."
+    if math.isnan(item.age):
+        return "age: a number is needed."
+    return ""
+
+
+def _not_in_list(item: JudgmentInput, query: Query) -> str:
+    current = query.current_list
+    if current is None or not current.ready:
+        return "The candidate list is being made anew; judge again when it is there."
+    return f"image: image {item.image_id} is not in the query's candidate list."
+
+
+def _conflict(expected: str | None, standing: str) -> str:
+    now, here = (
+        Relevance(one).label.lower() if one else "unlabelled" for one in (standing, expected)
+    )
+    return f"It was changed elsewhere meanwhile: it is {now} now, and was {here} here."
+
+
+def _repeat(
+    query: Query, item: JudgmentInput, event: JudgmentEvent, facts: ImageFacts | None
+) -> JudgmentOutcome:
+    """Answer for a client id that is stored already."""
+    stored = (event.query_id, event.image_id, event.relevance, event.source)
+    if stored != (query.pk, item.image_id, item.relevance or "", item.source):
+        detail = "client_id: it was used before for another judgment; make a new one for each."
+        return _refused(item, facts, RefusalCode.INVALID, detail)
+    return _outcome(item, event, facts, JudgmentStatus.REPEATED)
+
+
+def _outcome(
+    item: JudgmentInput, event: JudgmentEvent, facts: ImageFacts | None, status: JudgmentStatus
+) -> JudgmentOutcome:
+    return JudgmentOutcome(
+        client_id=item.client_id,
+        image_id=item.image_id,
+        status=status,
+        relevance=event.relevance or None,
+        standing=(facts.standing if facts else "") or None,
+        rank=event.rank,
+    )
+
+
+def _refused(
+    item: JudgmentInput, facts: ImageFacts | None, code: RefusalCode, detail: str
+) -> JudgmentOutcome:
+    return JudgmentOutcome(
+        client_id=item.client_id,
+        image_id=item.image_id,
+        status=JudgmentStatus.REFUSED,
+        code=code,
+        detail=detail,
+        standing=(facts.standing if facts else "") or None,
+    )

@@ -1,0 +1,59 @@
+"""Images that admins pin to a query's guidelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from core.errors import Conflict
+from labeling.candidates.services import query_lock
+from labeling.queries.models import Query, QueryExample
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import is_withdrawn
+
+MOST_PINNED = 40
+
+
+@transaction.atomic
+def example_pin(
+    *, query: Query, image_id: int, relevant: bool, note: str = "", by: Any
+) -> tuple[QueryExample, bool]:
+    """Pin an image as relevant or not relevant, or change what was said of it; returns the example
+    and whether it is new.
+
+    Raises ValidationError for an image that there isn't, Conflict for a withdrawn one and where
+    MOST_PINNED are pinned already, and QueryGone.
+    """
+    query = query_lock(query)
+    image = Image.objects.filter(pk=image_id).annotate(withdrawn=is_withdrawn()).first()
+    if image is None:
+        raise ValidationError({"image": f"There is no image {image_id}."})
+    if image.withdrawn:
+        raise Conflict("The image was withdrawn from the corpus, so it is no example.")
+    said = {"relevant": relevant, "note": note}
+    example = QueryExample.objects.filter(query=query, image=image).first()
+    if example is not None:
+        QueryExample.objects.filter(pk=example.pk).update(**said)
+        example.relevant, example.note = relevant, note
+        example.image = image
+        return example, False
+    if QueryExample.objects.filter(query=query).count() >= MOST_PINNED:
+        raise Conflict(f"{MOST_PINNED} examples are pinned already; take one away first.")
+    return QueryExample.objects.create(query=query, image=image, pinned_by=by, **said), True
+
+
+def example_unpin(*, query: Query, image_id: int) -> bool:
+    """Take an example away; returns whether there was one."""
+    removed, _ = QueryExample.objects.filter(query=query, image=image_id).delete()
+    return bool(removed)
+
+
+def pinned_examples(query: Query) -> list[QueryExample]:
+    """Relevant examples first, in the order of pinning; without withdrawn images."""
+    return list(
+        QueryExample.objects.filter(~is_withdrawn("image_id"), query=query)
+        .select_related("image")
+        .order_by("-relevant", "pk")
+    )

@@ -1,0 +1,248 @@
+"""Queries, lists and progress as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from core.access import names_hidden_from
+from core.api.fields import TextField, TruthField
+from labeling.candidates.selectors import list_status
+from labeling.candidates.serializers import ListSerializer
+from labeling.judging.serializers import ProgressSerializer
+from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
+from labeling.queries.files import MAX_QUERY_ID
+from labeling.queries.models import Assignment, Query
+from retrieval.corpus.serializers import SpeciesBriefSerializer
+from retrieval.species.selectors import species_resolve
+
+
+class QuerySerializer(serializers.Serializer):
+    """A query with its progress: one's own for annotators, the consensus for reviewers."""
+
+    id = serializers.IntegerField(source="query.pk")
+    query_id = serializers.IntegerField(
+        source="query.query_id", help_text="the number that the CSV files carry"
+    )
+    text = serializers.CharField(source="query.text")
+    category = serializers.CharField(source="query.category")
+    supercategory = serializers.CharField(source="query.supercategory")
+    iconic_group = serializers.CharField(source="query.iconic_group")
+    split = serializers.ChoiceField(choices=Query.Split.choices, source="query.split")
+    split_settled = serializers.BooleanField(
+        source="query.split_settled",
+        help_text="drawn, or named by a person or a file; kept when other splits are drawn",
+    )
+    scientific_terms = serializers.BooleanField(source="query.scientific_terms")
+    guidelines = serializers.CharField(source="query.guidelines")
+    species = serializers.SerializerMethodField(
+        help_text="the filter, empty for the whole corpus; null where names are hidden"
+    )
+    state = serializers.ChoiceField(choices=Query.State.choices, source="query.state")
+    reject_reason = serializers.CharField(source="query.reject_reason")
+    reject_note = serializers.CharField(source="query.reject_note")
+    list = serializers.SerializerMethodField()
+    progress = ProgressSerializer()
+    last_activity = serializers.DateTimeField(allow_null=True)
+    annotators = serializers.IntegerField()
+    can_label = serializers.BooleanField()
+    created_at = serializers.DateTimeField(source="query.created_at")
+    updated_at = serializers.DateTimeField(source="query.updated_at")
+
+    @extend_schema_field(SpeciesBriefSerializer(many=True, allow_null=True))
+    def get_species(self, row: Any) -> Any:
+        if names_hidden_from(self.context["request"].user):
+            return None
+        return SpeciesBriefSerializer(row.query.species.all(), many=True).data
+
+    @extend_schema_field(ListSerializer)
+    def get_list(self, row: Any) -> Any:
+        return ListSerializer(list_status(row.query)).data
+
+
+class GivenUpSerializer(serializers.Serializer):
+    """Who handed their part in to have the query rejected, and why."""
+
+    by = serializers.CharField(source="annotator.username")
+    reason = serializers.ChoiceField(choices=Query.RejectReason.choices)
+    note = serializers.CharField()
+    at = serializers.DateTimeField(source="handed_in_at")
+
+
+class AssignmentSerializer(serializers.Serializer):
+    """A part in the query that is handed in: by the rule that was met, or with a reason or note."""
+
+    handed_in_at = serializers.DateTimeField()
+    rule = serializers.ChoiceField(choices=Assignment.Rule.choices, allow_blank=True)
+    reason = serializers.ChoiceField(
+        choices=Query.RejectReason.choices, allow_blank=True, help_text="of giving up"
+    )
+    note = serializers.CharField()
+
+
+class OpenPointSerializer(serializers.Serializer):
+    """Something that completing the query now would leave open."""
+
+    kind = serializers.ChoiceField(choices=["rule", "unsure", "disputed"])
+    count = serializers.IntegerField(help_text="of images; 0 for the rule")
+    text = serializers.CharField()
+
+
+class QueryDetailSerializer(QuerySerializer):
+    """A query with one's own progress beside the consensus, and what one may make of it."""
+
+    own_progress = ProgressSerializer()
+    transitions = serializers.ListField(
+        child=serializers.ChoiceField(choices=Query.State.choices),
+        help_text="states that the user may ask for; an annotator's submitted and open hand in and "
+        "resume their own part",
+    )
+    given_up = GivenUpSerializer(
+        allow_null=True, help_text="while a reviewer has to decide on it; else null"
+    )
+    assignment = AssignmentSerializer(
+        allow_null=True, help_text="an annotator's own part once it is handed in; else null"
+    )
+    still_labeling = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="names of those who have judged for an open query and not handed in",
+    )
+    left_open = OpenPointSerializer(
+        many=True, help_text="for who may complete the query: with any, it takes a note"
+    )
+    completion_reason = serializers.CharField(
+        source="query.completion_reason",
+        help_text="why it was completed with something left open; else empty",
+    )
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "integer"}]})
+class SpeciesNameField(serializers.Field[Any, Any, Any, Any]):
+    """A name or an id."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str | int) or isinstance(data, bool):
+            raise serializers.ValidationError("Names or ids are needed.")
+        return data
+
+
+class QueryWriteSerializer(serializers.Serializer):
+    """What can be written of a query."""
+
+    text = TextField(max_length=500, trim_whitespace=False)
+    category = serializers.ChoiceField(choices=list(CATEGORIES))
+    split = serializers.ChoiceField(
+        choices=Query.Split.choices,
+        required=False,
+        allow_blank=True,
+        help_text="blank or left out of a new query: to be drawn",
+    )
+    query_id = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_QUERY_ID,
+        required=False,
+        help_text="the next free number if it is left out",
+    )
+    iconic_group = serializers.ChoiceField(
+        choices=list(ICONIC_GROUPS), allow_blank=True, required=False
+    )
+    scientific_terms = TruthField(required=False)
+    guidelines = TextField(
+        allow_blank=True, required=False, trim_whitespace=False, max_length=20_000
+    )
+    species = serializers.ListField(
+        child=SpeciesNameField(),
+        required=False,
+        max_length=10_000,
+        help_text="scientific or common names, ids, or a genus, family or look-alike group",
+    )
+    state = serializers.ChoiceField(choices=Query.State.choices, required=False)
+    reject_reason = serializers.ChoiceField(
+        choices=Query.RejectReason.choices, allow_blank=True, required=False
+    )
+    reject_note = TextField(allow_blank=True, required=False, max_length=5000)
+    give_up = serializers.ChoiceField(
+        choices=Query.RejectReason.choices,
+        allow_blank=True,
+        required=False,
+        help_text="with the state submitted: hand in to have it rejected for this reason",
+    )
+    note = TextField(
+        allow_blank=True,
+        required=False,
+        max_length=5000,
+        help_text="why the state changes; needed to hand in before a stop rule is met, to give up "
+        "for the reason other, and to complete with something left open",
+    )
+
+    def validate_species(self, names: list[Any]) -> list[Any]:
+        found, missing = species_resolve(names)
+        if missing:
+            shown = ", ".join(str(name)[:100] for name in missing[:20])
+            raise serializers.ValidationError(f"Not in the corpus: {shown}.")
+        return found
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        given = self.initial_data
+        known = {*self.fields, *QueryDetailSerializer().fields}
+        unknown = sorted(map(str, set(given) - known)) if isinstance(given, Mapping) else []
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(unknown, "There is no such field."))
+        return attrs
+
+
+class SearchToQuerySerializer(serializers.Serializer):
+    """A search that becomes a draft query."""
+
+    text = TextField(max_length=500)
+    species = QueryWriteSerializer().fields["species"]
+    category = serializers.ChoiceField(choices=list(CATEGORIES), required=False)
+    split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
+
+    validate_species = QueryWriteSerializer.validate_species
+
+
+class QueryParameters(serializers.Serializer):
+    """Which queries."""
+
+    search = serializers.CharField(
+        max_length=500, required=False, help_text="part of the text or category, or the query id"
+    )
+    state = serializers.ChoiceField(choices=Query.State.choices, required=False)
+    split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
+    category = serializers.ChoiceField(choices=list(CATEGORIES), required=False)
+
+
+class ImportSerializer(serializers.Serializer):
+    """One CSV or several, all imported or none."""
+
+    file = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True),
+        min_length=1,
+        error_messages={
+            "min_length": "No file was sent; upload a CSV as “file”, or send it as text/csv."
+        },
+    )
+    split = serializers.ChoiceField(choices=Query.Split.choices, required=False, allow_blank=True)
+
+
+class ImportParameters(serializers.Serializer):
+    """What a CSV that is the whole body doesn't say."""
+
+    name = serializers.CharField(
+        max_length=200, default="body.csv", help_text="the file's name, which tells the split"
+    )
+    split = serializers.ChoiceField(
+        choices=Query.Split.choices, default="", allow_blank=True, help_text="the split itself"
+    )
+
+
+class ImportReportSerializer(serializers.Serializer):
+    """How many rows did what."""
+
+    added = serializers.IntegerField()
+    updated = serializers.IntegerField()
+    unchanged = serializers.IntegerField()

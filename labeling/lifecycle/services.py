@@ -1,0 +1,338 @@
+"""Queries: written, changed, deleted, and passed from state to state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypedDict, Unpack
+
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+from django.db.models import Max, ProtectedError
+
+from core.access import Role, at_least, role_of
+from core.errors import Conflict
+from labeling.candidates.selectors import wanted_species_ids
+from labeling.candidates.services import list_ensure, query_lock
+from labeling.judging.assignments import still_labeling
+from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume
+from labeling.queries.categories import ICONIC_GROUPS
+from labeling.queries.models import Query, QueryTransition
+from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
+from labeling.review.selectors import left_open
+from retrieval.corpus.models import Species
+
+# Held while the next free query id is looked up and taken; "inqu" as a number, apart from
+# retrieval's locks.
+QUERY_ID_LOCK = 0x696E7175
+
+#: For a search that becomes a query; the admin gives it its own category afterwards.
+CATEGORY_OF_SEARCHES = "Miscellaneous Context"
+
+
+class QueryHasJudgments(Conflict):
+    """A query that was ever judged for is neither deleted nor numbered anew; it can be rejected."""
+
+
+class QueryFields(TypedDict, total=False):
+    """What can be written of a query; a member that is left out stays as it is."""
+
+    query_id: int
+    text: str
+    category: str
+    iconic_group: str
+    split: str
+    """Empty: to be drawn; until then a new query is of the test split, and others stay as they
+    are."""
+    scientific_terms: bool
+    guidelines: str
+    species: Iterable[Species]
+
+
+@transaction.atomic
+def query_create(
+    *,
+    text: str,
+    category: str,
+    created_by: Any,
+    split: str = "",
+    iconic_group: str = "",
+    query_id: int | None = None,
+    scientific_terms: bool = False,
+    guidelines: str = "",
+    species: Iterable[Species] = (),
+) -> Query:
+    """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
+
+    `text` is kept verbatim. Without `split` it is of the test split until splits are drawn
+    (`services.splits`). Raises ValidationError with the fields named.
+    """
+    query_ids_lock()
+    query = Query(
+        query_id=_next_query_id() if query_id is None else query_id,
+        text=text,
+        category=category,
+        split=split or Query.Split.TEST,
+        split_settled=bool(split),
+        iconic_group=iconic_group,
+        scientific_terms=scientific_terms,
+        guidelines=guidelines,
+        created_by=created_by,
+    )
+    _check(query)
+    query.save()
+    query.species.set(species)
+    return query
+
+
+@transaction.atomic
+def query_create_in_state(*, to_state: str, created_by: Any, **fields: Any) -> Query:
+    """Write a query with the members of QueryFields and pass it into a state, or do neither."""
+    query = query_create(created_by=created_by, **fields)
+    return query_transition(query=query, to_state=to_state, by=created_by)
+
+
+@transaction.atomic
+def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Query:
+    """Change a query's fields; an open query whose text or filter changes gets a new list and keeps
+    its judgments.
+
+    Raises ValidationError with the fields named, Conflict for a new text or filter of a query that
+    is submitted or complete (reopen it first), and QueryHasJudgments for a new query id of one that
+    was judged for.
+    """
+    if "query_id" in changes:
+        query_ids_lock()
+    query = query_lock(query)
+    if changes.get("query_id", query.query_id) != query.query_id and (
+        query.judgment_events.exists()
+    ):
+        raise QueryHasJudgments(
+            f"Query {query.query_id} has judgments, so it keeps its number: files say by it what "
+            "was judged."
+        )
+    species = changes.pop("species", None)
+    before = (query.text, wanted_species_ids(query))
+    if "split" in changes:
+        query.split_settled = bool(changes["split"])
+        changes["split"] = changes["split"] or query.split
+    for name, value in changes.items():
+        setattr(query, name, value)
+    _check(query)
+    query.save()
+    if species is not None:
+        query.species.set(species)
+    if before != (query.text, wanted_species_ids(query)):
+        if query.state in (Query.State.SUBMITTED, Query.State.COMPLETE):
+            raise Conflict(
+                f"The query is {query.get_state_display().lower()}: its text and species filter "
+                "are what was labelled. Reopen it to change them."
+            )
+        if query.state == Query.State.OPEN:
+            list_ensure(query=query, by=by)
+    return query
+
+
+@transaction.atomic
+def query_delete(*, query: Query) -> None:
+    """Delete a query with its lists. Raises QueryHasJudgments if anybody ever judged for it.
+
+    Only queries with judgments are completed, the history of judgments is never removed, not even
+    with the last of them taken back, and a query with such history keeps its query id. So whatever
+    was released can't be deleted, and its query id can't come to mean another query.
+    """
+    query = query_lock(query)
+    try:
+        query.delete()
+    except ProtectedError:
+        raise QueryHasJudgments(
+            f"Query {query.query_id} has judgments, so it can't be deleted; reject it instead."
+        ) from None
+
+
+@transaction.atomic
+def query_transition(
+    *,
+    query: Query,
+    to_state: str,
+    by: Any,
+    reason: str = "",
+    note: str = "",
+    give_up: str = "",
+) -> Query:
+    """Pass a query into another state and keep who did it, when and why; into its own state changes
+    nothing.
+
+    Opening makes sure of a candidate list, and takes up everybody's part again. An annotator who
+    asks for "submitted" hands in their own part (`services.assignments`): the query is submitted
+    with the last part, and open until then; "open" of an open query resumes their part. A
+    reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
+    Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
+    needs a note then.
+
+    A query that nobody has judged for can't be completed, and one that leaves something open
+    (`selectors.review.left_open`) only with a note that says why; the query keeps both until it is
+    opened again. Raises TransitionRefused and what is derived of it.
+    """
+    query = query_lock(query)
+    if to_state not in Query.State.values:
+        raise TransitionIncomplete(
+            "state", f"{to_state!r} is no state; known are {', '.join(Query.State.values)}."
+        )
+    if to_state == query.state:
+        if to_state == Query.State.OPEN:
+            assignment_resume(query=query, annotator=by)
+        return query
+    check_transition(
+        role=role_of(by),
+        from_state=query.state,
+        to_state=to_state,
+        reason=reason,
+        give_up=give_up,
+    )
+    _check_reason("reject_reason", reason)
+    _check_reason("give_up", give_up)
+    _check_plain("note", note)
+    if give_up == Query.RejectReason.OTHER and not note.strip():
+        raise TransitionIncomplete("note", "A note that says why is needed.")
+    if to_state == Query.State.SUBMITTED and (give_up or not at_least(by, Role.REVIEWER)):
+        if not assignment_hand_in(query=query, annotator=by, reason=give_up, note=note):
+            return query
+        if not at_least(by, Role.REVIEWER) and still_labeling(query):
+            to_state = query.state
+    unmet = _check_complete(query, note) if to_state == Query.State.COMPLETE else []
+    QueryTransition.objects.create(
+        query=query,
+        from_state=query.state,
+        to_state=to_state,
+        reason=reason or give_up,
+        note=note,
+        made_by=by,
+    )
+    if to_state == query.state:
+        return query
+    query.state = to_state
+    query.reject_reason = reason
+    query.reject_note = note if to_state == Query.State.REJECTED else ""
+    query.left_open = " ".join(unmet)
+    query.completion_reason = note if unmet else ""
+    decided = ["state", "reject_reason", "reject_note", "left_open", "completion_reason"]
+    query.save(update_fields=[*decided, "updated_at"])
+    if to_state == Query.State.OPEN:
+        query.assignments.all().delete()
+        list_ensure(query=query, by=by)
+    return query
+
+
+@transaction.atomic
+def query_change(
+    *,
+    query: Query,
+    by: Any,
+    fields: QueryFields,
+    to_state: str | None = None,
+    reason: str = "",
+    note: str = "",
+    give_up: str = "",
+) -> Query:
+    """Change fields and state together or not at all: fields first, so that opening ranks the new
+    text.
+    """
+    if fields:
+        query = query_update(query=query, by=by, **fields)
+    if to_state is not None:
+        query = query_transition(
+            query=query, to_state=to_state, by=by, reason=reason, note=note, give_up=give_up
+        )
+    return query
+
+
+@transaction.atomic
+def query_from_search(
+    *,
+    text: str,
+    created_by: Any,
+    species: Iterable[Species] = (),
+    category: str = CATEGORY_OF_SEARCHES,
+    split: str = "",
+) -> Query:
+    """Turn a search into a draft; the same search again gives the draft that it made.
+
+    The iconic group is that of the species where they share one. Raises ValidationError for a blank
+    text.
+    """
+    query_ids_lock()  # two clicks make one draft
+    species = list(species)
+    wanted = sorted(one.pk for one in species)
+    for draft in Query.objects.filter(state=Query.State.DRAFT, text=text, created_by=created_by):
+        if wanted_species_ids(draft) == wanted:
+            return draft
+    groups = {one.iconic_group for one in species}
+    group = groups.pop() if len(groups) == 1 else ""
+    return query_create(
+        text=text,
+        category=category,
+        split=split,
+        iconic_group=group if group in ICONIC_GROUPS else "",
+        species=species,
+        created_by=created_by,
+    )
+
+
+def query_ids_lock() -> None:
+    """Keep others from adding queries until the transaction ends, so that an id found free stays
+    free.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [QUERY_ID_LOCK])
+
+
+def _next_query_id() -> int:
+    """The number after the highest; the caller holds the lock of the query ids."""
+    highest: int | None = Query.objects.aggregate(highest=Max("query_id"))["highest"]
+    return 1 if highest is None else highest + 1
+
+
+def _check(query: Query) -> None:
+    """Raise ValidationError for what the model's own checks or ours find wrong, by field."""
+    errors: dict[str, list[str]] = {}
+    if not query.text.strip():
+        errors["text"] = ["The text is blank."]
+    for field in ("text", "guidelines"):
+        if "\0" in getattr(query, field):
+            errors[field] = ["NUL characters can't be stored."]
+    if query.iconic_group and query.iconic_group not in ICONIC_GROUPS:
+        errors["iconic_group"] = [f"Unknown; known are {', '.join(ICONIC_GROUPS)}, or blank."]
+    try:
+        # The database itself is asked about the constraints, and can't be shown what it can't hold.
+        query.full_clean(
+            exclude=["current_list", "created_by", *errors], validate_constraints=not errors
+        )
+    except ValidationError as error:
+        errors |= error.message_dict
+    if errors:
+        raise ValidationError(errors)
+
+
+def _check_plain(field: str, text: str) -> None:
+    if "\0" in text:
+        raise ValidationError({field: "NUL characters can't be stored."})
+
+
+def _check_reason(field: str, reason: str) -> None:
+    if reason and reason not in Query.RejectReason.values:
+        raise TransitionIncomplete(
+            field, f"{reason!r} is no reason; known are {', '.join(Query.RejectReason.values)}."
+        )
+
+
+def _check_complete(query: Query, note: str) -> list[str]:
+    """What a completion of the query leaves open, in sentences, once `note` says why."""
+    if not query.judgments.exists():
+        raise TransitionRefused(
+            "Nobody has judged for the query yet, so there is nothing to complete. "
+            "Judge its candidates first, or reject it."
+        )
+    unmet = [point.text for point in left_open(query)]
+    if unmet and not note.strip():
+        raise TransitionIncomplete("note", *unmet, "Say why it is complete all the same.")
+    return unmet

@@ -1,0 +1,192 @@
+"""Drawing which queries are for validation and which for testing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from core.errors import Conflict
+from labeling.lifecycle.services import query_ids_lock
+from labeling.queries.categories import CATEGORIES, SPLITS
+from labeling.queries.models import Query
+from labeling.queries.splits import assign_splits
+
+LARGEST_SEED = 2**63 - 1
+
+
+class SplitChanged(Conflict):
+    """The queries aren't any more as they were when the draw was shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRow:
+    """How many queries of one category are in each split, before the draw and after."""
+
+    category: str
+    val_before: int
+    test_before: int
+    val: int
+    test: int
+
+    @property
+    def total(self) -> int:
+        return self.val + self.test
+
+    @property
+    def share(self) -> float:
+        """Of validation, after the draw."""
+        return self.val / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPlan:
+    """What a draw does. All ids are query ids."""
+
+    categories: dict[int, str]
+    before: dict[int, str]
+    after: dict[int, str]
+    drawn: frozenset[int]
+    """Those that were drawn; the others kept theirs."""
+    undecided: frozenset[int]
+    """Whose split wasn't settled before."""
+    released: dict[int, str]
+    """Those that change splits though a release has them -> the newest such release's title."""
+
+    @property
+    def moved(self) -> list[int]:
+        """Queries that change splits, ascending."""
+        return [one for one, split in self.after.items() if split != self.before[one]]
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the draw's outcome, to be shown first and done afterwards."""
+        said = json.dumps([sorted(self.before.items()), sorted(self.after.items())])
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def rows(self) -> list[SplitRow]:
+        """The categories that have queries, in the categories' order."""
+        before = Counter((self.categories[one], split) for one, split in self.before.items())
+        after = Counter((self.categories[one], split) for one, split in self.after.items())
+        return [
+            SplitRow(name, *(counts[name, split] for counts in (before, after) for split in SPLITS))
+            for name in CATEGORIES
+            if any(after[name, split] for split in SPLITS)
+        ]
+
+    @property
+    def sum(self) -> SplitRow:
+        """All categories together."""
+        counts = [
+            Counter(splits.values())[s] for splits in (self.before, self.after) for s in SPLITS
+        ]
+        return SplitRow("", *counts)
+
+
+def split_plan(
+    *,
+    val_share: float,
+    seed: int,
+    stratify: bool = False,
+    redraw: bool = False,
+    unfinished: bool = False,
+    released: Mapping[int, str],
+) -> SplitPlan:
+    """What `queries_split` would do; changes nothing."""
+    return _plan(
+        _queries(unfinished),
+        val_share=val_share,
+        seed=seed,
+        stratify=stratify,
+        redraw=redraw,
+        released=released,
+    )
+
+
+@transaction.atomic
+def queries_split(
+    *,
+    val_share: float,
+    seed: int,
+    stratify: bool = False,
+    redraw: bool = False,
+    unfinished: bool = False,
+    released: Mapping[int, str],
+    expected: str = "",
+) -> SplitPlan:
+    """Draw the splits of the complete queries, with `unfinished` of all that aren't rejected.
+
+    `val_share`, from 0 to 1, is the share for validation, `stratify` meets it in each category
+    (see `queries.splits`). Settled splits and those of queries that `released` names (query id ->
+    the newest release that has it) are kept, unless `redraw` draws all anew. Afterwards all are
+    settled. `expected` is the fingerprint of the plan that somebody agreed to.
+
+    Raises ValidationError with the field named, and SplitChanged for another plan than expected.
+    """
+    query_ids_lock()
+    queries = _queries(unfinished).select_for_update(no_key=True)
+    plan = _plan(
+        queries, val_share=val_share, seed=seed, stratify=stratify, redraw=redraw, released=released
+    )
+    if expected and plan.fingerprint != expected:
+        raise SplitChanged("Queries were changed meanwhile, so the draw is another. Look again.")
+    now = timezone.now()
+    for split in SPLITS:
+        moved = [one for one in plan.moved if plan.after[one] == split]
+        Query.objects.filter(query_id__in=moved).update(split=split, updated_at=now)
+    Query.objects.filter(query_id__in=plan.after).update(split_settled=True)
+    return plan
+
+
+def _queries(unfinished: bool) -> QuerySet[Query]:
+    queries = Query.objects.order_by("query_id")
+    if unfinished:
+        return queries.exclude(state=Query.State.REJECTED)
+    return queries.filter(state=Query.State.COMPLETE)
+
+
+def _plan(
+    queries: QuerySet[Query],
+    *,
+    val_share: float,
+    seed: int,
+    stratify: bool,
+    redraw: bool,
+    released: Mapping[int, str],
+) -> SplitPlan:
+    if not 0 <= val_share <= 1:
+        raise ValidationError({"val_share": "The share for validation is a number from 0 to 1."})
+    if not 0 <= seed <= LARGEST_SEED:
+        raise ValidationError({"seed": f"The seed is a whole number from 0 to {LARGEST_SEED}."})
+    found = list(queries.values_list("query_id", "category", "split", "split_settled"))
+    categories = {query_id: category for query_id, category, _, _ in found}
+    before = {query_id: split for query_id, _, split, _ in found}
+    undecided = frozenset(query_id for query_id, _, _, settled in found if not settled)
+    fixed = {
+        query_id: split
+        for query_id, split in before.items()
+        if not redraw and (query_id not in undecided or query_id in released)
+    }
+    after = assign_splits(
+        categories, val_share=val_share, seed=seed, stratify=stratify, fixed=fixed
+    )
+    return SplitPlan(
+        categories=categories,
+        before=before,
+        after=after,
+        drawn=frozenset(after.keys() - fixed.keys()),
+        undecided=undecided,
+        released={
+            query_id: released[query_id]
+            for query_id, split in after.items()
+            if split != before[query_id] and query_id in released
+        },
+    )

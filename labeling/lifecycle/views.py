@@ -1,0 +1,261 @@
+"""Pages on which queries are written, imported, opened and decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from core.access import Role, at_least, names_hidden_from, require_role, role_of
+from core.address_choices import chosen_ids
+from core.errors import Conflict
+from labeling.candidates.services import list_refresh
+from labeling.judging.access import can_judge, get_query_for, own_assignment
+from labeling.judging.assignments import still_labeling
+from labeling.judging.progress import annotators_of, progress
+from labeling.lifecycle.examples import pinned_examples
+from labeling.lifecycle.forms import GiveUpForm, QueryForm, QueryImportForm, RejectForm
+from labeling.lifecycle.imports import QueryImportRefused, queries_import_uploads
+from labeling.lifecycle.services import query_create, query_update
+from labeling.lifecycle.services import query_delete as delete_query
+from labeling.lifecycle.services import query_from_search as create_from_search
+from labeling.lifecycle.services import query_transition as change_state
+from labeling.queries.models import Query
+from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, transitions_for
+from labeling.review.selectors import agreements_of, given_up, left_open
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.species.selectors import species_by_ids
+
+LARGEST_UPLOAD = 5 * 1024 * 1024
+
+
+@login_required
+@require_safe
+def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
+    """One query: progress, agreement, history, list, and what the user may do with it."""
+    query = get_query_for(request.user, pk)
+    reviewer = at_least(request.user, Role.REVIEWER)
+    part = own_assignment(request.user, query)
+    allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
+    seen = progress(query, annotator=None if reviewer else request.user)
+    wish = given_up(query, request.user)
+    early = "submitted" in allowed and not seen.stop.met
+    names = {
+        "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",
+        "submitted": "Submit" if reviewer else "Hand in",
+        "complete": "Complete",
+        "draft": "Back to draft",
+    }
+    context = {
+        "query": query,
+        "species": query.species.prefetch_related("names"),
+        "examples": pinned_examples(query),
+        "progress": seen,
+        "annotators": annotators_of(query) if reviewer else [],
+        "transitions": query.transitions.select_related("made_by") if reviewer else [],
+        "transitions_open": sorted(
+            (
+                (state, names[state])
+                for state in allowed
+                if state in names and not (early and state == "submitted")
+            ),
+            key=lambda item: ["complete", "open", "submitted", "draft"].index(item[0]),
+        ),
+        "main_transition": not wish
+        and (query.state in ("draft", "submitted") or (query.state == "open" and seen.stop.met)),
+        "hand_in_note": early,
+        "give_up_form": GiveUpForm(auto_id="give-up-%s") if "submitted" in allowed else None,
+        "given_up": wish,
+        "may_reject": "rejected" in allowed,
+        "agreements": agreements_of(query) if reviewer else [],
+        "names_hidden": names_hidden_from(request.user),
+        "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
+        "list_job": query.current_list.job if query.current_list else None,
+        "can_label": can_judge(request.user, query, handed_in=part is not None),
+        "part": part,
+        "still_labeling": [
+            name for name in still_labeling(query) if name != request.user.get_username()
+        ],
+    }
+    return render(request, "labeling/query_detail.html", context)
+
+
+def _form_page(request: HttpRequest, form: QueryForm, query: Query | None) -> HttpResponse:
+    return render(request, "labeling/query_form.html", {"form": form, "query": query})
+
+
+def _written(form: QueryForm, write: Callable[..., Query]) -> Query | None:
+    """What the service wrote of a form's fields, or None with its refusal added to the form."""
+    if not form.is_valid():
+        return None
+    fields = (*QueryForm.Meta.fields, "species")
+    try:
+        return write(**{name: form.cleaned_data[name] for name in fields})
+    except ValidationError as error:
+        known = error.message_dict if hasattr(error, "error_dict") else {None: error.messages}
+        for name, refusals in known.items():
+            form.add_error(name if name in form.fields else None, refusals)
+    except Conflict as error:
+        form.add_error(None, str(error))
+    return None
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_new(request: HttpRequest) -> HttpResponse:
+    """Write a query; it starts as a draft."""
+    require_role(request.user, Role.ADMIN)
+    form = QueryForm(request.POST or None)
+    query = _written(form, partial(query_create, created_by=request.user))
+    if query is not None:
+        messages.success(request, "The query is a draft. Open it to have its candidates ranked.")
+        return redirect("query-detail", pk=query.pk)
+    return _form_page(request, form, None)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change a query; a new text or filter of an open one makes a new candidate list."""
+    require_role(request.user, Role.ADMIN)
+    query = get_query_for(request.user, pk)
+    form = QueryForm(request.POST or None, instance=get_query_for(request.user, pk))
+    if _written(form, partial(query_update, query=query, by=request.user)) is not None:
+        messages.success(request, "Saved.")
+        return redirect("query-detail", pk=pk)
+    return _form_page(request, form, query)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a query that nobody has judged for."""
+    require_role(request.user, Role.ADMIN)
+    query = get_query_for(request.user, pk)
+    if request.method == "POST":
+        try:
+            delete_query(query=query)
+        except Conflict as error:
+            messages.error(request, str(error))
+            return redirect("query-detail", pk=pk)
+        messages.success(request, f"Query {query.query_id} is deleted.")
+        return redirect("dashboard")
+    return render(request, "labeling/query_delete.html", {"query": query})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def query_import(request: HttpRequest) -> HttpResponse:
+    """Bring in queries from an uploaded CSV, whole or not at all."""
+    require_role(request.user, Role.ADMIN)
+    form = QueryImportForm(request.POST or None, request.FILES or None)
+    row_errors: list[Any] = []
+    if request.method == "POST" and form.is_valid():
+        upload = form.cleaned_data["file"]
+        if upload.size > LARGEST_UPLOAD:
+            form.add_error("file", "The file is larger than 5 MB.")
+        else:
+            try:
+                report = queries_import_uploads(
+                    files=[(upload.name, upload.read())],
+                    split=form.cleaned_data["split"],
+                    by=request.user,
+                )
+                messages.success(
+                    request,
+                    f"{report.added} added, {report.updated} updated, "
+                    f"{report.unchanged} unchanged.",
+                )
+                return redirect("dashboard")
+            except QueryImportRefused as error:
+                row_errors = list(error.errors)
+    return render(request, "labeling/query_import.html", {"form": form, "row_errors": row_errors})
+
+
+@login_required
+@require_POST
+def query_from_search(request: HttpRequest) -> HttpResponse:
+    """Turn a search into a draft query, then show its form for the rest."""
+    require_role(request.user, Role.ADMIN)
+    try:
+        query = create_from_search(
+            text=request.POST.get("text", ""),
+            species=species_by_ids(chosen_ids(request.POST, "species")),
+            created_by=request.user,
+        )
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("search")
+    messages.success(request, "The search is a draft query now. Give it its category and split.")
+    return redirect("query-edit", pk=query.pk)
+
+
+@login_required
+@require_POST
+def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
+    """Open, hand in, give up, complete, reopen or reject."""
+    query = get_query_for(request.user, pk)
+    before, state = query.state, request.POST.get("state", "")
+    try:
+        query = change_state(
+            query=query,
+            to_state=state,
+            by=request.user,
+            reason=request.POST.get("reason", ""),
+            note=request.POST.get("note", ""),
+            give_up=request.POST.get("give_up", ""),
+        )
+        messages.success(request, _done(before, query, state))
+    except TransitionIncomplete as error:
+        if state == Query.State.COMPLETE:
+            return redirect("query-complete", pk=pk)
+        messages.error(request, str(error))
+    except (TransitionRefused, Conflict, ModelSpecError) as error:
+        messages.error(request, str(error))
+    return redirect("query-detail", pk=pk)
+
+
+def _done(before: str, query: Query, asked: str) -> str:
+    """What came of a change of state that somebody asked for."""
+    if query.state != before:
+        return f"The query is {query.get_state_display().lower()} now."
+    if asked == Query.State.SUBMITTED:
+        return "Your part is handed in."
+    return "Nothing has changed." if asked != Query.State.OPEN else "Your part is open again."
+
+
+@login_required
+@require_safe
+def query_complete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask a reviewer why a query is complete, with what it leaves open."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    if "complete" not in transitions_for(role_of(request.user), query.state):
+        return redirect("query-detail", pk=pk)
+    context = {
+        "query": query,
+        "left_open": left_open(query),
+        "still_labeling": still_labeling(query),
+        "can_label": can_judge(request.user, query),
+    }
+    return render(request, "labeling/query_complete.html", context)
+
+
+@login_required
+@require_POST
+def query_refresh(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a new candidate list that takes in what was embedded since."""
+    require_role(request.user, Role.ADMIN)
+    try:
+        list_refresh(query=get_query_for(request.user, pk), by=request.user)
+        messages.success(request, "A new candidate list is being made. The judgments are kept.")
+    except (Conflict, ModelSpecError) as error:
+        messages.error(request, str(error))
+    return redirect("query-detail", pk=pk)

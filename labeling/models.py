@@ -1,0 +1,18 @@
+"""The models of this app, in the folders of their subjects; Django looks for them here."""
+
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
+from labeling.studio.models import LabelingPreferences
+
+__all__ = [
+    "Assignment",
+    "Candidate",
+    "CandidateList",
+    "Judgment",
+    "JudgmentEvent",
+    "LabelingPreferences",
+    "Query",
+    "QueryExample",
+    "QueryTransition",
+]

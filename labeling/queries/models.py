@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from labeling.queries.categories import CATEGORIES, supercategory_of
+from retrieval.corpus.models import Image, Species
+
+
+class Query(models.Model):
+    """The text that annotators label against."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        OPEN = "open", "Open"
+        SUBMITTED = "submitted", "Submitted"
+        COMPLETE = "complete", "Complete"
+        REJECTED = "rejected", "Rejected"
+
+    class Split(models.TextChoices):
+        VAL = "val", "Validation"
+        TEST = "test", "Test"
+
+    class RejectReason(models.TextChoices):
+        TOO_EASY = "too_easy", "Too easy"
+        NOT_COMPREHENSIVE = "not_comprehensive", "Can't be labelled comprehensively"
+        UNLABELABLE = "unlabelable", "Can't be labelled from images"
+        OTHER = "other", "Other"
+
+    query_id = models.PositiveIntegerField(
+        unique=True, help_text="the number that the CSV files carry"
+    )
+    text = models.CharField(max_length=500)
+    category = models.CharField(max_length=60, choices=[(c, c) for c in CATEGORIES])
+    iconic_group = models.CharField(max_length=40, blank=True)
+    split = models.CharField(max_length=4, choices=Split)
+    split_settled = models.BooleanField(
+        default=False,
+        help_text="drawn, or named by a person or a file; kept when the split of others is drawn",
+    )
+    scientific_terms = models.BooleanField(
+        default=False, help_text="the text uses terms that only an expert knows"
+    )
+    guidelines = models.TextField(blank=True)
+    species = models.ManyToManyField(Species, blank=True, related_name="queries")
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    reject_reason = models.CharField(max_length=20, choices=RejectReason, blank=True)
+    reject_note = models.TextField(blank=True)
+    left_open = models.TextField(
+        blank=True, help_text="what was unmet, unsure or disputed when it was completed"
+    )
+    completion_reason = models.TextField(blank=True, help_text="why it was completed all the same")
+    current_list = models.ForeignKey(
+        "labeling.CandidateList",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="the list that is labelled, or is being made to be",
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "queries"
+        ordering = ["query_id"]
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(text=""), name="query_text_not_blank"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=["draft", "open", "submitted", "complete", "rejected"]
+                ),
+                name="query_state_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(split__in=["val", "test"]), name="query_split_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="rejected", reject_reason__gt="")
+                | (~models.Q(state="rejected") & models.Q(reject_reason="")),
+                name="query_rejected_with_reason",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(left_open="", completion_reason="")
+                | models.Q(state="complete", left_open__gt="", completion_reason__gt=""),
+                name="query_left_open_with_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.text}"
+
+    @property
+    def supercategory(self) -> str:
+        return supercategory_of(self.category)
+
+
+class QueryTransition(models.Model):
+    """One change of a query's state: who, when, from, to, why.
+
+    From open to open: somebody handed in their part while others labeled on.
+    """
+
+    query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="transitions")
+    from_state = models.CharField(max_length=10, choices=Query.State)
+    to_state = models.CharField(max_length=10, choices=Query.State)
+    reason = models.CharField(max_length=20, choices=Query.RejectReason, blank=True)
+    note = models.TextField(blank=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.from_state} → {self.to_state}"
+
+
+class Assignment(models.Model):
+    """A person's part in a query that they have handed in.
+
+    Until then, whoever has judged for the query takes part without a row; who takes the part up
+    again, and everybody when the query is opened again, loses theirs.
+    """
+
+    class Rule(models.TextChoices):
+        STREAK = "streak", "Stop rule met"
+        EXHAUSTED = "exhausted", "List exhausted"
+
+    query = models.ForeignKey(
+        Query, on_delete=models.CASCADE, related_name="assignments", db_index=False
+    )
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assignments"
+    )
+    handed_in_at = models.DateTimeField(default=timezone.now)
+    rule = models.CharField(
+        max_length=10, choices=Rule, blank=True, help_text="that was met; empty for none"
+    )
+    reason = models.CharField(
+        max_length=20,
+        choices=Query.RejectReason,
+        blank=True,
+        help_text="why the person gave the query up; empty where they didn't",
+    )
+    note = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["query", "annotator"], name="assignment_once_per_annotator"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.annotator_id}: handed in"
+
+
+class QueryExample(models.Model):
+    """An image that an admin pinned to a query's guidelines, as relevant or not relevant."""
+
+    # No index of its own: the unique constraint begins with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.CASCADE, related_name="examples", db_index=False
+    )
+    image = models.ForeignKey(Image, on_delete=models.CASCADE, related_name="+")
+    relevant = models.BooleanField()
+    note = models.CharField(max_length=500, blank=True, help_text="why, for annotators")
+    pinned_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    pinned_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-relevant", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["query", "image"], name="query_example_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}: {self.image_id} is {'' if self.relevant else 'not '}relevant"

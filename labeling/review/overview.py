@@ -1,0 +1,180 @@
+"""The dashboard: every query with its progress, and what each annotator did."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
+
+from core.access import Role, at_least
+from labeling.judging.access import can_judge, queries_visible_to
+from labeling.judging.progress import Progress
+from labeling.queries.models import Assignment, Query
+from labeling.review.figures import Tally, figures_of, tallies
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOverview:
+    """One line of the dashboard: to a reviewer the consensus, to an annotator their own figures."""
+
+    query: Query
+    progress: Progress
+    last_activity: datetime | None
+    annotators: int
+    """How many people have judged for it (for an annotator: whether they have, 0 or 1)."""
+    can_label: bool
+    handed_in: bool
+    """Whether the user, as an annotator, has handed in their part."""
+
+    @property
+    def labelled(self) -> int:
+        return self.progress.judged
+
+    @property
+    def candidates(self) -> int:
+        return self.progress.candidates
+
+    @property
+    def relevant(self) -> int:
+        return self.progress.relevant
+
+    @property
+    def streak(self) -> int:
+        return self.progress.streak
+
+    @property
+    def stop_met(self) -> bool:
+        return self.progress.stop.met
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorActivity:
+    """What one person did over all queries."""
+
+    user_id: int
+    username: str
+    role: str
+    queries: int
+    labelled: int
+    relevant: int
+    relevant_share: float
+    seconds_per_image: float | None
+    last_activity: datetime
+
+
+_STATES = list(Query.State.values)
+
+#: Sort keys of the dashboard; "-" before one turns it round.
+SORT_KEYS: Mapping[str, Callable[[QueryOverview], Any]] = {
+    "query_id": lambda row: row.query.query_id,
+    "text": lambda row: row.query.text.casefold(),
+    "state": lambda row: _STATES.index(row.query.state),
+    "split": lambda row: row.query.split,
+    "category": lambda row: row.query.category,
+    "candidates": lambda row: row.candidates,
+    "labelled": lambda row: row.labelled,
+    "relevant": lambda row: row.relevant,
+    "streak": lambda row: row.streak,
+    "annotators": lambda row: row.annotators,
+    "last_activity": lambda row: row.last_activity.timestamp() if row.last_activity else 0.0,
+}
+
+
+def queries_filtered(
+    queries: QuerySet[Query], filters: Mapping[str, str] | None
+) -> QuerySet[Query]:
+    """Narrow queries by `search` (a part of the text or category, or the query id), `state`,
+    `split`, `category`.
+
+    Blank filters count for nothing; an unknown state, split or category matches nothing.
+    """
+    filters = {name: value for name, value in (filters or {}).items() if value}
+    if search := filters.get("search", "").replace("\0", "").strip():
+        matches = Q(text__icontains=search) | Q(category__icontains=search)
+        if search.isascii() and search.isdigit() and len(search) < 10:
+            matches |= Q(query_id=int(search))
+        queries = queries.filter(matches)
+    for name in ("state", "split", "category"):
+        if name in filters:
+            queries = queries.filter(**{name: filters[name].replace("\0", "")})
+    return queries
+
+
+def queries_overview(
+    *, user: Any, filters: Mapping[str, str] | None = None, sort: str = "query_id"
+) -> list[QueryOverview]:
+    """The queries that the user sees, filtered and sorted, with progress; seven SQL queries at
+    most, however many there are.
+
+    `sort` is one of SORT_KEYS, with "-" before it for descending. Equal ones are ordered by query
+    id.
+    """
+    queries = list(
+        queries_filtered(queries_visible_to(user), filters)
+        .select_related("current_list__job", "current_list__embedding_model")
+        .order_by("query_id")
+    )
+    rows = overview_of(queries, user=user)
+    rows.sort(key=SORT_KEYS[sort.removeprefix("-")], reverse=sort.startswith("-"))
+    return rows
+
+
+def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
+    """The lines of these queries for the user, in their order."""
+    annotator = None if at_least(user, Role.REVIEWER) else user
+    figures = figures_of(queries, annotator=annotator)
+    done: set[int] = set()
+    if annotator is not None:
+        own = Assignment.objects.filter(annotator=annotator, query__in=[one.pk for one in queries])
+        done = set(own.values_list("query_id", flat=True))
+    return [
+        QueryOverview(
+            query=query,
+            progress=figures[query.pk].progress,
+            last_activity=figures[query.pk].activity.last_activity,
+            annotators=figures[query.pk].activity.annotators,
+            can_label=can_judge(user, query, handed_in=query.pk in done),
+            handed_in=query.pk in done,
+        )
+        for query in queries
+    ]
+
+
+def annotator_activity() -> list[AnnotatorActivity]:
+    """Everybody whose judgments stand, the most recently active first; for reviewers and admins.
+
+    Two SQL queries, and a third where somebody acted since.
+    """
+    by_annotator: defaultdict[int, list[Tally]] = defaultdict(list)
+    for act, tally in tallies().items():
+        if tally.labelled:
+            by_annotator[act.annotator].append(tally)
+    people = get_user_model().objects.in_bulk(list(by_annotator))
+    found = [_activity(people[pk], of_queries) for pk, of_queries in by_annotator.items()]
+    found.sort(key=lambda one: (-one.last_activity.timestamp(), one.user_id))
+    return found
+
+
+def _activity(person: Any, of_queries: list[Tally]) -> AnnotatorActivity:
+    labelled = sum(tally.labelled for tally in of_queries)
+    relevant = sum(tally.relevant for tally in of_queries)
+    timed = sum(tally.timed for tally in of_queries)
+    return AnnotatorActivity(
+        user_id=person.pk,
+        username=person.get_username(),
+        role=person.role,
+        queries=len(of_queries),
+        labelled=labelled,
+        relevant=relevant,
+        relevant_share=relevant / labelled,
+        seconds_per_image=math.fsum(tally.seconds for tally in of_queries) / timed
+        if timed
+        else None,
+        last_activity=max(tally.last for tally in of_queries if tally.last is not None),
+    )

@@ -1,0 +1,175 @@
+"""What a reviewer looks at: unsure images, disagreements, and how a judgment came about."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from operator import itemgetter
+from typing import Any
+
+from django.db.models import Count, F, Q
+
+from core.access import Role, at_least
+from labeling.candidates.models import Candidate
+from labeling.judging.consensus import Agreement, Vote, agreement, consensus
+from labeling.judging.models import Judgment, JudgmentEvent, Relevance
+from labeling.judging.progress import progress
+from labeling.queries.models import Assignment, Query
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import is_withdrawn
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """One image that a reviewer should decide, with everybody's standing judgment."""
+
+    image: Image
+    rank: int | None
+    """In the query's current list."""
+    votes: list[Judgment]
+    unsure: bool
+    """Whether the consensus is unsure; else annotators disagree."""
+    history: list[JudgmentEvent]
+    """Every act of judging it, in the order stored."""
+
+
+def images_to_review(query: Query) -> list[ReviewItem]:
+    """Images of a query that are unsure, or on which annotators disagree and no reviewer has
+    decided; in list order. Withdrawn images are nothing to decide on.
+    """
+    doubtful = _in_doubt(query, "image__species")
+    image_ids = [votes[0].image_id for votes, _ in doubtful]
+    ranks = dict(
+        Candidate.objects.filter(list=query.current_list_id, image__in=image_ids).values_list(
+            "image_id", "rank"
+        )
+        if query.current_list_id
+        else ()
+    )
+    items = [
+        ReviewItem(votes[0].image, ranks.get(votes[0].image_id), votes, unsure, [])
+        for votes, unsure in doubtful
+    ]
+    items.sort(key=lambda item: (item.rank is None, item.rank or 0, item.image.pk))
+    _add_history(query, {item.image.pk: item.history for item in items})
+    return items
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPoint:
+    """Something that a completion of a query would leave open."""
+
+    kind: str
+    """"rule", "unsure" or "disputed"."""
+    count: int
+    """Of images; 0 for the rule."""
+    text: str
+    """For people."""
+
+
+def left_open(query: Query) -> list[OpenPoint]:
+    """What completing the query now would leave open: the stop rule where the consensus doesn't
+    meet it, and the images of `images_to_review`.
+    """
+    found = []
+    overall = progress(query)
+    stop = overall.stop
+    if not stop.met:
+        text = f"The stop rule isn't met: {stop.streak} of {stop.required} negatives in a row"
+        if not stop.minimum_met:
+            text += f", {stop.judged} of {stop.minimum} labels"
+        found.append(OpenPoint("rule", 0, f"{text}."))
+    doubts = Counter("unsure" if unsure else "disputed" for _, unsure in _in_doubt(query))
+    for kind in ("unsure", "disputed"):
+        if count := doubts[kind]:
+            images = "1 image is" if count == 1 else f"{count:,} images are"
+            found.append(OpenPoint(kind, count, f"{images} {kind}."))
+    return found
+
+
+def _in_doubt(query: Query, *related: str) -> list[tuple[list[Judgment], bool]]:
+    """The votes on each image that a reviewer should decide, and whether the consensus is unsure;
+    `related` is selected along.
+    """
+    doubtful = (
+        Judgment.objects.filter(query=query)
+        .filter(~is_withdrawn("image_id"))
+        .order_by()
+        .values("image")
+        .annotate(
+            unsure=Count("pk", filter=Q(relevance=Relevance.UNSURE)),
+            relevant=Count("pk", filter=Q(relevance=Relevance.RELEVANT)),
+            votes=Count("pk"),
+        )
+        .filter(Q(unsure__gt=0) | Q(relevant__gt=0, relevant__lt=F("votes")))
+        .values("image")
+    )
+    votes: defaultdict[int, list[Judgment]] = defaultdict(list)
+    judgments = Judgment.objects.filter(query=query, image__in=doubtful)
+    for judgment in judgments.select_related("annotator", *related).order_by("pk"):
+        votes[judgment.image_id].append(judgment)
+    found = []
+    for given in votes.values():
+        agreed = consensus(
+            Vote(one.annotator_id, one.annotator.role, one.relevance, one.updated_at)
+            for one in given
+        )
+        if agreed.unsure or agreed.decided_by != "reviewer":
+            found.append((given, agreed.unsure))
+    return found
+
+
+def _add_history(query: Query, histories: dict[int, list[JudgmentEvent]]) -> None:
+    events = JudgmentEvent.objects.filter(query=query, image__in=list(histories))
+    for event in events.select_related("annotator").order_by("pk"):
+        histories[event.image_id].append(event)
+
+
+def given_up(query: Query, user: Any) -> Assignment | None:
+    """The latest part that was handed in with the wish to have the query rejected, while nobody has
+    decided on the query: to reviewers anybody's, to annotators their own, since they label blind.
+    """
+    if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
+        return None
+    wishes = query.assignments.exclude(reason="").select_related("annotator")
+    if not at_least(user, Role.REVIEWER):
+        wishes = wishes.filter(annotator=user)
+    return wishes.order_by("handed_in_at").last()
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """How far two annotators agree on the images of a query that both judged."""
+
+    first: str
+    second: str
+    """Their names, in order."""
+    agreement: Agreement
+
+
+def agreements_of(query: Query) -> list[PairAgreement]:
+    """Cohen's kappa of every two annotators who share an image, those who share most first.
+
+    One SQL query, over the images that several people judged.
+    """
+    several = (
+        Judgment.objects.filter(query=query)
+        .order_by()
+        .values("image")
+        .annotate(votes=Count("pk"))
+        .filter(votes__gt=1)
+        .values("image")
+    )
+    rows = (
+        Judgment.objects.filter(query=query, image__in=several)
+        .order_by("image_id", "annotator__username")
+        .values_list("image_id", "annotator__username", "relevance")
+    )
+    shared: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for _, votes in groupby(rows, key=itemgetter(0)):
+        for (_, first, one), (_, second, other) in combinations(votes, 2):
+            shared[first, second].append((one, other))
+    found = [PairAgreement(*names, agreement(pairs)) for names, pairs in shared.items()]
+    found.sort(key=lambda pair: (-pair.agreement.images, pair.first, pair.second))
+    return found

@@ -1,0 +1,235 @@
+"""What the labelling page reads of one query, and the examples that admins pin for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import exceptions, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.access import Role, names_hidden_from, require_role
+from core.api.parameters import parameters
+from labeling.candidates.selectors import list_status
+from labeling.candidates.serializers import ListSerializer
+from labeling.judging.access import can_judge, get_query_for
+from labeling.judging.progress import progress
+from labeling.judging.serializers import ProgressSerializer
+from labeling.lifecycle.examples import example_pin, example_unpin
+from labeling.studio.candidates import candidates_at, candidates_page
+from labeling.studio.changes import changes_since
+from labeling.studio.matching import facets, matching_ranks
+from labeling.studio.outline import outline
+from labeling.studio.reference import reference
+from labeling.studio.reference_serializers import (
+    ExampleSerializer,
+    ExampleWriteSerializer,
+    ReferenceSerializer,
+)
+from labeling.studio.serializers import (
+    CandidatesParameters,
+    CandidatesSerializer,
+    ChangesParameters,
+    ChangesSerializer,
+    FacetsSerializer,
+    MatchingParameters,
+    MatchingSerializer,
+    OutlineSerializer,
+    SimilarParameters,
+    SimilarSerializer,
+    candidate_filter,
+)
+from labeling.studio.similar import similar_images
+from retrieval.corpus.models import Image
+
+
+class StudioActions:
+    """Reads for the labelling page; part of the queries' view set."""
+
+    @extend_schema(responses=OutlineSerializer)
+    @action(detail=True, methods=["get"])
+    def outline(self, request: Request, pk: int) -> Response:
+        """The whole list in short, with one's own labels and what is new from now on.
+
+        While the list isn't ready there are no ranks, and `list.state` says why.
+        """
+        query = get_query_for(request.user, pk)
+        found = outline(query=query, user=request.user)
+        own = progress(query, annotator=request.user)
+        # Plain lists of thousands, which a serializer would only copy item by item.
+        return Response(
+            {
+                "annotator": request.user.pk,
+                "query": _standing(request, query),
+                "list": ListSerializer(list_status(query)).data,
+                "progress": ProgressSerializer(own).data,
+                "minimum_labels": own.stop.minimum,
+                "images": found.images,
+                "scores": found.scores,
+                "relevance": found.relevance,
+                "sources": found.sources,
+                "withdrawn": found.withdrawn,
+                "flagged": found.flagged,
+                "cursor": found.cursor,
+            }
+        )
+
+    @extend_schema(parameters=[CandidatesParameters], responses=CandidatesSerializer)
+    @action(detail=True, methods=["get"])
+    def candidates(self, request: Request, pk: int) -> Response:
+        """Candidates in the frozen order with one's own relevance: a part of the list, or ranks.
+
+        While the list isn't ready, results are empty and `list.state` says why: building (ask
+        again in a second), failed or none. Withdrawn images are left out.
+        """
+        query = get_query_for(request.user, pk)
+        asked = parameters(request, CandidatesParameters)
+        found = list_status(query)
+        following = None
+        if "ranks" in asked:
+            start = asked["ranks"][0]
+            results = candidates_at(query=query, user=request.user, ranks=asked["ranks"])
+        else:
+            start, limit = asked["start_rank"], asked["limit"]
+            results = candidates_page(query=query, user=request.user, start_rank=start, limit=limit)
+            if start + limit <= found.size:
+                following = request.build_absolute_uri(
+                    f"{request.path}?start_rank={start + limit}&limit={limit}"
+                )
+        answer = {
+            "list": found,
+            "progress": progress(query, annotator=request.user),
+            "count": found.size,
+            "start_rank": start,
+            "next": following,
+            "results": results,
+        }
+        return Response(CandidatesSerializer(answer).data)
+
+    @extend_schema(parameters=[MatchingParameters], responses=MatchingSerializer)
+    @action(detail=True, methods=["get"])
+    def matching(self, request: Request, pk: int) -> Response:
+        """The ranks that pass a filter; it narrows what is shown, never what the stop rule counts.
+
+        An image without a date passes no filter of dates, one without a place no box.
+        """
+        query = get_query_for(request.user, pk)
+        hidden = names_hidden_from(request.user)
+        wanted = candidate_filter(parameters(request, MatchingParameters, names_hidden=hidden))
+        ranks = matching_ranks(query=query, user=request.user, wanted=wanted)
+        return Response({"count": len(ranks), "ranks": ranks})
+
+    @extend_schema(responses=FacetsSerializer)
+    @action(detail=True, methods=["get"])
+    def facets(self, request: Request, pk: int) -> Response:
+        """What the list can be filtered by, with the number of images."""
+        found = facets(query=get_query_for(request.user, pk), user=request.user)
+        answer = {
+            "licenses": [{"value": value, "count": count} for value, count in found.licenses],
+            "species": [
+                {
+                    "id": species.pk,
+                    "scientific_name": species.scientific_name,
+                    "common_name": species.common_name,
+                    "count": count,
+                }
+                for species, count in found.species
+            ],
+            "dates": {"first": found.first_date, "last": found.last_date},
+            "with_place": found.with_place,
+        }
+        return Response(FacetsSerializer(answer).data)
+
+    @extend_schema(parameters=[ChangesParameters], responses=ChangesSerializer)
+    @action(detail=True, methods=["get"])
+    def changes(self, request: Request, pk: int) -> Response:
+        """What is new since a cursor of `outline` or of the last `changes`; cheap to ask often.
+
+        Judgments are one's own, made in whatever tab or device; of others only how many.
+        """
+        query = get_query_for(request.user, pk)
+        asked = parameters(request, ChangesParameters)
+        found = changes_since(query=query, user=request.user, **asked)
+        answer = {
+            "cursor": found.cursor,
+            "query": _standing(request, query),
+            "list": list_status(query),
+            "withdrawn": found.withdrawn,
+            "flagged": found.flagged,
+            "own": found.own,
+            "others": found.others,
+        }
+        return Response(ChangesSerializer(answer).data)
+
+    @extend_schema(
+        parameters=[SimilarParameters],
+        responses={
+            200: SimilarSerializer,
+            409: OpenApiResponse(description="the image or the list can't be compared yet"),
+        },
+    )
+    @action(detail=True, methods=["get"])
+    def similar(self, request: Request, pk: int) -> Response:
+        """The images nearest to one, in exact order, within the query's species filter if any."""
+        query = get_query_for(request.user, pk)
+        given = parameters(request, SimilarParameters)
+        try:
+            found = similar_images(
+                query=query, user=request.user, image_id=given["image"], limit=given["limit"]
+            )
+        except Image.DoesNotExist as error:
+            raise exceptions.ValidationError({"image": str(error)}) from None
+        return Response(SimilarSerializer(found).data)
+
+    @extend_schema(responses=ReferenceSerializer)
+    @action(detail=True, methods=["get"])
+    def reference(self, request: Request, pk: int) -> Response:
+        """Guidelines, pinned examples, and the filter's species with their look-alikes."""
+        query = get_query_for(request.user, pk)
+        found = reference(query=query, user=request.user)
+        return Response(ReferenceSerializer(found).data)
+
+    @extend_schema(
+        request=ExampleWriteSerializer,
+        responses={
+            200: OpenApiResponse(ExampleSerializer, "it was pinned before, and says this now"),
+            201: ExampleSerializer,
+        },
+    )
+    @action(detail=True, methods=["post"])
+    def examples(self, request: Request, pk: int) -> Response:
+        """Pin an image as an example (admins); pinned again, it says what was sent last."""
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.ADMIN)
+        data = ExampleWriteSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        given = data.validated_data
+        example, new = example_pin(
+            query=query,
+            image_id=given["image"],
+            relevant=given["relevant"],
+            note=given["note"],
+            by=request.user,
+        )
+        code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
+        return Response(ExampleSerializer(example).data, status=code)
+
+    @extend_schema(
+        operation_id="queries_examples_destroy",
+        responses={204: None},
+    )
+    @action(detail=True, methods=["delete"], url_path="examples/<id:image>")
+    def example(self, request: Request, pk: int, image: int) -> Response:
+        """Take an example away (admins)."""
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.ADMIN)
+        if not example_unpin(query=query, image_id=image):
+            raise Http404("This image is no example of the query.")
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _standing(request: Request, query: Any) -> dict[str, Any]:
+    return {"state": query.state, "can_label": can_judge(request.user, query)}

@@ -1,0 +1,160 @@
+"""Which candidates a person wants to look at: by date, place, licence, species and state.
+
+The filters narrow what is shown; the stop rules never see them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date
+from typing import Any
+
+from django.db import connection
+
+from core.access import names_hidden_from
+from labeling.candidates.models import Candidate
+from labeling.judging.models import Judgment
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, ImageWithdrawal, Species
+from retrieval.flags.models import ImageFlag
+
+MOST_SPECIES = 200
+
+#: West, south, east, north in degrees; with west > east the box crosses the antimeridian.
+Box = tuple[float, float, float, float]
+
+# Each image is looked up by its key. Without OFFSET 0, which keeps the lookup a lookup, PostgreSQL
+# may read the whole image table to find a few thousand.
+_LISTED = f"""
+  FROM {Candidate._meta.db_table} c
+ CROSS JOIN LATERAL (
+     SELECT license, species_id, observed_at, latitude, longitude
+       FROM {Image._meta.db_table} WHERE id = c.image_id OFFSET 0
+ ) i
+ WHERE c.list_id = %s
+   AND NOT EXISTS (SELECT FROM {ImageWithdrawal._meta.db_table} w
+                    WHERE w.image_id = c.image_id AND w.restored_at IS NULL)
+"""
+_JUDGED = f"""EXISTS (SELECT FROM {Judgment._meta.db_table} j
+ WHERE j.query_id = %s AND j.annotator_id = %s AND j.image_id = c.image_id)"""
+_FLAGGED = f"""EXISTS (SELECT FROM {ImageFlag._meta.db_table} f
+ WHERE f.image_id = c.image_id AND f.state = 'open')"""
+_DATE = "(i.observed_at AT TIME ZONE 'UTC')::date"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFilter:
+    """All of these must hold; of several values for one, any. What is empty or None doesn't ask."""
+
+    date_from: date | None = None
+    """First day of observation, in UTC as all dates here."""
+    date_to: date | None = None
+    months: tuple[int, ...] = ()
+    """1..12, in any year."""
+    bbox: Box | None = None
+    licenses: tuple[str, ...] = ()
+    """As the images have them; "" for unknown."""
+    species_ids: tuple[int, ...] = ()
+    judged: bool | None = None
+    """Whether the person has judged it for this query."""
+    flagged: bool | None = None
+    """Whether it has an open flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """What there is to filter by in a list, withdrawn images left out."""
+
+    licenses: list[tuple[str, int]] = field(default_factory=list)
+    """(licence, images), most images first; "" for unknown."""
+    species: list[tuple[Species, int]] = field(default_factory=list)
+    """(species, images), at most MOST_SPECIES, most images first; none where names are hidden."""
+    first_date: date | None = None
+    last_date: date | None = None
+    with_place: int = 0
+
+
+def matching_ranks(*, query: Query, user: Any, wanted: CandidateFilter) -> list[int]:
+    """The ranks in the current list that pass a filter, ascending, without withdrawn images; empty
+    while the list isn't ready. One SQL query, in time by the list's length.
+    """
+    current = query.current_list
+    if current is None or not current.ready:
+        return []
+    conditions, values = _conditions(query, user, wanted)
+    where = "".join(f" AND {condition}" for condition in conditions)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT c.rank {_LISTED}{where} ORDER BY c.rank",
+            [current.pk, *values],
+        )
+        return [rank for (rank,) in cursor.fetchall()]
+
+
+def facets(*, query: Query, user: Any) -> Facets:
+    """What the current list's images can be filtered by; empty while it isn't ready.
+
+    One SQL query, and two for the species' names.
+    """
+    current = query.current_list
+    if current is None or not current.ready:
+        return Facets()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT grouping(i.license, i.species_id), i.license, i.species_id, count(*),"
+            " min(i.observed_at), max(i.observed_at),"
+            " count(*) FILTER (WHERE i.latitude IS NOT NULL AND i.longitude IS NOT NULL)"
+            f"{_LISTED} GROUP BY GROUPING SETS ((i.license), (i.species_id), ())",
+            [current.pk],
+        )
+        rows = cursor.fetchall()
+    by_license, by_species = 0b01, 0b10
+    licenses = [(row[1], row[3]) for row in rows if row[0] == by_license]
+    counts = [(row[2], row[3]) for row in rows if row[0] == by_species and row[2] is not None]
+    [(first, last, with_place)] = [row[4:] for row in rows if row[0] == by_license | by_species]
+    return Facets(
+        licenses=sorted(licenses, key=lambda one: (-one[1], one[0])),
+        species=[] if names_hidden_from(user) else _most_frequent(counts),
+        first_date=first and first.astimezone(UTC).date(),
+        last_date=last and last.astimezone(UTC).date(),
+        with_place=with_place,
+    )
+
+
+def _conditions(query: Query, user: Any, wanted: CandidateFilter) -> tuple[list[str], list[Any]]:
+    """The SQL of each part of a filter, and the values of all."""
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def ask(condition: str, *given: Any) -> None:
+        conditions.append(condition)
+        values.extend(given)
+
+    if wanted.date_from is not None:
+        ask(f"{_DATE} >= %s", wanted.date_from)
+    if wanted.date_to is not None:
+        ask(f"{_DATE} <= %s", wanted.date_to)
+    if wanted.months:
+        ask(f"extract(month FROM {_DATE}) = ANY(%s)", list(wanted.months))
+    if wanted.bbox is not None:
+        west, south, east, north = wanted.bbox
+        ask("i.latitude BETWEEN %s AND %s", south, north)
+        either = "OR" if west > east else "AND"
+        ask(f"(i.longitude >= %s {either} i.longitude <= %s)", west, east)
+    if wanted.licenses:
+        ask("i.license = ANY(%s)", list(wanted.licenses))
+    if wanted.species_ids:
+        ask("i.species_id = ANY(%s)", list(wanted.species_ids))
+    if wanted.judged is not None:
+        ask(_JUDGED if wanted.judged else f"NOT {_JUDGED}", query.pk, user.pk)
+    if wanted.flagged is not None:
+        ask(_FLAGGED if wanted.flagged else f"NOT {_FLAGGED}")
+    return conditions, values
+
+
+def _most_frequent(counts: list[tuple[int, int]]) -> list[tuple[Species, int]]:
+    """The species of (id, images) with the most images; those with as many by name."""
+    most = dict(sorted(counts, key=lambda one: (-one[1], one[0]))[:MOST_SPECIES])
+    known = Species.objects.prefetch_related("names").in_bulk(list(most))
+    found = [(known[pk], count) for pk, count in most.items() if pk in known]
+    return sorted(found, key=lambda one: (-one[1], one[0].scientific_name))

@@ -1,0 +1,150 @@
+"""What an annotator compares with: the filter's species, their look-alikes, pinned examples."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Window
+
+from core.access import names_hidden_from
+from labeling.lifecycle.examples import pinned_examples
+from labeling.queries.models import Query, QueryExample
+from retrieval.corpus.counts import image_counts
+from retrieval.corpus.models import Image, Species
+from retrieval.species.selectors import first_image_ids
+
+MOST_SPECIES = 50
+MOST_EXAMPLES = 6
+MOST_LOOKALIKES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """A species that is easily taken for another."""
+
+    species: Species
+    image: Image | None
+    """To show it by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeciesReference:
+    """A species of the filter with what shows it."""
+
+    species: Species
+    lookalikes: list[Lookalike]
+    image_count: int
+    """In the corpus, without withdrawn ones."""
+    examples: list[Image]
+    """The ones with the lowest ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """All that the reference panel shows for one query."""
+
+    guidelines: str
+    names_hidden: bool
+    pinned: list[QueryExample]
+    """Relevant ones first, in the order of pinning; without withdrawn images."""
+    species: list[SpeciesReference] = field(default_factory=list)
+    """By scientific name, at most MOST_SPECIES; none where names are hidden."""
+    species_total: int = 0
+    """How many the filter has."""
+
+
+def reference(*, query: Query, user: Any) -> Reference:
+    """What a person may see to compare a query's candidates with.
+
+    At most ten SQL queries, however many species, images and look-alikes there are.
+    """
+    hidden = names_hidden_from(user)
+    pinned = pinned_examples(query)
+    species = [] if hidden else _filter_species(query)
+    lookalikes = _lookalikes([one.pk for one in species])
+    others = Species.objects.prefetch_related("names").in_bulk(
+        {pk for found in lookalikes.values() for pk in found}
+    )
+    counts, examples = _images([one.pk for one in species], others)
+    return Reference(
+        guidelines=query.guidelines,
+        names_hidden=hidden,
+        pinned=pinned,
+        species=[
+            SpeciesReference(
+                species=one,
+                lookalikes=[
+                    Lookalike(others[pk], next(iter(examples[pk]), None))
+                    for pk in lookalikes[one.pk]
+                    if pk in others
+                ],
+                image_count=counts.get(one.pk, 0),
+                examples=examples[one.pk],
+            )
+            for one in species
+        ],
+        species_total=getattr(species[0], "total", 0) if species else 0,
+    )
+
+
+def _filter_species(query: Query) -> list[Any]:
+    """The first species of the filter by name, each with the `total` of the filter."""
+    return list(
+        query.species.annotate(total=Window(Count("pk")))
+        .prefetch_related("names")
+        .order_by("scientific_name")[:MOST_SPECIES]
+    )
+
+
+# Those of the same look-alike group come first; whoever has such has no others.
+_LOOKALIKES = f"""
+SELECT s.id, o.id, o.grouped
+  FROM {Species._meta.db_table} s
+ CROSS JOIN LATERAL (
+     SELECT id, scientific_name,
+            lookalike_group = s.lookalike_group AND lookalike_group > '' AS grouped
+       FROM {Species._meta.db_table}
+      WHERE id <> s.id
+        AND (lookalike_group = s.lookalike_group AND lookalike_group > ''
+             OR genus = s.genus AND genus > '')
+      ORDER BY grouped DESC, scientific_name LIMIT {MOST_LOOKALIKES}
+ ) o
+ WHERE s.id = ANY(%s)
+ ORDER BY s.id, o.grouped DESC, o.scientific_name
+"""
+
+
+def _lookalikes(species_ids: list[int]) -> dict[int, list[int]]:
+    """The ids of each species' look-alikes, by name: its group, or without one its genus."""
+    found: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
+    if species_ids:
+        with connection.cursor() as cursor:
+            cursor.execute(_LOOKALIKES, [species_ids])
+            for pk, other, grouped in cursor.fetchall():
+                found[pk].append((other, grouped))
+    return {
+        pk: [other for other, grouped in found[pk] if grouped == found[pk][0][1]]
+        for pk in species_ids
+    }
+
+
+def _images(
+    species_ids: list[int], lookalike_ids: Iterable[int]
+) -> tuple[dict[int, int], defaultdict[int, list[Image]]]:
+    """How many images each species has, and examples: one for a look-alike, else MOST_EXAMPLES."""
+    examples: defaultdict[int, list[Image]] = defaultdict(list)
+    if not species_ids:
+        return {}, examples
+    counts = image_counts(species_ids)
+    others = set(lookalike_ids).difference(species_ids)
+    chosen = first_image_ids(species_ids, each=MOST_EXAMPLES) | first_image_ids(others)
+    known = Image.objects.only(*Image.ADDRESS_FIELDS).in_bulk(
+        [pk for image_ids in chosen.values() for pk in image_ids]
+    )
+    for species_id, image_ids in chosen.items():
+        examples[species_id] = [known[pk] for pk in image_ids if pk in known]
+    return counts, examples

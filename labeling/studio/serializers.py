@@ -1,0 +1,305 @@
+"""What the labelling page reads of one query, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+from core.api.fields import IdField
+from labeling.candidates.serializers import ListSerializer
+from labeling.judging.models import JudgmentSource, Relevance
+from labeling.judging.serializers import ProgressSerializer
+from labeling.queries.models import Query
+from labeling.studio.candidates import LARGEST_PAGE
+from labeling.studio.matching import CandidateFilter
+from labeling.studio.similar import MOST_SIMILAR
+from retrieval.corpus.serializers import SpeciesBriefSerializer
+from retrieval.flags.models import ImageFlag
+
+LARGEST_RANK = 10**9 - 1
+_RANK = "[1-9][0-9]{0,8}"
+_DEGREES = r"-?[0-9]{1,3}(\.[0-9]{1,20})?(e-[0-9]{1,3})?"
+
+
+class CandidateSerializer(serializers.Serializer):
+    """One candidate; relevance is one's own."""
+
+    rank = serializers.IntegerField()
+    score = serializers.FloatField(help_text="cosine similarity")
+    image = serializers.IntegerField(source="image.pk", help_text="its id")
+    url = serializers.CharField(source="image.url")
+    thumbnail_url = serializers.CharField(source="image.thumbnail_url")
+    width = serializers.IntegerField(source="image.width")
+    height = serializers.IntegerField(source="image.height")
+    species = SpeciesBriefSerializer(allow_null=True, help_text="null where unknown or hidden")
+    latitude = serializers.FloatField(source="image.latitude", allow_null=True)
+    longitude = serializers.FloatField(source="image.longitude", allow_null=True)
+    location_uncertainty = serializers.FloatField(
+        source="image.location_uncertainty", allow_null=True, help_text="metres"
+    )
+    observed_at = serializers.DateTimeField(source="image.observed_at", allow_null=True)
+    license = serializers.CharField(source="image.license", help_text="empty where unknown")
+    rights_holder = serializers.CharField(source="image.rights_holder")
+    relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+    flags = serializers.ListField(
+        child=serializers.ChoiceField(choices=ImageFlag.Kind.choices),
+        help_text="kinds of its open flags",
+    )
+
+
+class CandidatesSerializer(serializers.Serializer):
+    """Part of a candidate list; results are empty while it isn't ready."""
+
+    list = ListSerializer()
+    progress = ProgressSerializer(help_text="one's own")
+    count = serializers.IntegerField(help_text="ranks in the list, withdrawn ones among them")
+    start_rank = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True, help_text="address of what follows")
+    results = CandidateSerializer(many=True, help_text="without withdrawn images")
+
+
+class RanksField(serializers.RegexField):
+    """Ranks separated by commas, as a sorted list of each once."""
+
+    default_error_messages: ClassVar = {
+        "invalid": f"Up to {LARGEST_PAGE} ranks from 1 on are needed, separated by commas."
+    }
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(rf"^{_RANK}(,{_RANK}){{0,{LARGEST_PAGE - 1}}}\Z", **options)
+
+    def run_validation(self, data: Any = empty) -> Any:
+        text = super().run_validation(data)
+        return sorted(set(map(int, text.split(","))))
+
+
+class CandidatesParameters(serializers.Serializer):
+    """Which part of a list."""
+
+    start_rank = serializers.IntegerField(min_value=1, max_value=LARGEST_RANK, default=1)
+    limit = serializers.IntegerField(min_value=1, max_value=LARGEST_PAGE, default=100)
+    ranks = RanksField(
+        required=False,
+        help_text=f"instead of a part: up to {LARGEST_PAGE} ranks, separated by commas",
+    )
+
+
+class StandingSerializer(serializers.Serializer):
+    """A query's state, and whether one may label it now."""
+
+    state = serializers.ChoiceField(choices=Query.State.choices)
+    can_label = serializers.BooleanField()
+
+
+class OutlineSerializer(serializers.Serializer):
+    """The whole list in short: one item for each rank, beginning with rank 1."""
+
+    annotator = serializers.IntegerField(help_text="whose labels these are: one's own user id")
+    query = StandingSerializer()
+    list = ListSerializer()
+    progress = ProgressSerializer(help_text="one's own")
+    minimum_labels = serializers.IntegerField(help_text="labels asked for, 0 for no minimum")
+    images = serializers.ListField(
+        child=serializers.IntegerField(allow_null=True),
+        help_text="ids; null for an image that is no longer there",
+    )
+    scores = serializers.ListField(
+        child=serializers.FloatField(allow_null=True), help_text="cosine similarity, 4 decimals"
+    )
+    relevance = serializers.CharField(
+        help_text="a letter a rank: r relevant, n not relevant, u unsure, - without a judgment"
+    )
+    sources = serializers.CharField(
+        help_text="a letter a rank: l list, s search, m more like this, i import, - none"
+    )
+    withdrawn = serializers.ListField(child=serializers.IntegerField(), help_text="ranks")
+    flagged = serializers.ListField(
+        child=serializers.IntegerField(), help_text="ranks with an open flag"
+    )
+    cursor = serializers.IntegerField(help_text="for `changes`")
+
+
+class MatchingParameters(serializers.Serializer):
+    """All of these must hold; of several values for one, any."""
+
+    date_from = serializers.DateField(
+        required=False, help_text="first day of observation (UTC, as all dates here)"
+    )
+    date_to = serializers.DateField(required=False, help_text="last day of observation")
+    month = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=12),
+        required=False,
+        max_length=12,
+        help_text="1 to 12, in any year; repeat it for several",
+    )
+    bbox = serializers.RegexField(
+        rf"^{_DEGREES}(,{_DEGREES}){{3}}\Z",
+        required=False,
+        error_messages={
+            "invalid": "Four numbers are needed: west, south, east, north, separated by commas."
+        },
+        help_text="west,south,east,north in degrees; west > east crosses the antimeridian",
+    )
+    license = serializers.ListField(
+        child=serializers.CharField(max_length=200, allow_blank=True, trim_whitespace=False),
+        required=False,
+        max_length=100,
+        help_text="as `facets` gives it; empty for unknown; repeat it for several",
+    )
+    species = serializers.ListField(
+        child=IdField(),
+        required=False,
+        max_length=500,
+        help_text="id; repeat it for several; refused where names are hidden",
+    )
+    judged = serializers.ChoiceField(
+        choices=["yes", "no"], required=False, help_text="by oneself, for this query"
+    )
+    flagged = serializers.ChoiceField(
+        choices=["yes", "no"], required=False, help_text="with an open flag"
+    )
+
+    def validate_bbox(self, text: str) -> tuple[float, ...]:
+        west, south, east, north = box = tuple(map(float, text.split(",")))
+        if not (-180 <= west <= 180 and -180 <= east <= 180):
+            raise serializers.ValidationError("West and east are from -180 to 180.")
+        if not -90 <= south <= north <= 90:
+            raise serializers.ValidationError(
+                "South and north are from -90 to 90, and south is not above north."
+            )
+        return box
+
+    def validate_species(self, ids: list[int]) -> list[int]:
+        if ids and self.context["names_hidden"]:
+            raise serializers.ValidationError("Species are hidden while you label.")
+        return ids
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        first, last = attrs.get("date_from"), attrs.get("date_to")
+        if first is not None and last is not None and last < first:
+            raise serializers.ValidationError({"date_to": "It is before date_from."})
+        return attrs
+
+
+def candidate_filter(given: Mapping[str, Any]) -> CandidateFilter:
+    """The filter that `MatchingParameters` describe."""
+    yes_no = {"yes": True, "no": False}
+    return CandidateFilter(
+        date_from=given.get("date_from"),
+        date_to=given.get("date_to"),
+        months=tuple(given.get("month", ())),
+        bbox=given.get("bbox"),
+        licenses=tuple(given.get("license", ())),
+        species_ids=tuple(given.get("species", ())),
+        judged=yes_no.get(given.get("judged", "")),
+        flagged=yes_no.get(given.get("flagged", "")),
+    )
+
+
+class MatchingSerializer(serializers.Serializer):
+    """The candidates that pass a filter, without withdrawn ones."""
+
+    count = serializers.IntegerField()
+    ranks = serializers.ListField(child=serializers.IntegerField(), help_text="ascending")
+
+
+class LicenseCountSerializer(serializers.Serializer):
+    value = serializers.CharField(allow_blank=True, help_text="empty for unknown")
+    count = serializers.IntegerField()
+
+
+class SpeciesCountSerializer(serializers.Serializer):
+    id = serializers.IntegerField()
+    scientific_name = serializers.CharField()
+    common_name = serializers.CharField()
+    count = serializers.IntegerField()
+
+
+class DatesSerializer(serializers.Serializer):
+    first = serializers.DateField(allow_null=True)
+    last = serializers.DateField(allow_null=True)
+
+
+class FacetsSerializer(serializers.Serializer):
+    """What a list can be filtered by, with the number of images."""
+
+    licenses = LicenseCountSerializer(many=True)
+    species = SpeciesCountSerializer(
+        many=True, help_text="the 200 with the most images; empty where names are hidden"
+    )
+    dates = DatesSerializer()
+    with_place = serializers.IntegerField()
+
+
+class OwnChangeSerializer(serializers.Serializer):
+    """The last of one's own judgments of an image since the cursor."""
+
+    image = serializers.IntegerField()
+    rank = serializers.IntegerField(allow_null=True, help_text="in the current list")
+    relevance = serializers.ChoiceField(
+        choices=Relevance.choices, allow_null=True, help_text="null: taken back"
+    )
+    source = serializers.ChoiceField(choices=JudgmentSource.choices)
+
+
+class OtherAnnotatorSerializer(serializers.Serializer):
+    """Somebody else who was at the query in the last 24 hours."""
+
+    annotator = serializers.CharField()
+    judged = serializers.IntegerField(help_text="images of this query, ever")
+    last = serializers.DateTimeField()
+
+
+class ListBriefSerializer(serializers.Serializer):
+    id = serializers.IntegerField(allow_null=True)
+    size = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["none", "building", "ready", "failed"])
+
+
+class ChangesParameters(serializers.Serializer):
+    cursor = IdField(default=0, help_text="of the last answer")
+
+
+class ChangesSerializer(serializers.Serializer):
+    """What is new since a cursor, and how the query stands."""
+
+    cursor = serializers.IntegerField(help_text="to ask with next")
+    query = StandingSerializer()
+    list = ListBriefSerializer()
+    withdrawn = serializers.ListField(child=serializers.IntegerField(), help_text="ranks, all")
+    flagged = serializers.ListField(
+        child=serializers.IntegerField(), help_text="ranks with an open flag, all"
+    )
+    own = OwnChangeSerializer(many=True)
+    others = OtherAnnotatorSerializer(many=True, help_text="by name")
+
+
+class SimilarParameters(serializers.Serializer):
+    image = IdField()
+    limit = serializers.IntegerField(min_value=1, max_value=MOST_SIMILAR, default=60)
+
+
+class SimilarImageSerializer(serializers.Serializer):
+    image = serializers.IntegerField(source="image.pk", help_text="its id")
+    url = serializers.CharField(source="image.url")
+    thumbnail_url = serializers.CharField(source="image.thumbnail_url")
+    width = serializers.IntegerField(source="image.width")
+    height = serializers.IntegerField(source="image.height")
+    score = serializers.FloatField(help_text="cosine similarity to the image asked for")
+    rank = serializers.IntegerField(allow_null=True, help_text="null outside the list")
+    species = SpeciesBriefSerializer(allow_null=True, help_text="null where unknown or hidden")
+    relevance = serializers.ChoiceField(
+        choices=Relevance.choices, allow_null=True, help_text="one's own"
+    )
+
+
+class SimilarSerializer(serializers.Serializer):
+    """The nearest images, the most similar first."""
+
+    within = serializers.ChoiceField(
+        choices=["filter", "corpus"], help_text="the query's species filter, where it has one"
+    )
+    results = SimilarImageSerializer(many=True)

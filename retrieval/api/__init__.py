@@ -1,1 +1,0 @@
-"""The corpus through the API: search, images, species, jobs."""

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import hashlib
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex, GinIndex
+from django.db import models
+
+
+class Species(models.Model):
+    """A taxon at species rank with its lineage."""
+
+    scientific_name = models.CharField(max_length=200, unique=True)
+    kingdom = models.CharField(max_length=100, blank=True)
+    phylum = models.CharField(max_length=100, blank=True)
+    class_name = models.CharField("class", max_length=100, blank=True)
+    order = models.CharField(max_length=100, blank=True)
+    family = models.CharField(max_length=100, blank=True)
+    genus = models.CharField(max_length=100, blank=True)
+    specific_epithet = models.CharField(max_length=100, blank=True)
+    iconic_group = models.CharField(max_length=40, blank=True)
+    lookalike_group = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        verbose_name_plural = "species"
+        ordering = ["scientific_name"]
+        indexes = [
+            # A genus, family or look-alike group in a species filter expands to its species.
+            models.Index(fields=["genus"], name="species_genus"),
+            models.Index(fields=["family"], name="species_family"),
+            models.Index(fields=["lookalike_group"], name="species_lookalike"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=~models.Q(scientific_name=""), name="species_scientific_name_not_blank"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.scientific_name
+
+    @property
+    def lineage(self) -> list[str]:
+        """The known ranks from kingdom to genus, highest first."""
+        ranks = (
+            self.kingdom, self.phylum, self.class_name, self.order, self.family, self.genus,
+        )  # fmt: skip
+        return [name for name in ranks if name]
+
+    @property
+    def common_name(self) -> str:
+        """The first vernacular name, English before others, or an empty string."""
+        names = [n for n in self.names.all() if n.language]
+        names.sort(key=lambda n: (n.language != "en", n.language, n.pk))
+        return names[0].name if names else ""
+
+
+class SpeciesName(models.Model):
+    """A name by which a species is found: the scientific (language "") or a vernacular one."""
+
+    species = models.ForeignKey(Species, on_delete=models.CASCADE, related_name="names")
+    language = models.CharField(
+        max_length=20, blank=True, help_text="BCP 47 code; empty for the scientific name"
+    )
+    name = models.CharField(max_length=200)
+    search_text = models.TextField(
+        help_text="the name in lower case without accents, for typo-tolerant search"
+    )
+
+    class Meta:
+        ordering = ["language", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["species", "language", "name"], name="species_name_unique"
+            ),
+        ]
+        indexes = [
+            # Autocomplete by trigram similarity.
+            GinIndex(
+                fields=["search_text"], opclasses=["gin_trgm_ops"], name="species_name_trigram"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ImageRoot(models.Model):
+    """A place whose pictures stay where they are: a folder, or a bucket with what its keys begin
+    with.
+
+    A row never changes, so that every process may remember it.
+    """
+
+    location = models.CharField(
+        max_length=1000, unique=True, help_text="/data/inat24, or s3://bucket/prefix"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.location
+
+
+class Image(models.Model):
+    """One picture of the corpus.
+
+    The primary key is the image id that releases and runs carry: the source data set's own id where
+    that is a free integer, else the next free one.
+    """
+
+    ADDRESS_FIELDS: ClassVar = ("id", "sha256", "root_id", "file_name", "size_bytes")
+    """What `url` and `thumbnail_url` are made of."""
+
+    id = models.BigIntegerField(primary_key=True)
+    dataset = models.CharField(max_length=100, help_text="the data set it was imported from")
+    source_id = models.CharField(max_length=500, help_text="its id in that data set")
+    file_name = models.CharField(
+        max_length=500, help_text="its path in that data set; the image_path of a release"
+    )
+    root = models.ForeignKey(
+        ImageRoot,
+        on_delete=models.PROTECT,
+        related_name="+",
+        null=True,
+        blank=True,
+        # Nothing looks for the images of a root, and no root is deleted.
+        db_index=False,
+        help_text="where its file stays, at file_name; none: in the store, by its SHA-256",
+    )
+    sha256 = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="of the source file's bytes; empty while nobody has read a file at a root",
+    )
+    format = models.CharField(max_length=20, help_text="of the source file, as Pillow names it")
+    width = models.PositiveIntegerField(help_text="pixels, upright")
+    height = models.PositiveIntegerField(help_text="pixels, upright")
+    size_bytes = models.PositiveBigIntegerField(help_text="0 while unknown")
+    # No index of its own: image_species begins with it.
+    species = models.ForeignKey(
+        Species,
+        on_delete=models.PROTECT,
+        related_name="images",
+        null=True,
+        blank=True,
+        db_index=False,
+    )
+    license = models.CharField(max_length=200, blank=True)
+    license_url = models.CharField(max_length=500, blank=True)
+    rights_holder = models.CharField(max_length=500, blank=True)
+    observed_at = models.DateTimeField(null=True, blank=True)
+    latitude = models.FloatField(null=True, blank=True)
+    longitude = models.FloatField(null=True, blank=True)
+    location_uncertainty = models.FloatField(null=True, blank=True, help_text="metres")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "source_id"], name="image_source_unique"),
+            models.CheckConstraint(
+                condition=models.Q(latitude__isnull=True) | models.Q(latitude__range=(-90, 90)),
+                name="image_latitude_range",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(longitude__isnull=True) | models.Q(longitude__range=(-180, 180)),
+                name="image_longitude_range",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(width__gt=0, height__gt=0), name="image_size_positive"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(root__isnull=False) | ~models.Q(sha256=""),
+                name="image_somewhere",
+            ),
+        ]
+        indexes = [
+            # The same picture under several records shares one stored file.
+            models.Index(fields=["sha256"], condition=~models.Q(sha256=""), name="image_sha256"),
+            # The images of a species, and the first few of them.
+            models.Index(fields=["species", "id"], name="image_species"),
+            # What came after a moment; images come in its order, so that blocks will do.
+            BrinIndex(fields=["created_at"], autosummarize=True, name="image_created"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.file_name}"
+
+    @property
+    def version(self) -> str:
+        """8 letters, 0-9 and a-f, that change when the content is known to have changed."""
+        if self.sha256:
+            return self.sha256[:8]
+        place = f"{self.root_id}\0{self.file_name}\0{self.size_bytes}"
+        return hashlib.sha256(place.encode()).hexdigest()[:8]
+
+    @property
+    def url(self) -> str:
+        """Address of the picture as it is displayed: upright RGB. Changes with the version."""
+        return f"/images/{self.id}/{self.version}.jpg"
+
+    @property
+    def thumbnail_url(self) -> str:
+        return f"/images/{self.id}/{self.version}-thumb.jpg"
+
+
+class CorpusCount(models.Model):
+    """How many images there are, withdrawn ones too: one row, and none while there is no image.
+
+    Triggers on the images' table keep it, once a statement; nothing else writes
+    it.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    images = models.PositiveBigIntegerField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="corpus_count_one")]
+
+    def __str__(self) -> str:
+        return f"{self.images} images"
+
+
+class SpeciesCount(models.Model):
+    """How many images a species has, withdrawn ones too; no row stands for none.
+
+    Kept as `CorpusCount`. Images of no known species are what `CorpusCount` has more than all.
+    """
+
+    species = models.OneToOneField(
+        Species, on_delete=models.CASCADE, primary_key=True, related_name="counted"
+    )
+    images = models.PositiveBigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.species_id}: {self.images} images"
+
+
+class ImageWithdrawal(models.Model):
+    """A time in which an image is out of the corpus: no search, list or release has it.
+
+    Kept as intervals, so that a candidate list frozen at some moment can be computed again.
+    """
+
+    image = models.ForeignKey(Image, on_delete=models.CASCADE, related_name="withdrawals")
+    note = models.CharField(max_length=1000, blank=True)
+    withdrawn_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    withdrawn_at = models.DateTimeField()
+    restored_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    restored_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["image"],
+                condition=models.Q(restored_at__isnull=True),
+                name="image_withdrawn_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(restored_at__isnull=True)
+                | models.Q(restored_at__gte=models.F("withdrawn_at")),
+                name="image_withdrawal_in_order",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.image_id} from {self.withdrawn_at} to {self.restored_at or 'now'}"

@@ -1,0 +1,49 @@
+"""What the corpus holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Count
+
+from retrieval.corpus.counts import image_count
+from retrieval.corpus.models import Image, Species
+
+
+@dataclass(frozen=True)
+class CorpusSize:
+    images: int
+    species: int
+    families: int
+
+
+def corpus_counts() -> CorpusSize:
+    """Count the images that aren't withdrawn, and the species and families in the corpus."""
+    kinds = Species.objects.aggregate(species=Count("pk"), families=Count("family", distinct=True))
+    unknown = Species.objects.filter(family="").exists()
+    return CorpusSize(
+        images=image_count(),
+        species=kinds["species"],
+        families=kinds["families"] - unknown,
+    )
+
+
+# From each name to the next by the index of (data set, source id).
+_DATASETS = f"""
+WITH RECURSIVE found (dataset) AS (
+    (SELECT dataset FROM {Image._meta.db_table} ORDER BY dataset LIMIT 1)
+    UNION ALL
+    SELECT (SELECT i.dataset FROM {Image._meta.db_table} i WHERE i.dataset > found.dataset
+             ORDER BY i.dataset LIMIT 1)
+      FROM found WHERE found.dataset IS NOT NULL
+)
+SELECT dataset FROM found WHERE dataset IS NOT NULL
+"""
+
+
+def datasets() -> list[str]:
+    """Return the names of the data sets that images came from, in order; takes a look-up each."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DATASETS)
+        return [name for (name,) in cursor.fetchall()]

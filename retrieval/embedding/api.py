@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.access import Role, require_role
+from core.jobs.api import JobViewSet
+from core.jobs.serializers import JobDetailSerializer
+from retrieval.embedding.serializers import JobCreateSerializer
+from retrieval.embedding.services import embedding_job_create
+from retrieval.encoding.encoders import ModelSpecError
+
+
+class EmbeddingJobViewSet(JobViewSet):
+    """Long work, with the kind that admins start through the API: embedding the corpus."""
+
+    @extend_schema(request=JobCreateSerializer, responses={201: JobDetailSerializer})
+    def create(self, request: Request) -> Response:
+        """Have the corpus embedded; an unfinished job of the same model is answered again."""
+        require_role(request.user, Role.ADMIN)
+        asked = JobCreateSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        try:
+            job = embedding_job_create(
+                model_name=asked.validated_data["model"], created_by=request.user
+            )
+        except ModelSpecError as error:
+            raise ValidationError({"model": str(error)}) from error
+        return Response(self.get_serializer(job).data, status=status.HTTP_201_CREATED)

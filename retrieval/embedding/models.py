@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import Final
+
+from django.contrib.postgres.functions import RandomUUID
+from django.db import models
+from pgvector.django import HalfVectorField
+
+from core.jobs.models import Job
+from retrieval.corpus.models import Image
+
+LARGEST_DIMENSION: Final = 4000
+"""A halfvec kept inline must fit a page: exact scans must not go through TOAST."""
+
+
+class EmbeddingModel(models.Model):
+    """An open_clip model with its weights, named as `retrieval.encoding.encoders` loads it."""
+
+    name = models.CharField(max_length=300, unique=True, help_text="for example ViT-B-32/openai")
+    dimension = models.PositiveIntegerField()
+    precision = models.CharField(max_length=10, default="fp32")
+    created_at = models.DateTimeField(auto_now_add=True)
+    identity = models.UUIDField(
+        unique=True,
+        editable=False,
+        db_default=RandomUUID(),
+        help_text="the same in every copy of this database, and in no other",
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(dimension__range=(1, LARGEST_DIMENSION)),
+                name="embedding_model_dimension",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Embedding(models.Model):
+    """One unit-length vector of one image under one model.
+
+    The table is partitioned by model (`embedding_model_get_or_create` makes the partition), so that
+    an exact scan reads the vectors of one model only, stored plain and outside TOAST. Rows come and
+    go, but never change: a trigger refuses that.
+    """
+
+    pk = models.CompositePrimaryKey("model_id", "image_id")
+    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="embeddings")
+    image = models.ForeignKey(Image, on_delete=models.CASCADE, related_name="embeddings")
+    vector = HalfVectorField()
+    created_at = models.DateTimeField(
+        help_text="when it was stored; a candidate list takes none later"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.model_id}/{self.image_id}"
+
+
+class EmbeddingCount(models.Model):
+    """How many embeddings a model has, with a fingerprint of which; triggers keep both.
+
+    A model that never had any may have no row.
+    """
+
+    model = models.OneToOneField(
+        EmbeddingModel, on_delete=models.CASCADE, primary_key=True, related_name="count"
+    )
+    embedded = models.PositiveBigIntegerField(default=0)
+    fingerprint = models.DecimalField(
+        max_digits=40,
+        decimal_places=0,
+        default=0,
+        help_text="the sum of retrieval_embedding_mark over the model's embeddings",
+    )
+
+    def __str__(self) -> str:
+        return f"{self.model_id}: {self.embedded}"
+
+
+class EmbeddingRemoval(models.Model):
+    """An embedding that was deleted; a trigger writes it, so that packed copies learn of it."""
+
+    # Without a constraint: the embeddings of a model that is deleted leave with it.
+    model = models.ForeignKey(
+        EmbeddingModel,
+        on_delete=models.CASCADE,
+        related_name="removals",
+        db_constraint=False,
+        db_index=False,
+    )
+    image_id = models.BigIntegerField()
+    embedded_at = models.DateTimeField(help_text="its created_at")
+    xid = models.BigIntegerField(help_text="the transaction that removed it")
+
+    class Meta:
+        indexes = [models.Index(fields=["model", "xid"], name="embedding_removal_xid")]
+
+    def __str__(self) -> str:
+        return f"{self.model_id}/{self.image_id}"
+
+
+class EmbeddingShare(models.Model):
+    """Images of an embedding job, by the range of their ids, that one worker has at a time.
+
+    Whoever works on it holds a session advisory lock of its number, which ends with the worker. A
+    share whose lock is free was left, and the next worker takes it over. It goes when all that it
+    had to give is stored.
+    """
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="embedding_shares")
+    first_image = models.BigIntegerField(help_text="the lowest image id, included")
+    last_image = models.BigIntegerField(help_text="the highest image id, included")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(first_image__lte=models.F("last_image")),
+                name="embedding_share_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"images {self.first_image} to {self.last_image} of job {self.job_id}"

@@ -1,0 +1,143 @@
+"""What names a model: "demo", a model of open_clip with a tag, or files of one's own.
+
+Nothing is loaded here but configurations; `retrieval.encoding.encoders` loads weights.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import retrieval
+
+DEMO_MODEL_DIR = Path(retrieval.__file__).parents[1] / "demo" / "model"
+CONFIG_NAME = "open_clip_config.json"
+WEIGHTS_NAME = "open_clip_model.safetensors"
+RANDOM_TAG = "random"
+RANDOM_SEED = 20240
+ACCEPTED = (
+    'accepted are "demo", "NAME/TAG" (an open_clip model and pretrained tag), "NAME/random", '
+    f"a directory holding {CONFIG_NAME} and {WEIGHTS_NAME}, or "
+    '"/path/config.json:/path/weights.safetensors"'
+)
+
+
+class ModelSpecError(ValueError):
+    """A model spec names nothing that can be loaded; the message says what is accepted."""
+
+    def __init__(self, spec: str, reason: str) -> None:
+        super().__init__(f"Model {spec!r}: {reason}; {ACCEPTED}.")
+        self.spec = spec
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """What can be told about a model without loading its weights."""
+
+    spec: str
+    name: str
+    dimension: int
+    image_size: int
+    context_length: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A resolved spec: an open_clip name and tag, or a configuration with a weights file."""
+
+    spec: str
+    name: str
+    tag: str = ""
+    config: Path | None = None
+    weights: Path | None = None
+
+
+def describe(spec: str) -> ModelDescription:
+    """Return a model's name and sizes from its configuration alone.
+
+    Raises ModelSpecError for a spec of no known form, an unknown name or a missing file.
+    """
+    source = resolve(spec)
+    config = model_config(source)
+    vision = config.get("vision_cfg", {})
+    size = vision.get("image_size", 224)
+    return ModelDescription(
+        spec,
+        source.name,
+        int(config["embed_dim"]),
+        int(size[0] if isinstance(size, list) else size),
+        int(config.get("text_cfg", {}).get("context_length", 77)),
+    )
+
+
+def open_clip_module() -> Any:
+    """Return the module open_clip, which is slow to import."""
+    from retrieval.encoding.torchvision_compat import ensure_torchvision
+
+    ensure_torchvision()
+    import open_clip
+
+    return open_clip
+
+
+def resolve(spec: str) -> Source:
+    """Return what a spec names, looking for files but not into them; ModelSpecError as above."""
+    cleaned = spec.strip()
+    if cleaned == "demo":
+        return _directory(spec, "demo", DEMO_MODEL_DIR)
+    if not cleaned:
+        raise ModelSpecError(spec, "the name is empty")
+    if ":" in cleaned:
+        config, _, weights = cleaned.partition(":")
+        return _files(spec, Path(weights).stem, Path(config), Path(weights))
+    if Path(cleaned).is_absolute() or cleaned.startswith("."):
+        return _directory(spec, Path(cleaned).name, Path(cleaned))
+    name, _, tag = cleaned.rpartition("/")
+    if not name or not tag or "/" in name:
+        raise ModelSpecError(spec, "it is not of a known form")
+    known = open_clip_module()
+    if name not in known.list_models():
+        raise ModelSpecError(spec, f"open_clip knows no model called {name!r}")
+    if tag != RANDOM_TAG and tag not in known.list_pretrained_tags_by_model(name):
+        tags = ", ".join(known.list_pretrained_tags_by_model(name)) or "none"
+        raise ModelSpecError(spec, f"{name!r} has no pretrained tag {tag!r} (it has: {tags})")
+    return Source(spec, cleaned, tag)
+
+
+def _directory(spec: str, name: str, directory: Path) -> Source:
+    if not directory.is_dir():
+        raise ModelSpecError(spec, f"there is no directory {directory}")
+    return _files(spec, name, directory / CONFIG_NAME, directory / WEIGHTS_NAME)
+
+
+def _files(spec: str, name: str, config: Path, weights: Path) -> Source:
+    for path in (config, weights):
+        if not path.is_file():
+            raise ModelSpecError(spec, f"there is no file {path}")
+    return Source(spec, name, config=config, weights=weights)
+
+
+def read_config(source: Source) -> dict[str, Any]:
+    """Return `model_cfg` and `preprocess_cfg` of a source with a configuration file of its own."""
+    assert source.config is not None
+    try:
+        content = json.loads(source.config.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelSpecError(source.spec, f"{source.config} is not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise ModelSpecError(source.spec, f"{source.config} holds no JSON object")
+    model = content.get("model_cfg", content)
+    if not isinstance(model, dict) or not {"embed_dim", "vision_cfg", "text_cfg"} <= set(model):
+        raise ModelSpecError(
+            source.spec, f"{source.config} lacks embed_dim, vision_cfg or text_cfg"
+        )
+    return {"model_cfg": model, "preprocess_cfg": content.get("preprocess_cfg", {})}
+
+
+def model_config(source: Source) -> dict[str, Any]:
+    """Return the architecture of a source, as open_clip writes it."""
+    if source.config is not None:
+        return dict(read_config(source)["model_cfg"])
+    return dict(open_clip_module().get_model_config(source.name.rpartition("/")[0]))

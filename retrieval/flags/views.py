@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from core.access import Role, require_role
+from core.address_choices import chosen
+from retrieval.flags.selectors import flag_reviews, flagged_images, withdrawn_images
+from retrieval.flags.serializers import FlagReviewSerializer
+
+FLAGS_AT_ONCE = 24
+
+
+@login_required
+@require_safe
+def flags(request: HttpRequest) -> HttpResponse:
+    """Where reviewers decide about flagged images, and bring withdrawn ones back."""
+    require_role(request.user, Role.REVIEWER)
+    found = {"open": flagged_images(), "withdrawn": withdrawn_images()}
+    state = chosen(request.GET, "state", found, "open")
+    reviews = FlagReviewSerializer(
+        flag_reviews(found[state][:FLAGS_AT_ONCE]), many=True, context={"request": request}
+    )
+    counts = {name: images.count() for name, images in found.items()}
+    context = {
+        "state": state,
+        "counts": counts,
+        "page": {
+            "state": state,
+            "count": counts[state],
+            "limit": FLAGS_AT_ONCE,
+            "results": reviews.data,
+        },
+    }
+    return render(request, "retrieval/flags.html", context)

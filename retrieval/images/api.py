@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from rest_framework import mixins, viewsets
+
+from retrieval.corpus.models import Image
+from retrieval.corpus.serializers import ImageSerializer
+from retrieval.flags.selectors import images_visible_to
+
+
+class ImageViewSet(mixins.RetrieveModelMixin, viewsets.GenericViewSet[Image]):
+    """The images of the corpus; reviewers see the withdrawn ones too."""
+
+    queryset = Image.objects.none()
+    serializer_class = ImageSerializer
+    lookup_value_converter = "id"
+
+    def get_queryset(self) -> QuerySet[Image]:
+        visible = images_visible_to(self.request.user)
+        return visible.select_related("species").prefetch_related("species__names")

@@ -1,0 +1,341 @@
+"""Pictures of any kind become upright RGB, and anything else is refused by name.
+
+Nothing here knows the database or where files lie. Threads that decode share a budget of pixels, so
+that the memory of a process doesn't grow with their number.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from typing import Final
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from retrieval.images.gates import Budget
+
+# Readers that run no other program and whose headers tell the size that they will decode to. MPO
+# comes through the reader of JPEG.
+FORMATS: Final = (
+    "JPEG", "PNG", "GIF", "WEBP", "AVIF", "TIFF", "BMP", "JPEG2000", "PPM",
+)  # fmt: skip
+
+THUMBNAIL_SIDE: Final = 384
+DISPLAY_SIDE: Final = 2048
+MAX_BYTES: Final = 512 * 1024 * 1024
+
+DECODED_PIXELS: Final = 64_000_000
+"""Decoded pixels of all threads of a process together, 256 MB; a larger image is decoded alone."""
+SMALL_PIXELS: Final = 1_000_000
+"""An image of at most so many doesn't ask for its part."""
+WEIGHTS: Final = {"WEBP": 3, "AVIF": 2, "JPEG2000": 4}
+"""How often a pixel counts whose decoder holds more than the 4 bytes that Pillow keeps
+(tests/retrieval/test_decoding_memory.py)."""
+_TILE_PIXELS: Final = 250_000
+
+_SIGNATURES: Final = {
+    b"\xff\xd8\xff": "JPEG",
+    b"\x89PNG": "PNG",
+    b"GIF8": "GIF",
+    b"II*\x00": "TIFF",
+    b"MM\x00*": "TIFF",
+    b"BM": "BMP",
+}
+_TRUNCATED: Final = "The image is truncated: its end is missing."
+_EXIF_ORIENTATION: Final = 0x0112
+_UPRIGHT: Final = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+# Those that exchange width and height.
+_TURNED: Final = (5, 6, 7, 8)
+
+_decoded = Budget(DECODED_PIXELS)
+
+# Readers register when their modules are loaded, which Pillow otherwise puts off.
+Image.init()
+
+# Blocks of pixels from 32 MB on go back to the system when they are freed; of Pillow's usual 16 MB
+# glibc keeps those of each thread (Pillow, "Block allocator"; mallopt(3), M_MMAP_THRESHOLD).
+Image.core.set_block_size(64 * 1024 * 1024)
+
+# Pillow's own limit is one for the whole process and allows twice its value; ours is checked on
+# each header.
+Image.MAX_IMAGE_PIXELS = None
+
+
+class Reason(StrEnum):
+    """Why a file is no picture for the corpus."""
+
+    EMPTY = "empty"
+    NOT_AN_IMAGE = "not an image"
+    TRUNCATED = "truncated"
+    CORRUPT = "corrupt"
+    TOO_LARGE = "too large"
+
+
+class ImageRefused(Exception):
+    """A file that cannot be taken in: `reason` for programs, the text for people."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A decoded picture: upright RGB pixels and what its source was."""
+
+    pixels: Image.Image
+    width: int
+    """Of the source, upright; the pixels are fewer where fewer were asked for."""
+    height: int
+    format: str
+    shown_as_is: bool
+    """Whether a browser shows the source bytes upright and in colour: no display copy is needed."""
+
+
+@contextmanager
+def open_picture(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iterator[Picture]:
+    """Decode a file's bytes to upright RGB; of an animation the first frame; transparency on white.
+
+    Holds its part of the process's budget of pixels until the context ends. With `at_least`, the
+    picture may come smaller, as long as its shorter side keeps that many pixels: the decoder of
+    JPEG makes a half, a quarter or an eighth of it (while it undoes the cosine transform, which is
+    several times faster), and of any format two or more pixels become one where twice `at_least`
+    remain.
+
+    Raises ImageRefused for an empty, truncated or corrupt file, for one that is no image of a known
+    format, and, before anything is decoded, for one of more than `max_pixels` pixels.
+    """
+    with loaded(data, max_pixels=max_pixels, at_least=at_least) as image:
+        try:
+            picture = _picture(image, at_least)
+        except Exception as error:
+            raise _broken(error) from error
+        # What isn't needed any more goes before the picture is used.
+        if picture.pixels is not image.pixels:
+            image.pixels.close()
+        yield picture
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An image as its decoder gives it."""
+
+    pixels: Image.Image
+    format: str
+    size: tuple[int, int]
+    """Of the source, as it lies there; the pixels are fewer where fewer were asked for."""
+    orientation: int
+    """The EXIF orientation that is still to be applied, 1 to 8."""
+
+
+@contextmanager
+def loaded(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iterator[Loaded]:
+    """Decode as `open_picture` does, but leave colors and orientation as they are."""
+    image = opened(data, max_pixels=max_pixels)
+    size = image.size
+    if at_least is not None:
+        image.draft(None, (at_least, at_least))
+    # A progressive JPEG is held whole by its decoder, however few pixels are made of it.
+    width, height = size if image.info.get("progressive") else image.size
+    weight = width * height * WEIGHTS.get(image.format or "", 1)
+    with _decoded.held(weight) if weight > SMALL_PIXELS else nullcontext():
+        try:
+            image.load()
+            found = Loaded(image, image.format or "", size, orientation_of(image))
+        except Exception as error:
+            # Decoders meet hostile bytes with errors of almost any type.
+            raise _broken(error) from error
+        del image
+        yield found
+
+
+def opened(data: bytes, *, max_pixels: int) -> Image.Image:
+    """Read an image's header; nothing is decoded yet. Raises ImageRefused as `open_picture`."""
+    if not data:
+        raise ImageRefused(Reason.EMPTY, "The file is empty.")
+    if _is_short_webp(data):
+        raise ImageRefused(Reason.TRUNCATED, _TRUNCATED)
+    image = _open(data)
+    if image.width * image.height > max_pixels:
+        raise ImageRefused(
+            Reason.TOO_LARGE,
+            f"The image has {image.width} × {image.height} pixels; {max_pixels} are allowed.",
+        )
+    return image
+
+
+def _picture(image: Loaded, at_least: int | None) -> Picture:
+    source, (width, height) = image.pixels, image.size
+    factor = 1 if at_least is None else max(1, min(source.size) // (2 * at_least))
+    pixels = upright(rgb(source, image.format, factor), image.orientation)
+    if image.orientation in _TURNED:
+        width, height = height, width
+    return Picture(
+        pixels=pixels,
+        width=width,
+        height=height,
+        format=image.format,
+        shown_as_is=image.format in ("JPEG", "MPO")
+        and source.mode in ("RGB", "L")
+        and image.orientation == 1
+        and max(image.size) <= DISPLAY_SIDE,
+    )
+
+
+def jpeg_bytes(pixels: Image.Image, *, longest_side: int, quality: int) -> bytes:
+    """Return the picture as a JPEG whose longest side is at most `longest_side`; never enlarged."""
+    longest = max(pixels.size)
+    if longest > longest_side:
+        width, height = (max(1, round(side * longest_side / longest)) for side in pixels.size)
+        # `Image.thumbnail` does the same to a copy of the whole.
+        pixels = pixels.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    target = io.BytesIO()
+    profile = pixels.info.get("icc_profile")
+    pixels.save(target, "JPEG", quality=quality, optimize=True, icc_profile=profile)
+    return target.getvalue()
+
+
+def thumbnail_bytes(picture: Picture) -> bytes:
+    """Return the picture's thumbnail, a JPEG."""
+    return jpeg_bytes(picture.pixels, longest_side=THUMBNAIL_SIDE, quality=85)
+
+
+def display_bytes(picture: Picture) -> bytes | None:
+    """Return a JPEG to show in place of the source, or None where the source serves."""
+    if picture.shown_as_is:
+        return None
+    return jpeg_bytes(picture.pixels, longest_side=DISPLAY_SIDE, quality=92)
+
+
+def _open(data: bytes) -> Image.Image:
+    try:
+        return Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError as error:
+        for signature, name in _SIGNATURES.items():
+            if data.startswith(signature):
+                raise ImageRefused(
+                    Reason.CORRUPT, f"The file begins as a {name} does, but cannot be read as one."
+                ) from error
+        raise ImageRefused(
+            Reason.NOT_AN_IMAGE, "The file is not an image of a known format."
+        ) from error
+    except Exception as error:
+        raise _broken(error) from error
+
+
+def _is_short_webp(data: bytes) -> bool:
+    """Tell whether a WebP file is shorter than it says; its decoder calls that corrupt."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WEBP":
+        return False
+    return int.from_bytes(data[4:8], "little") + 8 > len(data)
+
+
+def _broken(error: Exception) -> ImageRefused:
+    text = str(error)
+    if "truncated" in text.lower() or isinstance(error, EOFError):
+        return ImageRefused(Reason.TRUNCATED, _TRUNCATED)
+    if isinstance(error, MemoryError):
+        return ImageRefused(Reason.TOO_LARGE, "The image does not fit into memory.")
+    return ImageRefused(Reason.CORRUPT, f"The image is corrupt: {text or type(error).__name__}.")
+
+
+def orientation_of(image: Image.Image) -> int:
+    """The EXIF orientation that is still to be applied; damaged EXIF data counts as upright."""
+    # Where a JPEG says nothing of it, looking takes as long as opening the file.
+    if image.format in ("JPEG", "MPO") and not {"exif", "xmp"} & image.info.keys():
+        return 1
+    try:
+        value = image.getexif().get(_EXIF_ORIENTATION, 1)
+    except Exception:
+        return 1
+    return value if value in _UPRIGHT else 1
+
+
+def upright(pixels: Image.Image, orientation: int) -> Image.Image:
+    """Return the pixels turned as an EXIF orientation says, without the file's metadata."""
+    pixels = pixels.transpose(_UPRIGHT[orientation]) if orientation != 1 else pixels
+    # Without these the pixels would mean something else; the rest would be written into copies.
+    needed = ("icc_profile", "transparency")
+    pixels.info = {name: pixels.info[name] for name in needed if name in pixels.info}
+    return pixels
+
+
+def rgb(image: Image.Image, format: str, factor: int = 1) -> Image.Image:
+    """Return RGB, one pixel for `factor` × `factor` of an image in `format`; transparency on white.
+
+    Converted tile by tile, so that only the image and the result lie in memory whole.
+    """
+    if image.mode == "RGB" and "transparency" not in image.info and factor == 1:
+        return image
+    convert = _conversion(image, format)
+    result = Image.new("RGB", (-(-image.width // factor), -(-image.height // factor)))
+    for left, top, part in _tiles(image, factor):
+        result.paste(convert(part).reduce(factor), (left // factor, top // factor))
+    profile = image.info.get("icc_profile") or b""
+    # A profile says for which colors it is.
+    result.info = {"icc_profile": profile} if profile[16:20] == b"RGB " else {}
+    return result
+
+
+def _tiles(image: Image.Image, factor: int) -> Iterator[tuple[int, int, Image.Image]]:
+    """Left, top and pixels of parts of an image; both places are multiples of `factor`."""
+    width = factor * max(1, min(image.width, _TILE_PIXELS) // factor)
+    height = factor * max(1, _TILE_PIXELS // (width * factor))
+    for top, left in product(range(0, image.height, height), range(0, image.width, width)):
+        right, bottom = min(left + width, image.width), min(top + height, image.height)
+        yield left, top, image.crop((left, top, right, bottom))
+
+
+def _conversion(image: Image.Image, format: str) -> Callable[[Image.Image], Image.Image]:
+    """What makes RGB of a part of the image."""
+    if image.mode.startswith("I") or image.mode == "F":
+        low, high = _range(image)
+        return lambda part: Image.fromarray(_to_bytes(part, low, high)).convert("RGB")
+    if image.mode == "CMYK" and format == "JPEG" and "adobe" not in image.info:
+        # Pillow takes every CMYK JPEG for one of Adobe's, which are stored inverted.
+        return lambda part: Image.eval(part, lambda value: 255 - value).convert("RGB")
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        return _on_white
+    return lambda part: part.convert("RGB")
+
+
+def _on_white(part: Image.Image) -> Image.Image:
+    see_through = part.convert("RGBA")
+    white = Image.new("RGBA", see_through.size, "white")
+    return Image.alpha_composite(white, see_through).convert("RGB")
+
+
+def _range(image: Image.Image) -> tuple[float, float]:
+    """The samples that become 0 and 255: of integers that fit 16 bits 0 and 65535, of floats within
+    0–1 these, of others their own least and largest.
+    """
+    if image.mode == "F":
+        # Pillow's own extrema are those of a NaN where one comes first.
+        parts = (_numbers(part) for _, _, part in _tiles(image, 1))
+        found = np.array([(part.min(), part.max()) for part in parts])
+        low, high = float(found[:, 0].min()), float(found[:, 1].max())
+        return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+    low, high = np.array(image.getextrema(), np.float64).tolist()
+    return (0.0, 65535.0) if low >= 0 and high <= 65535 else (low, high)
+
+
+def _numbers(part: Image.Image) -> np.ndarray:
+    return np.nan_to_num(np.asarray(part).astype(np.float64))
+
+
+def _to_bytes(part: Image.Image, low: float, high: float) -> np.ndarray:
+    """Bring 16-bit, 32-bit or float samples from `low` and `high` to 0 and 255, (h, w)."""
+    return np.round((_numbers(part) - low) * (255 / (high - low or 1))).astype(np.uint8)

@@ -1,0 +1,102 @@
+"""Where imported pictures lie: by the SHA-256 of their source bytes, under VAR_DIR/images. Those
+that stay where they were are read by `root_files`, and both by `pictures`.
+
+No name that anyone gave a file reaches the file system. Of one content there is one source file
+(`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, where the source itself cannot be shown, one
+display copy (`.display.jpg`). The source is written last, so that where it lies the others do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from retrieval.images.decoding import DISPLAY_SIDE, display_bytes, open_picture, thumbnail_bytes
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class StoredPicture:
+    """What is known of a source file; sizes in pixels, upright."""
+
+    sha256: str
+    format: str
+    width: int
+    height: int
+    size_bytes: int
+
+
+def content_hash(data: bytes) -> str:
+    """Return the SHA-256 of a source file's bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def picture_store(data: bytes) -> StoredPicture:
+    """Decode, check and store a picture with its thumbnail and, if need be, its display copy.
+
+    Safe to repeat and to run at once in several processes. Raises `imaging.ImageRefused` and stores
+    nothing for what is no picture.
+    """
+    sha256 = content_hash(data)
+    most = settings.IMAGE_MAX_PIXELS
+    with open_picture(data, max_pixels=most, at_least=DISPLAY_SIDE) as picture:
+        if not is_stored(sha256):
+            shown = display_bytes(picture)
+            if shown is not None:
+                _write(_path(sha256, "display.jpg"), shown)
+            _write(_path(sha256, "thumb.jpg"), thumbnail_bytes(picture))
+            _write(_path(sha256, "source"), data)
+    return StoredPicture(sha256, picture.format, picture.width, picture.height, len(data))
+
+
+def is_stored(sha256: str) -> bool:
+    """Tell whether a content is stored with all that belongs to it."""
+    return _path(sha256, "source").exists()
+
+
+def source_read(sha256: str) -> bytes | None:
+    """Return the bytes of the source file as it came, or None where it isn't stored."""
+    try:
+        return _path(sha256, "source").read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def display_path(sha256: str) -> Path:
+    """Return the path of a JPEG that shows the content upright."""
+    copy = _path(sha256, "display.jpg")
+    return copy if copy.exists() else _path(sha256, "source")
+
+
+def thumbnail_path(sha256: str) -> Path:
+    """Return the path of the content's thumbnail, a JPEG."""
+    return _path(sha256, "thumb.jpg")
+
+
+def _path(sha256: str, kind: str) -> Path:
+    if not _SHA256.fullmatch(sha256):
+        raise ValueError(f"{sha256!r} is no SHA-256.")
+    folder = Path(settings.VAR_DIR) / "images" / sha256[:2] / sha256[2:4]
+    return folder / f"{sha256}.{kind}"
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, on the disk before its name is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,83 @@
+"""The pictures themselves, for people and programs that are logged in."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.views.decorators.http import require_safe
+from rest_framework.authentication import TokenAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from core.access import role_of
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import images_visible_to
+from retrieval.images.stored import (
+    PictureGone,
+    PictureRef,
+    RootUnavailable,
+    display_file,
+    thumbnail_file,
+)
+
+_VERSION = re.compile(r"(?P<content>[0-9a-f]{8})(?P<thumbnail>-thumb)?")
+
+log = logging.getLogger(__name__)
+
+
+@require_safe
+def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
+    """Serve a picture or its thumbnail as a JPEG; `version` is as `Image.url` writes it.
+
+    An address names the content, so that browsers keep what they have; an address of content that
+    the image no longer has is not found, nor is, for annotators, a withdrawn image: it may hold
+    personal data. Of an image that stays where it is, thumbnail and display copy are made here when
+    they are first asked for. A picture whose file is gone is a 404, and one whose place doesn't
+    answer a 503, both with a text that says so.
+
+    Without a log-in there are no bytes: the login page for who opens the address, 401 for a page's
+    `<img>` and for programs. The login page in their place would also give the browser a new CSRF
+    cookie, and the log-in form in another tab would fail.
+    """
+    try:
+        user = _user(request)
+    except AuthenticationFailed as error:
+        return _text(str(error.detail), status=401)
+    if user is None:
+        if "text/html" in request.headers.get("Accept", ""):
+            return redirect_to_login(request.get_full_path())
+        return _text("Log in to see pictures.", status=401)
+    match = _VERSION.fullmatch(version)
+    found = images_visible_to(user).filter(pk=pk).only(*Image.ADDRESS_FIELDS).first()
+    if not match or found is None or match["content"] != found.version:
+        raise Http404("There is no such image.")
+    ref = PictureRef.of(found)
+    try:
+        file = thumbnail_file(ref) if match["thumbnail"] else display_file(ref)
+    except RootUnavailable as error:
+        log.exception("Image %s cannot be shown", pk)
+        return _text(str(error), status=503)
+    except PictureGone as error:
+        return _text(str(error), status=404)
+    response = FileResponse(file, content_type="image/jpeg", filename=f"{pk}-{version}.jpg")
+    response["Cache-Control"] = "private, max-age=31536000, immutable"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _text(why: str, *, status: int) -> HttpResponse:
+    return HttpResponse(why, status=status, content_type="text/plain; charset=utf-8")
+
+
+def _user(request: HttpRequest) -> Any:
+    """Who asks, by session or token; None for nobody."""
+    if role_of(request.user) is not None:
+        return request.user
+    authenticated = TokenAuthentication().authenticate(Request(request))
+    if authenticated is None or role_of(authenticated[0]) is None:
+        return None
+    return authenticated[0]

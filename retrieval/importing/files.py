@@ -1,0 +1,136 @@
+"""Pictures of an import: read and stored, or left where they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from PIL import Image as PillowImage
+
+from core.regular_files import open_regular
+from retrieval.corpus.models import Image
+from retrieval.images.decoding import FORMATS, MAX_BYTES, ImageRefused
+from retrieval.images.storage import StoredPicture, content_hash, is_stored, picture_store
+from retrieval.importing.copy_rows import Facts
+from retrieval.importing.fields import check_inside, file_inside
+from retrieval.importing.records import ImageRecord, RecordRefused, Refusal
+
+BATCH: Final = 200
+BLOCK_IN_PLACE: Final = 1000
+
+Refuse = Callable[[Refusal], None]
+Batch = tuple[int, list[tuple[ImageRecord, Facts]]]
+"""How many images were looked at, and those whose picture can be taken in."""
+
+_FACTS: Final = ("sha256", "format", "width", "height", "size_bytes")
+_FORMAT_BY_SUFFIX: Final = {
+    suffix: kind for suffix, kind in PillowImage.registered_extensions().items() if kind in FORMATS
+}
+
+
+def pictures_in_place(*, images: Iterator[ImageRecord], refuse: Refuse) -> Iterator[Batch]:
+    """Take images as they are declared, 1,000 at a time: no file is read or looked for.
+
+    Refuses what declares no size or more pixels than the setting allows, and names that lead out
+    of the data set's folder or whose ending tells no known format. Knows no database.
+    """
+    most = settings.IMAGE_MAX_PIXELS
+    while batch := list(islice(images, BLOCK_IN_PLACE)):
+        pictures = []
+        for record in batch:
+            try:
+                pictures.append((record, _declared(record, most)))
+            except RecordRefused as error:
+                refuse(Refusal(record.file_name, record.record, error.field, error.reason))
+        yield len(batch), pictures
+
+
+def _declared(record: ImageRecord, most: int) -> Facts:
+    check_inside(record.file_name)
+    _, point, suffix = record.file_name.rpartition(".")
+    kind = _FORMAT_BY_SUFFIX.get(f".{suffix.lower()}") if point else None
+    if kind is None:
+        raise RecordRefused("file_name", "its ending is not that of a known format of images")
+    width, height = record.width, record.height
+    if width is None or height is None:
+        raise RecordRefused(
+            "width" if width is None else "height",
+            "is missing; an image that stays where it is needs its size in pixels",
+        )
+    if width * height > most:
+        raise RecordRefused(
+            "width", f"The image has {width} × {height} pixels; {most} are allowed."
+        )
+    return "", kind, width, height, 0
+
+
+def pictures_read(
+    *, images: Iterator[ImageRecord], dataset: str, root: Path, refuse: Refuse
+) -> Iterator[Batch]:
+    """Read and store the files of images below `root`, 200 at a time.
+
+    The next files are read while a batch is dealt with. Refuses what is no picture; a file that is
+    the same as at the last import is not decoded.
+    """
+    folder = root.resolve()
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
+        coming: list[_Reading] = []
+        while batch := list(islice(images, BATCH)):
+            known = _known_pictures(dataset, batch)
+            reading = [(record, threads.submit(_read, folder, record, known)) for record in batch]
+            if coming:
+                yield _outcomes(coming, refuse)
+            coming = reading
+        if coming:
+            yield _outcomes(coming, refuse)
+
+
+_Reading = tuple[ImageRecord, "Future[StoredPicture | Refusal]"]
+
+
+def _outcomes(reading: Sequence[_Reading], refuse: Refuse) -> Batch:
+    pictures = []
+    for record, future in reading:
+        found = future.result()
+        if isinstance(found, Refusal):
+            refuse(found)
+        else:
+            facts = (found.sha256, found.format, found.width, found.height, found.size_bytes)
+            pictures.append((record, facts))
+    return len(reading), pictures
+
+
+def _known_pictures(dataset: str, batch: Sequence[ImageRecord]) -> dict[str, StoredPicture]:
+    rows = Image.objects.filter(dataset=dataset, source_id__in=[r.source_id for r in batch])
+    return {row[0]: StoredPicture(*row[1:]) for row in rows.values_list("source_id", *_FACTS)}
+
+
+def _read(
+    root: Path, record: ImageRecord, known: dict[str, StoredPicture]
+) -> StoredPicture | Refusal:
+    try:
+        data = _bytes_of(file_inside(root, record.file_name))
+        before = known.get(record.source_id)
+        if before and before.sha256 == content_hash(data) and is_stored(before.sha256):
+            return before
+        return picture_store(data)
+    except RecordRefused as error:
+        return Refusal(record.file_name, record.record, error.field, error.reason)
+    except ImageRefused as error:
+        return Refusal(record.file_name, record.record, "file", str(error))
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                raise RecordRefused("file", f"has {size} bytes; at most {MAX_BYTES} are allowed")
+            return file.read()
+    except OSError as error:
+        raise RecordRefused("file", f"cannot be read: {error.strerror}") from error

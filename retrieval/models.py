@@ -1,0 +1,35 @@
+"""The models of this app, in the folders of their subjects; Django looks for them here."""
+
+from retrieval.corpus.models import (
+    CorpusCount,
+    Image,
+    ImageRoot,
+    ImageWithdrawal,
+    Species,
+    SpeciesCount,
+    SpeciesName,
+)
+from retrieval.embedding.models import (
+    Embedding,
+    EmbeddingCount,
+    EmbeddingModel,
+    EmbeddingRemoval,
+    EmbeddingShare,
+)
+from retrieval.flags.models import ImageFlag
+
+__all__ = [
+    "CorpusCount",
+    "Embedding",
+    "EmbeddingCount",
+    "EmbeddingModel",
+    "EmbeddingRemoval",
+    "EmbeddingShare",
+    "Image",
+    "ImageFlag",
+    "ImageRoot",
+    "ImageWithdrawal",
+    "Species",
+    "SpeciesCount",
+    "SpeciesName",
+]

@@ -1,0 +1,39 @@
+"""How many rankings to ask for at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeVar
+
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.matrix_ranking import lag_of
+from retrieval.ranking.opened import MatrixUnusable
+
+VECTORS_AT_ONCE: Final = 64
+# So many embeddings that a matrix lacks, or this share of it, are scanned for every vector.
+_FEW: Final = 1000
+_SHARE: Final = 10
+
+T = TypeVar("T")
+
+
+def vectors_at_once(model: EmbeddingModel, *, most: int = VECTORS_AT_ONCE) -> int:
+    """How many vectors to give `rank_images_many` at once: `most` where one pass over the model's
+    matrix ranks them all, one where each costs a scan by the database, of everything or of the much
+    that the matrix lacks, so that what is done by then can be kept after each.
+    """
+    try:
+        lag, rows = lag_of(model)
+    except MatrixUnusable:
+        return 1
+    return most if lag <= max(_FEW, rows // _SHARE) else 1
+
+
+def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in their order, `size` at a time; the last batch may have fewer.
+
+    Raises ValueError for a size below 1.
+    """
+    if size < 1:
+        raise ValueError(f"A batch holds at least one: {size}")
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,278 @@
+"""The files of packed matrices: runs that are written once, and a manifest that names them.
+
+VAR_DIR/matrices/<identity of the model>/ holds
+
+    manifest.json               what is in use; replaced as a whole
+    <run>.vectors               (rows, width) float16, rows of whole groups of eight columns
+    <run>.ids                   (rows,) int64, the images, ascending
+    <run>.moments               (rows,) int64, when each was stored, microseconds from the year 2000
+    <run>-<n>.removed           (n,) int64, rows that were removed from the database since
+    building.json               a run that isn't complete yet
+    lock                        held by the one process that writes
+
+A file's size, times and place on the disk stand in the manifest, so that a file that was touched
+since isn't used until its checksum was found to be right.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from core.directories import sync_path
+from retrieval.ranking.arithmetic import padded
+from retrieval.ranking.selection import Part
+
+FORMAT: Final = 1
+MANIFEST: Final = "manifest.json"
+BUILDING: Final = "building.json"
+LOCK: Final = "lock"
+_KINDS: Final = ("vectors", "ids", "moments", "removed")
+_CHUNK: Final = 1 << 22
+_MAP_NORESERVE: Final = 0x4000  # Linux; the module names it from Python 3.13 on
+
+
+class MatrixDamaged(Exception):
+    """Files that are not what the manifest says; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file that was written once."""
+
+    name: str
+    size: int
+    checksum: int
+    """CRC-32 of its bytes."""
+    stamp: tuple[int, int, int]
+    """Its times of change and its inode: other ones tell that it was touched."""
+
+    @classmethod
+    def at(cls, folder: Path, name: str, *, checksum: int) -> Stored:
+        """A file as it is now."""
+        found = os.stat(folder / name)
+        stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        return cls(name, found.st_size, checksum, stamp)
+
+    def untouched(self, folder: Path) -> bool:
+        """Whether it is as it was written, as far as its size and times tell."""
+        try:
+            return Stored.at(folder, self.name, checksum=self.checksum) == self
+        except FileNotFoundError:
+            return False
+
+    def whole(self, folder: Path) -> bool:
+        """Whether its size and its checksum are right; reads all of it."""
+        try:
+            path = folder / self.name
+            return path.stat().st_size == self.size and checksum_of(path) == self.checksum
+        except FileNotFoundError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Rows that were read from the database together, by ascending image id."""
+
+    rows: int
+    vectors: Stored
+    ids: Stored
+    moments: Stored
+    removed: Stored | None = None
+
+    @property
+    def files(self) -> list[Stored]:
+        """All of its files."""
+        return [file for file in (self.vectors, self.ids, self.moments, self.removed) if file]
+
+    @classmethod
+    def read(cls, fields: dict[str, Any]) -> Run:
+        """A run as the manifest holds it."""
+        files = {
+            name: Stored(**{**fields[name], "stamp": tuple(fields[name]["stamp"])})
+            for name in _KINDS
+            if fields[name] is not None
+        }
+        return cls(rows=fields["rows"], **files)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the files hold of the database, and of which moment of it."""
+
+    identity: str
+    dimension: int
+    watermark: int
+    """Every embedding stored by then was committed when it was read, and later ones came after:
+    microseconds from the year 2000.
+    """
+    xmin: int
+    """Removals by this transaction and later ones may be missing from the files."""
+    live: int
+    """Rows that aren't removed, by the files."""
+    fingerprint: int
+    """The sum of `retrieval_embedding_mark` over them."""
+    runs: tuple[Run, ...]
+    next_run: int
+    format: int = FORMAT
+
+    @property
+    def rows(self) -> int:
+        """Rows of all runs, removed ones too."""
+        return sum(run.rows for run in self.runs)
+
+    @property
+    def files(self) -> list[Stored]:
+        """The files of all runs."""
+        return [file for run in self.runs for file in run.files]
+
+    @classmethod
+    def load(cls, folder: Path) -> Manifest | None:
+        """The manifest in a folder, or None where there is none that this version writes."""
+        try:
+            fields = json.loads((folder / MANIFEST).read_text())
+            if fields["format"] != FORMAT:
+                return None
+            return cls(**{**fields, "runs": tuple(Run.read(run) for run in fields["runs"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, folder: Path) -> None:
+        """Put it in force: the files that it names must be on the disk."""
+        write_json(folder / MANIFEST, asdict(self))
+
+    def touched(self, folder: Path) -> list[str]:
+        """The names of files that were touched since they were written."""
+        return [file.name for file in self.files if not file.untouched(folder)]
+
+    def restamped(self, folder: Path) -> Self:
+        """The same with the files' present times. Raises MatrixDamaged unless each has the
+        checksum that it had.
+        """
+        runs = []
+        for run in self.runs:
+            for file in run.files:
+                if not file.whole(folder):
+                    raise MatrixDamaged(f"{file.name} is not what was written.")
+            again = {
+                name: Stored.at(folder, file.name, checksum=file.checksum)
+                for name in _KINDS
+                if (file := getattr(run, name)) is not None
+            }
+            runs.append(Run(rows=run.rows, **again))
+        return replace(self, runs=tuple(runs))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mapped:
+    """A manifest with its files mapped into memory; nothing can be written through them."""
+
+    manifest: Manifest
+    parts: tuple[Part, ...]
+    removed: np.ndarray
+    """(n,) rows of the whole matrix that were removed, ascending."""
+
+    @classmethod
+    def open(cls, folder: Path, manifest: Manifest) -> Mapped:
+        """Map the files. Raises MatrixDamaged where one is missing, touched or of another size."""
+        touched = manifest.touched(folder)
+        if touched:
+            raise MatrixDamaged(f"Changed since it was written: {', '.join(touched)}.")
+        parts, removed, first = [], [], 0
+        width = padded(manifest.dimension)
+        for run in manifest.runs:
+            if (run.vectors.size, run.ids.size, run.moments.size) != (
+                run.rows * width * 2,
+                run.rows * 8,
+                run.rows * 8,
+            ):
+                raise MatrixDamaged(f"{run.vectors.name} is of another size than its rows.")
+            parts.append(
+                Part(
+                    first,
+                    map_file(folder / run.ids.name, np.int64),
+                    map_file(folder / run.moments.name, np.int64),
+                    map_file(folder / run.vectors.name, np.float16).reshape(-1, width),
+                )
+            )
+            if run.removed is not None:
+                removed.append(map_file(folder / run.removed.name, np.int64) + first)
+            first += run.rows
+        gone = np.concatenate(removed) if removed else np.empty(0, np.int64)
+        return cls(manifest, tuple(parts), gone)
+
+
+def map_file(path: Path, kind: type) -> np.ndarray:
+    """A file's numbers, mapped: private, so that writing to them would change memory alone.
+
+    Raises MatrixDamaged where it is gone or can't be mapped.
+    """
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                return np.empty(0, dtype=kind)
+            # torch takes no memory that is read-only. Nothing is ever written, so that no memory
+            # need be set aside for copies of the pages.
+            mapped = mmap.mmap(
+                file.fileno(),
+                size,
+                flags=mmap.MAP_PRIVATE | _MAP_NORESERVE,
+                prot=mmap.PROT_READ | mmap.PROT_WRITE,
+            )
+        return np.frombuffer(mapped, dtype=kind)
+    except (OSError, ValueError) as error:
+        raise MatrixDamaged(f"{path.name} can't be mapped: {error}") from error
+
+
+def checksum_of(path: Path, *, until: int | None = None) -> int:
+    """CRC-32 of a file's bytes, or of its first `until` bytes."""
+    checksum, left = 0, path.stat().st_size if until is None else until
+    with path.open("rb", buffering=0) as file:
+        while left > 0 and (data := file.read(min(_CHUNK, left))):
+            checksum = zlib.crc32(data, checksum)
+            left -= len(data)
+    return checksum
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a file as a whole, on the disk before its name is."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w") as file:
+        json.dump(value, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    sync_path(path.parent)
+
+
+def tidy(folder: Path, *, keep: Sequence[str]) -> None:
+    """Delete what neither the manifest nor `keep` names; whoever has it mapped goes on with it."""
+    manifest = Manifest.load(folder)
+    named = {MANIFEST, LOCK, *keep, *(file.name for file in (manifest.files if manifest else []))}
+    for path in folder.iterdir():
+        if path.name not in named:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[bool]:
+    """Hold the folder's lock if it is free; yields whether it was. A process that dies frees it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True

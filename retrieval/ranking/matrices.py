@@ -1,0 +1,174 @@
+"""Having matrices packed: a job of a worker on the machine that lacks one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.dispatch import receiver
+from django.utils import timezone
+
+from core.jobs.kinds import JobFailed
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_create
+from core.locks import lock_key, transaction_lock
+from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
+from retrieval.embedding.signals import embeddings_stored
+from retrieval.ranking.building import MatrixRefused, pack
+from retrieval.ranking.matrix_ranking import lag_of
+from retrieval.ranking.opened import MatrixUnusable
+
+logger = logging.getLogger(__name__)
+
+KIND: Final = "pack_embeddings"
+SMALLEST: Final = 10_000
+"""The database's scan ranks fewer embeddings as fast: looking whether a matrix fits takes time too.
+"""
+_LAG: Final = 1000
+_LAG_PER_CENT: Final = 2
+_REST = timedelta(hours=1)
+_PAUSE: Final = 1.0
+_PATIENCE: Final = 600
+_BETWEEN_REQUESTS: Final = 60.0
+
+_asked: dict[tuple[int, Path], float] = {}
+_asking = threading.Lock()
+
+
+def lags(lag: int, rows: int) -> bool:
+    """Whether a matrix of so many rows lags so far behind that it should be packed."""
+    return lag >= max(_LAG, rows * _LAG_PER_CENT // 100)
+
+
+def matrix_wanted(*, model: EmbeddingModel, rebuild: bool = False) -> None:
+    """Have the model's matrix packed, once the present transaction is committed, because a ranking
+    missed it; asked at most once a minute in a process. Never fails a ranking.
+    """
+    key, now = (model.pk, Path(settings.VAR_DIR)), time.monotonic()
+    with _asking:
+        if now - _asked.get(key, -_BETWEEN_REQUESTS) < _BETWEEN_REQUESTS:
+            return
+        _asked[key] = now
+    transaction.on_commit(lambda: _ask_quietly(model, rebuild), robust=True)
+
+
+def _ask_quietly(model: EmbeddingModel, rebuild: bool) -> None:
+    try:
+        pack_request(model=model, rebuild=rebuild)
+    except Exception:
+        logger.exception("A matrix of %s couldn't be asked for", model)
+
+
+def pack_request(
+    *, model: EmbeddingModel, rebuild: bool = False, created_by: Any = None
+) -> Job | None:
+    """Have a worker of this machine bring the model's matrix up to date.
+
+    Returns the job that does it, also one that was asked for before; None where nothing is to be
+    done: matrices are switched off, the model has few embeddings or none that are newer, or the
+    last job failed or was cancelled within the hour.
+    """
+    if not settings.MATRIX or not (rebuild or _worthwhile(model)):
+        return None
+    params = {"model": model.pk, "place": place(), "rebuild": rebuild}
+    with transaction.atomic():
+        transaction_lock(lock_key("job_kind"))
+        jobs = Job.objects.filter(kind=KIND, params__model=model.pk, params__place=params["place"])
+        unfinished = jobs.filter(state__in=Job.UNFINISHED).first()
+        if unfinished is not None:
+            return unfinished
+        last = jobs.first()
+        if last is not None and last.state != Job.State.DONE and _recent(last):
+            return None
+        return job_create(
+            kind=KIND, params=params, created_by=created_by, title=f"Pack the matrix of {model}"
+        )
+
+
+@receiver(embeddings_stored, dispatch_uid="pack_embeddings")
+def _pack_stored(*, model: EmbeddingModel, created_by: Any, **_: Any) -> None:
+    pack_request(model=model, created_by=created_by)
+
+
+def _recent(job: Job) -> bool:
+    return job.finished_at is not None and job.finished_at > timezone.now() - _REST
+
+
+def _worthwhile(model: EmbeddingModel) -> bool:
+    try:
+        return lag_of(model)[0] > 0
+    except MatrixUnusable as error:
+        count = EmbeddingCount.objects.filter(model=model).first()
+        return not error.missing or (count is not None and count.embedded >= SMALLEST)
+
+
+def pack_step(job: Job, deadline: float) -> bool:
+    """Pack until `deadline`; True when the matrix is up to date, or nearly."""
+    if job.params["place"] != place():
+        return _wait(job, "No worker runs where the matrix was asked for.")
+    model = EmbeddingModel.objects.filter(pk=job.params["model"]).first()
+    if model is None:
+        raise JobFailed("The model was deleted.")
+    # Anew once: what comes while that goes on is read in rounds of its own.
+    rebuild = job.params["rebuild"] and not job.cursor.get("before")
+    try:
+        packing = pack(model, until=deadline, rebuild=rebuild)
+    except MatrixRefused as error:
+        raise JobFailed(str(error)) from error
+    if packing.busy:
+        return _wait(job, "Another process packs this matrix and doesn't come to an end.")
+    # What a killed slice read counts with the next one's; `before` is of earlier rounds.
+    before, known = job.cursor.get("before", 0), job.cursor.get("rows", 0)
+    rows = max(packing.rows, known)
+    job_advance(
+        job=job,
+        done=rows - known,
+        total=before + max(packing.total, rows),
+        cursor={"before": before + rows} if packing.finished else {"before": before, "rows": rows},
+    )
+    if not packing.finished:
+        return False
+    try:
+        lag, packed = lag_of(model)
+    except MatrixUnusable as error:
+        raise JobFailed(f"The matrix was packed, but can't be used: {error}.") from error
+    # Much may have come while it was packed.
+    return not lags(lag, packed)
+
+
+def _wait(job: Job, text: str) -> bool:
+    """Give the slice back after a while; fails the job after many such in a row."""
+    waited = job.cursor.get("waited", 0) + 1
+    if waited > _PATIENCE:
+        raise JobFailed(text)
+    job_advance(job=job, cursor={**job.cursor, "waited": waited})
+    time.sleep(_PAUSE)
+    return False
+
+
+def place() -> str:
+    """A name of this state folder's own: a matrix is packed by a worker that shares the folder with
+    whoever asked.
+    """
+    path = Path(settings.VAR_DIR) / "place"
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = path.with_name(f".place-{uuid.uuid4().hex}")
+        temporary.write_text(uuid.uuid4().hex)
+        try:
+            # Of two that do this at once, the first name stays.
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            pass
+        finally:
+            temporary.unlink()
+        return path.read_text()

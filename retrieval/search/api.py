@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.exceptions import Throttled, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.api.errors import ConflictProblem, UnavailableProblem
+from core.api.parameters import parameters
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.search.selectors import SearchUnavailable, search_images
+from retrieval.search.serializers import SearchQuerySerializer, SearchResultsSerializer
+from retrieval.search.turns import SearchBusy, SearchTooSlow
+from retrieval.species.selectors import species_resolve
+
+BUSY_SECONDS = 2
+
+
+class SearchView(APIView):
+    """Free-text search over the embedded images."""
+
+    @extend_schema(
+        operation_id="search",
+        parameters=[SearchQuerySerializer],
+        responses={
+            200: SearchResultsSerializer,
+            409: OpenApiResponse(description="nothing is embedded yet"),
+            429: OpenApiResponse(description="one's search before this one isn't done"),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """Answer the most similar images: by cosine similarity, ties by image id.
+
+        The order is exact unless `exact` says that it is not. Without a packed matrix a user has
+        one search at a time: another waits for some seconds, and is answered 429 then.
+        """
+        asked = parameters(request, SearchQuerySerializer)
+        named = [name.strip() for several in asked["species"] for name in several.split(",")]
+        species, missing = species_resolve([name for name in named if name])
+        if missing:
+            raise ValidationError(
+                {"species": f"Not in the corpus: {', '.join(map(str, missing))}."}
+            )
+        try:
+            found = search_images(
+                text=asked["text"],
+                species_ids=[s.pk for s in species],
+                limit=asked["limit"],
+                person=request.user.pk,
+            )
+        except SearchUnavailable as error:
+            raise ConflictProblem(str(error)) from error
+        except SearchBusy as error:
+            raise Throttled(wait=BUSY_SECONDS, detail=str(error)) from error
+        except (ModelSpecError, SearchTooSlow) as error:
+            raise UnavailableProblem(str(error)) from error
+        return Response(SearchResultsSerializer(found, context={"request": request}).data)

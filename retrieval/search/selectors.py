@@ -1,0 +1,164 @@
+"""Free-text search of the corpus: in exact order where that is quick enough, else by an index."""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from retrieval.corpus.models import Image
+from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.text_vectors import Asker, text_vector, warm_up
+from retrieval.ranking import arithmetic
+from retrieval.ranking import selectors as ranking
+from retrieval.search.approximate import rank_by_index
+from retrieval.search.turns import search_turn
+from retrieval.search.vector_indexes import VectorIndex, vector_index
+
+
+class SearchUnavailable(Exception):
+    """The corpus cannot be searched now; the text says why and what to do."""
+
+
+class SearchMethod(enum.StrEnum):
+    """What put a search's results in order."""
+
+    MATRIX = "matrix"
+    SCAN = "scan"
+    INDEX = "index"
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are the best there are, in the order that a candidate list has."""
+        return self is not SearchMethod.INDEX
+
+    @property
+    def words(self) -> str:
+        """How the order was found, for people."""
+        return {
+            SearchMethod.MATRIX: "exact",
+            SearchMethod.SCAN: "exact, by the database’s scan",
+            SearchMethod.INDEX: "approximate, by an index: some of the best may be missing",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result; ranks start at 1, the score is the cosine similarity."""
+
+    rank: int
+    score: float
+    image: Image
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    """The best hits, and how many embedded images the filter holds, both without withdrawn ones;
+    how they were found, and in how many seconds.
+    """
+
+    hits: list[Hit]
+    total: int
+    model: str
+    method: SearchMethod
+    seconds: float
+
+    @property
+    def milliseconds(self) -> int:
+        """The time taken, at least one."""
+        return max(1, round(self.seconds * 1000))
+
+
+def search_images(
+    *,
+    text: str,
+    species_ids: Sequence[int] | None = None,
+    limit: int,
+    model: str | None = None,
+    person: int | None = None,
+    asker: Asker | None = None,
+) -> SearchResults:
+    """Return the images most similar to a text, within species if any are given; withdrawn ones are
+    left out.
+
+    Exact by the model's packed matrix where it is there; else, if the filter holds more images than
+    settings.SEARCH_EXACT_IMAGES, approximate by the model's index where it has one; else exact by
+    the database's scan. Without a matrix a `person` (a user's key) has one search at a time.
+    `model` is by default settings.EMBEDDING_MODEL.
+
+    Raises SearchUnavailable if the model has embedded nothing, SearchTooSlow and SearchBusy (see
+    `search_turn`), Superseded where a later search of the `asker`'s page has come, and what
+    `retrieval.encoding.encoders.load_encoder` raises if the model cannot be loaded.
+    """
+    began = time.monotonic()
+    name = model or settings.EMBEDDING_MODEL
+    known = embedded_models().filter(name=name).first()
+    if known is None:
+        raise SearchUnavailable(
+            f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
+            "page, or with “python manage.py embed”."
+        )
+    vector = text_vector(known, text, asker=asker)
+    method, ranked, total = _ranked(known, vector, species_ids, limit, person, asker)
+    images = Image.objects.select_related("species").prefetch_related("species__names")
+    found = images.in_bulk([image_id for image_id, _ in ranked])
+    hits = [
+        Hit(rank, score, found[image_id])
+        for rank, (image_id, score) in enumerate(ranked, start=1)
+        if image_id in found
+    ]
+    return SearchResults(
+        hits=hits,
+        total=total,
+        model=name,
+        method=method,
+        seconds=time.monotonic() - began,
+    )
+
+
+def search_expected() -> None:
+    """Have ready what a search needs, if the corpus can be searched: somebody is about to."""
+    known = embedded_models().filter(name=settings.EMBEDDING_MODEL).first()
+    if known is not None:
+        warm_up(known.name)
+        if settings.MATRIX:
+            arithmetic.warm_up()
+
+
+def _ranked(
+    model: EmbeddingModel,
+    vector: Sequence[float],
+    species_ids: Sequence[int] | None,
+    limit: int,
+    person: int | None,
+    asker: Asker | None,
+) -> tuple[SearchMethod, list[tuple[int, float]], int]:
+    """How the images are ordered, the best of them with their scores, and the filter's size."""
+    matrix = ranking.ranking_method(model) == "matrix"
+    index = None if matrix else _usable_index(model)
+    with search_turn(person=None if matrix else person, asker=asker):
+        total = ranking.corpus_counts(model=model, species_ids=species_ids).embedded
+        if index is not None and total > settings.SEARCH_EXACT_IMAGES:
+            ranked = rank_by_index(
+                model=model,
+                index=index,
+                text_vector=vector,
+                species_ids=species_ids,
+                limit=limit,
+            )
+            # A filter that lets few images through can end the index's scan too early.
+            if len(ranked) >= min(limit, total):
+                return SearchMethod.INDEX, ranked, total
+        ranked = ranking.rank_images(
+            model=model, text_vector=vector, species_ids=species_ids, limit=limit
+        )
+        return SearchMethod.MATRIX if matrix else SearchMethod.SCAN, ranked, total
+
+
+def _usable_index(model: EmbeddingModel) -> VectorIndex | None:
+    index = vector_index(model)
+    return index if index is not None and index.ready else None

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from retrieval.corpus.serializers import SpeciesOfImage
+from retrieval.search.selectors import SearchMethod
+
+
+class HitSerializer(SpeciesOfImage):
+    """One search result; ranks start at 1, the score is the cosine similarity."""
+
+    rank = serializers.IntegerField()
+    score = serializers.FloatField()
+    image = serializers.IntegerField(source="image.pk")
+    url = serializers.CharField(source="image.url")
+    thumbnail_url = serializers.CharField(source="image.thumbnail_url")
+
+
+class SearchResultsSerializer(serializers.Serializer[Any]):
+    """The best images for a text; `total` counts those in the filter.
+
+    `method` is what put them in order: the packed "matrix" or the database's "scan", both exact, or
+    an approximate "index", which may miss some of the best; `how` says the same in words.
+    """
+
+    model = serializers.CharField()
+    total = serializers.IntegerField()
+    method = serializers.ChoiceField(choices=[method.value for method in SearchMethod])
+    how = serializers.CharField(source="method.words")
+    exact = serializers.BooleanField(source="method.exact")
+    seconds = serializers.FloatField()
+    results = HitSerializer(source="hits", many=True)
+
+
+class SearchQuerySerializer(serializers.Serializer[Any]):
+    """What a search asks for."""
+
+    text = serializers.CharField(max_length=500)
+    species = serializers.ListField(
+        child=serializers.CharField(max_length=4000, allow_blank=True),
+        default=list,
+        max_length=500,
+        help_text="ids or names, repeated or separated by commas; a genus, family or look-alike "
+        "group stands for its species",
+    )
+    limit = serializers.IntegerField(min_value=1, max_value=500, default=50)

@@ -1,0 +1,87 @@
+"""The approximate indexes (HNSW) of the models' embeddings: which there are.
+
+They serve free-text search alone. A labelling order never comes from one (`selectors.ranking`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.db import connection
+
+from retrieval.embedding.models import EmbeddingModel
+
+IndexKind = Literal["halfvec", "binary"]
+
+_INDEXES = """
+SELECT m.id, i.indisvalid, pg_get_indexdef(i.indexrelid), c.reloptions, pg_relation_size(c.oid)
+FROM retrieval_embeddingmodel m
+JOIN pg_index i ON i.indexrelid = to_regclass('retrieval_embedding_' || m.id || '_hnsw')
+JOIN pg_class c ON c.oid = i.indexrelid
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorIndex:
+    """An HNSW index over a model's embeddings.
+
+    `kind` "halfvec" indexes the vectors themselves, "binary" the signs of their coordinates. `m`
+    and `ef_construction` are pgvector's. An index that isn't `ready` is being built or was left
+    unfinished; it answers nothing.
+    """
+
+    name: str
+    kind: IndexKind
+    m: int
+    ef_construction: int
+    size_bytes: int
+    ready: bool
+
+
+def partition_name(model: EmbeddingModel) -> str:
+    """The table that holds the model's embeddings."""
+    return f"retrieval_embedding_{int(model.pk)}"
+
+
+def index_name(model: EmbeddingModel) -> str:
+    """What the model's index is called, if it has one."""
+    return f"{partition_name(model)}_hnsw"
+
+
+def index_expression(kind: IndexKind, dimension: int, vector: str = "vector") -> str:
+    """What an index of the kind orders by, as SQL; a query must say the same."""
+    if kind == "halfvec":
+        return f"({vector}::halfvec({int(dimension)}))"
+    return f"(binary_quantize({vector})::bit({int(dimension)}))"
+
+
+def vector_index(model: EmbeddingModel) -> VectorIndex | None:
+    """The model's index, ready or not, or None."""
+    return _indexes(" WHERE m.id = %s", [model.pk]).get(model.pk)
+
+
+def vector_indexes() -> dict[int, VectorIndex]:
+    """The index of each model that has one, by the model's key."""
+    return _indexes("", [])
+
+
+def _indexes(where: str, values: Sequence[Any]) -> dict[int, VectorIndex]:
+    with connection.cursor() as cursor:
+        cursor.execute(_INDEXES + where, values)
+        return {row[0]: _index(*row) for row in cursor.fetchall()}
+
+
+def _index(
+    model_id: int, ready: bool, definition: str, options: list[str] | None, size: int
+) -> VectorIndex:
+    given = dict(option.split("=", 1) for option in options or [])
+    return VectorIndex(
+        name=f"retrieval_embedding_{model_id}_hnsw",
+        kind="binary" if "bit_hamming_ops" in definition else "halfvec",
+        m=int(given.get("m", 16)),
+        ef_construction=int(given.get("ef_construction", 64)),
+        size_bytes=size,
+        ready=ready,
+    )

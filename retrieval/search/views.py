@@ -1,0 +1,72 @@
+"""The page of free-text search, whole or only its results for a page that types."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from core.access import Role, names_hidden_from, require_role
+from core.address_choices import chosen, chosen_ids
+from retrieval.embedding.text_vectors import Asker, Superseded
+from retrieval.encoding.encoders import ModelSpecError
+from retrieval.search.selectors import SearchUnavailable, search_expected, search_images
+from retrieval.search.turns import SearchBusy, SearchTooSlow
+from retrieval.species.selectors import species_by_ids
+
+SEARCH_RESULTS = 60
+_ASKER = re.compile(r"([0-9a-f-]{36})\.(\d{1,9})")
+_STATUS: dict[type[Exception], HTTPStatus] = {
+    SearchUnavailable: HTTPStatus.OK,
+    ModelSpecError: HTTPStatus.SERVICE_UNAVAILABLE,
+    SearchTooSlow: HTTPStatus.SERVICE_UNAVAILABLE,
+    SearchBusy: HTTPStatus.TOO_MANY_REQUESTS,
+}
+
+
+@login_required
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """Free-text search, optionally within species; `part=results` asks for the results alone.
+
+    The header X-Search, a page's UUID and the number of its search with a point between, has a
+    later search of the page end the ones before it, which are answered 409.
+    """
+    require_role(request.user, Role.ANNOTATOR)
+    text = request.GET.get("text", "").strip()[:500]
+    species = species_by_ids(chosen_ids(request.GET, "species"))
+    context: dict[str, Any] = {
+        "text": text,
+        "species": species,
+        "hide_names": names_hidden_from(request.user),
+    }
+    status = HTTPStatus.OK
+    if text:
+        try:
+            context["found"] = search_images(
+                text=text,
+                species_ids=[s.pk for s in species] or None,
+                limit=SEARCH_RESULTS,
+                person=request.user.pk,
+                asker=_asker(request),
+            )
+        except Superseded:
+            return HttpResponse("A later search of this page has come.", status=HTTPStatus.CONFLICT)
+        except (SearchUnavailable, ModelSpecError, SearchTooSlow, SearchBusy) as error:
+            context["error"] = str(error)
+            status = _STATUS[type(error)]
+    else:
+        search_expected()
+    part = chosen(request.GET, "part", ("results",)) == "results"
+    template = "retrieval/_search_results.html" if part else "retrieval/search.html"
+    return render(request, template, context, status=status)
+
+
+def _asker(request: HttpRequest) -> Asker | None:
+    named = _ASKER.fullmatch(request.headers.get("X-Search", ""))
+    return Asker(f"{request.user.pk}/{named[1]}", int(named[2])) if named else None

@@ -1,0 +1,163 @@
+"""Species that are chosen together: genera, families and look-alike groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db import connection, models
+from django.db.models import Count, F, Func, Q, TextField
+from django.db.models.functions import Lower
+
+from retrieval.corpus.counts import WITHDRAWN_BY_SPECIES
+from retrieval.corpus.models import Species, SpeciesCount
+from retrieval.species.likeness import likeness, words_of
+from retrieval.species.search import like_pattern, likely_patterns, searchable, trigram_search
+
+
+class GroupKind(models.TextChoices):
+    """What makes species a group."""
+
+    GENUS = "genus", "Genus"
+    FAMILY = "family", "Family"
+    LOOKALIKE = "lookalike", "Look-alike group"
+
+    @property
+    def field(self) -> str:
+        """The field of Species that holds the group's name."""
+        return "lookalike_group" if self is GroupKind.LOOKALIKE else str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeciesGroup:
+    """A group of species of the corpus."""
+
+    kind: GroupKind
+    name: str
+    species_count: int
+    image_count: int | None = None
+    """Without withdrawn images; None where it was not asked for."""
+
+
+# Every group of two or more species that is called like the text: a whole name, a beginning, a
+# word's beginning, or trigrams. Thousands of names in all, so no index is needed; OFFSET 0 has each
+# name compared once, and not once for each of its species.
+_GROUPS = """
+SELECT kind, name, size, form, CASE WHEN form = %(text)s THEN 0
+    WHEN form LIKE %(start)s THEN 1 WHEN form LIKE %(word)s THEN 2 ELSE 3 END AS class
+FROM (SELECT kind, name, size, lower(unaccent(name)) AS form
+      FROM (SELECT * FROM ({each}) every OFFSET 0) named OFFSET 0) formed
+WHERE form LIKE %(start)s OR form LIKE %(word)s OR %(text)s <%% form
+    OR form LIKE ANY(%(patterns)s)
+ORDER BY class, word_similarity(%(text)s, form) DESC, name, kind
+LIMIT 100
+"""
+_EACH = """SELECT '{kind}' AS kind, "{field}" AS name, count(*) AS size FROM retrieval_species
+WHERE "{field}" <> '' GROUP BY "{field}" HAVING count(*) > 1"""
+
+
+def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
+    """Return the groups of two or more species called like `text`, best first, with their images'
+    counts.
+
+    Names that begin so or have a word that does; where there is none, names with slips of the keys.
+    """
+    text = searchable([text])[text]
+    if not text:
+        return []
+    pattern = like_pattern(text)
+    patterns = [one for typed in words_of(text) for one in likely_patterns(typed)]
+    each = " UNION ALL ".join(_EACH.format(kind=k.value, field=k.field) for k in GroupKind)
+    with trigram_search() as cursor:
+        cursor.execute(
+            _GROUPS.format(each=each),
+            {
+                "text": text,
+                "start": f"{pattern}%",
+                "word": f"% {pattern}%",
+                "patterns": patterns,
+            },
+        )
+        rows = cursor.fetchall()
+    if rows and rows[0][4] < 3:
+        rows = [row for row in rows if row[4] < 3]
+    else:
+        rows = [row for row in rows if likeness(text, row[3])[0]]
+    return counted(SpeciesGroup(GroupKind(row[0]), *row[1:3]) for row in rows[:limit])
+
+
+# Each kind of group by its own index.
+_COUNTED = f"""
+WITH gone AS MATERIALIZED ({WITHDRAWN_BY_SPECIES})
+SELECT asked.kind, asked.name, coalesce(sum(c.images - coalesce(gone.images, 0)), 0)::bigint
+  FROM unnest(%(kinds)s, %(names)s) asked (kind, name)
+ CROSS JOIN LATERAL ({{each}}) s
+  JOIN {SpeciesCount._meta.db_table} c ON c.species_id = s.id
+  LEFT JOIN gone ON gone.species_id = s.id
+ GROUP BY asked.kind, asked.name
+"""
+_MEMBERS = """SELECT id FROM retrieval_species
+WHERE asked.kind = '{kind}' AND "{field}" = asked.name"""
+
+
+def counted(groups: Iterable[SpeciesGroup]) -> list[SpeciesGroup]:
+    """Return the groups with the number of their images, withdrawn ones left out. One SQL query."""
+    found = list(groups)
+    if not found:
+        return []
+    each = " UNION ALL ".join(_MEMBERS.format(kind=k.value, field=k.field) for k in GroupKind)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _COUNTED.format(each=each),
+            {"kinds": [str(one.kind) for one in found], "names": [one.name for one in found]},
+        )
+        images = {(kind, name): count for kind, name, count in cursor.fetchall()}
+    return [replace(one, image_count=images.get((one.kind, one.name), 0)) for one in found]
+
+
+def groups_of(species: Iterable[Species]) -> dict[int, list[SpeciesGroup]]:
+    """Return, by species id, the groups in which each has others beside it; narrowest first."""
+    species = list(species)
+    found: dict[int, list[SpeciesGroup]] = {one.pk: [] for one in species}
+    for kind in GroupKind:
+        names = {getattr(one, kind.field) for one in species} - {""}
+        sizes = dict(_sizes(Q(**{f"{kind.field}__in": names}), kind)) if names else {}
+        for one in species:
+            name = getattr(one, kind.field)
+            if sizes.get(name, 0) > 1:
+                found[one.pk].append(SpeciesGroup(kind, name, sizes[name]))
+    return found
+
+
+def group_species(groups: Iterable[tuple[GroupKind, str]]) -> list[Species]:
+    """Return the species of these groups (kind and exact name), with their names."""
+    conditions = [Q(**{kind.field: name}) for kind, name in groups if name]
+    if not conditions:
+        return []
+    species = Species.objects.filter(reduce(or_, conditions)).prefetch_related("names")
+    return list(species.order_by("scientific_name"))
+
+
+def groups_by_form(forms: set[str]) -> dict[str, list[tuple[SpeciesGroup, set[int]]]]:
+    """Return the groups called so, by their names in lower case without accents, each with the ids
+    of its species. Groups of one species count too.
+    """
+    members: defaultdict[tuple[str, GroupKind, str], set[int]] = defaultdict(set)
+    for kind in GroupKind:
+        form = Lower(Func(F(kind.field), function="unaccent", output_field=TextField()))
+        rows = Species.objects.annotate(form=form).filter(form__in=forms)
+        for text, name, pk in rows.values_list("form", kind.field, "pk"):
+            members[text, kind, name].add(pk)
+    found: defaultdict[str, list[tuple[SpeciesGroup, set[int]]]] = defaultdict(list)
+    for (text, kind, name), ids in members.items():
+        found[text].append((SpeciesGroup(kind, name, len(ids)), ids))
+    return found
+
+
+def _sizes(condition: Q, kind: GroupKind) -> Any:
+    named = Species.objects.filter(condition).order_by().values(kind.field)
+    return named.annotate(size=Count("pk")).values_list(kind.field, "size")

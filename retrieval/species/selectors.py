@@ -1,0 +1,173 @@
+"""Species by their ids, and by the names that a file, a form or a pasted list gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from core.ids import id_of
+from retrieval.corpus.counts import image_counts
+from retrieval.corpus.models import Image, ImageWithdrawal, Species
+from retrieval.species.groups import SpeciesGroup, groups_by_form, groups_of
+from retrieval.species.search import searchable, species_search
+
+# “Strix aluco Linnaeus”, and “Strix aluco (Linnaeus” of a list that was split at its commas.
+_WITH_AUTHOR = re.compile(r"([A-Z][a-z-]+(?: [a-z-]+){1,2}) [A-Z(].*")
+
+
+@dataclass
+class Resolved:
+    """What a list of names stands for."""
+
+    species: list[Species] = field(default_factory=list)
+    """By scientific name, with their names."""
+    missing: list[str | int] = field(default_factory=list)
+    """As they were given, in their order."""
+    groups: list[SpeciesGroup] = field(default_factory=list)
+    """The groups that were named, in the order of the names."""
+
+
+def species_by_ids(ids: Sequence[int]) -> list[Species]:
+    """Return the species with these ids, in this order, with their names; others are left out."""
+    found = Species.objects.prefetch_related("names").in_bulk(list(ids))
+    return [found[pk] for pk in dict.fromkeys(ids) if pk in found]
+
+
+def species_resolve(names: Iterable[str | int]) -> tuple[list[Species], list[str | int]]:
+    """Return the species that the names stand for, by scientific name, and the names not found.
+
+    A name is an id, a scientific name, a vernacular name in any language, or a genus, family or
+    look-alike group, which stands for all its species. A scientific name goes before the others;
+    case and accents do not matter.
+    """
+    resolved = names_resolve(names)
+    return resolved.species, resolved.missing
+
+
+def names_resolve(names: Iterable[str | int], *, authors: bool = False) -> Resolved:
+    """Return what the names stand for, read as by `species_resolve`, in a fixed number of queries.
+
+    With `authors`, a scientific name may be followed by who gave it: “Strix aluco Linnaeus”.
+    """
+    wanted = list(dict.fromkeys(names))
+    ids = {name: int(name) for name in wanted if _is_id(name)}
+    known_ids = set(Species.objects.filter(pk__in=ids.values()).values_list("pk", flat=True))
+    texts: dict[str | int, list[str]] = {
+        name: [name, *_without_author(name)] if authors else [name]
+        for name in wanted
+        if isinstance(name, str)
+    }
+    forms = searchable({text for several in texts.values() for text in several})
+    lookup = _Lookup({form for form in forms.values() if form})
+    found: set[int] = set()
+    groups: dict[SpeciesGroup, None] = {}
+    resolved = Resolved()
+    for name in wanted:
+        meant: set[int] = set()
+        if ids.get(name) in known_ids:
+            meant = {ids[name]}
+        for text in texts.get(name, []):
+            if not meant:
+                meant, named = lookup.meaning(forms[text])
+                groups |= dict.fromkeys(named)
+        found |= meant
+        if not meant:
+            resolved.missing.append(name)
+    species = Species.objects.filter(pk__in=found).prefetch_related("names")
+    resolved.species = list(species.order_by("scientific_name"))
+    resolved.groups = list(groups)
+    return resolved
+
+
+def species_described(species: Sequence[Species]) -> list[Species]:
+    """Give species what a person chooses them by, in a fixed number of queries.
+
+    Each gets `image_count` (without withdrawn images), `first_image` (or None) and `groups`, those
+    in which there are others beside it.
+    """
+    ids = [one.pk for one in species]
+    counts, first = image_counts(ids), first_image_ids(ids)
+    pictures = Image.objects.in_bulk([pk for few in first.values() for pk in few])
+    groups = groups_of(species)
+    for one in species:
+        one.image_count, one.groups = counts.get(one.pk, 0), groups[one.pk]  # type: ignore[attr-defined]
+        one.first_image = next((pictures.get(pk) for pk in first[one.pk]), None)  # type: ignore[attr-defined]
+    return list(species)
+
+
+# Ordered by both columns of the index of species, so that each look-up reads just the first few.
+_FIRST = f"""
+SELECT s.id, i.id FROM unnest(%s::bigint[]) s (id) CROSS JOIN LATERAL (
+    SELECT id FROM {Image._meta.db_table} i
+     WHERE i.species_id = s.id
+       AND NOT EXISTS (SELECT FROM {ImageWithdrawal._meta.db_table} w
+                        WHERE w.image_id = i.id AND w.restored_at IS NULL)
+     ORDER BY i.species_id, i.id LIMIT %s
+) i
+ORDER BY i.id
+"""
+
+
+def first_image_ids(species_ids: Iterable[int], *, each: int = 1) -> dict[int, list[int]]:
+    """The lowest ids of each species' images, at most `each`, without withdrawn ones; a list for
+    every species. One SQL query.
+    """
+    found: dict[int, list[int]] = {pk: [] for pk in species_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(_FIRST, [list(found), each])
+        for species_id, image_id in cursor.fetchall():
+            found[species_id].append(image_id)
+    return found
+
+
+def species_listed(text: str = "") -> QuerySet[Species]:
+    """All species by name, or those that are called like `text`."""
+    species = Species.objects.prefetch_related("names").order_by("scientific_name")
+    if text:
+        species = species.filter(pk__in=[s.pk for s in species_search(text, limit=200)])
+    return species
+
+
+def with_image_counts(species: Iterable[Species]) -> list[Species]:
+    """Give species `image_count`, without withdrawn images. One SQL query beside their own."""
+    found = list(species)
+    counts = image_counts([one.pk for one in found])
+    for one in found:
+        one.image_count = counts.get(one.pk, 0)  # type: ignore[attr-defined]
+    return found
+
+
+class _Lookup:
+    """What names in their searchable form stand for."""
+
+    def __init__(self, forms: set[str]) -> None:
+        self.scientific: dict[str, set[int]] = {}
+        self.vernacular: dict[str, set[int]] = {}
+        rows = Species.objects.filter(names__search_text__in=forms).values_list(
+            "names__search_text", "names__language", "pk"
+        )
+        for form, language, pk in rows:
+            names = self.vernacular if language else self.scientific
+            names.setdefault(form, set()).add(pk)
+        self.groups = groups_by_form(forms)
+
+    def meaning(self, form: str) -> tuple[set[int], list[SpeciesGroup]]:
+        """The ids of the species that a name stands for, and the groups among what it names."""
+        if form in self.scientific:
+            return self.scientific[form], []
+        groups = self.groups.get(form, [])
+        species = self.vernacular.get(form, set()).union(*(ids for _, ids in groups))
+        return species, [group for group, _ in groups]
+
+
+def _without_author(name: str) -> list[str]:
+    match = _WITH_AUTHOR.fullmatch(" ".join(name.split()))
+    return [match[1]] if match else []
+
+
+def _is_id(name: str | int) -> bool:
+    return 0 <= name < 2**63 if isinstance(name, int) else id_of(name) is not None
