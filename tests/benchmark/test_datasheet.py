@@ -6,7 +6,7 @@ import pytest
 
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.datasheet import write
-from benchmark.releases.formats.markdown import percent, plain, share, table
+from benchmark.releases.formats.markdown import percent, plain, share
 from benchmark.releases.snapshot.release_files import QUERY_FILES
 from labeling.queries.files import read_queries
 from tests.benchmark.snapshots import (
@@ -63,8 +63,8 @@ def test_counts_of_both_splits(toy):
     assert "Queries with scientific terms: 1 of 5 (20.0 %)." in totals
 
 
-def test_licences_with_the_share_of_each(toy):
-    found = cells(answer(toy, "Under which licences"))
+def test_licenses_with_the_share_of_each(toy):
+    found = cells(answer(toy, "Under which licenses"))
     assert found["CC BY-NC 4.0"] == [
         "5", "41.7 %", "yes", "name the rights holder and the licence; no commercial use",
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def test_known_limits(toy):
     assert answer(toy, "errors, sources of noise").splitlines() == [
         "- 1 of 5 (20.0 %) queries have no candidate list here, so it isn't known how far down "
         "they were judged.",
-        "- 4 of 5 (80.0 %) queries were labelled without a species filter: relevant images that "
+        "- 4 of 5 (80.0 %) queries were labeled without a species filter: relevant images that "
         "the model ranked low may have been missed.",
         "- 4 of 4 (100.0 %) candidate lists were cut off before all images within the filter.",
         "- 4 of 4 (100.0 %) candidate lists were not judged to their end: people stop after a run "
@@ -135,7 +135,7 @@ def test_names_are_no_markup(tmp_path):
 def test_a_release_with_nothing_has_a_datasheet(tmp_path):
     answers = sheet(empty_snapshot(tmp_path / "snapshot"), tmp_path)
     assert cells(answer(answers, "How many instances"))["queries"] == ["0", "0", "0"]
-    assert answer(answers, "Under which licences") == "There are no images."
+    assert answer(answers, "Under which licenses") == "There are no images."
     assert answer(answers, "errors, sources of noise") == "None that the data show."
     assert "No judgment's time is known." in answer(answers, "How long did people take")
     assert "names only the images" in answer(answers, "sample of a larger set")
@@ -153,16 +153,16 @@ def test_an_imported_release_says_what_it_cannot_know(tmp_path):
     limits = answer(answers, "errors, sources of noise")
     assert limits.startswith("- The release was imported from files.")
     assert "one person only" not in limits
-    assert "doesn't tell how candidate images were found" in answer(answers, "mechanisms")
+    assert "doesn't say how candidate images were found" in answer(answers, "mechanisms")
     assert "How many people judged isn't known." in answer(answers, "Who was involved")
     assert answer(answers, '"raw" data') == "The release holds no single judgments."
     assert "imported as its files were" in answer(answers, "preprocessing")
 
 
-def test_many_licences_are_summed_up(tmp_path):
+def test_many_licenses_are_summed_up(tmp_path):
     images = [image(number, license=f"own terms {number}", license_url="") for number in range(40)]
     snapshot = write_snapshot(tmp_path / "snapshot", header=header(), images=images)
-    found = cells(answer(sheet(snapshot, tmp_path), "Under which licences"))
+    found = cells(answer(sheet(snapshot, tmp_path), "Under which licenses"))
     assert found["15 others"] == ["15", "37.5 %", "", ""]
     assert len(found) == 28
 
@@ -187,7 +187,6 @@ def test_pieces_of_markdown():
     assert plain(" a|b\n *c* ") == "a\\|b \\*c\\*"
     assert (share(1, 3), share(0, 0)) == ("1 of 3 (33.3 %)", "0 of 0")
     assert (percent(1, 4), percent(0, 0)) == ("25.0 %", "–")
-    assert table(["a", "b"], [[1, "x"]]) == "| a | b |\n|---|---|\n| 1 | x |"
 
 
 def test_one_of_a_kind_is_told_in_the_singular(tmp_path):
@@ -228,7 +227,7 @@ def test_an_imported_benchmark_claims_no_judging(tmp_path):
     answers = sheet(snapshot, tmp_path)
     assert "names 1 relevant pair, and none" in answer(answers, "label or target")
     assert answer(answers, "acquired").startswith("Which images are relevant was read from files")
-    assert "as their licences ask" not in answer(answers, "people, and can individuals")
+    assert "as their licenses ask" not in answer(answers, "people, and can individuals")
     assert "was imported on" in answer(answers, "timeframe")
 
 

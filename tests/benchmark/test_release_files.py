@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.releases.formats.datasheet_collection import SOURCE_WORDS
+from benchmark.releases.formats.datasheet import SOURCE_WORDS
 from benchmark.releases.snapshot.release_files import (
     SOURCES,
     AnnotationRow,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from django.apps import apps
 
 from benchmark.leaderboard.selectors import published_runs
 from benchmark.leaderboard.tables import ICONIC_GROUP, TERMS, subsets
@@ -129,25 +127,6 @@ def test_how_much_was_judged_is_no_measure(release: Release, admin: Any) -> None
     page = client_of(admin).get(f"/runs/{run.pk}/queries/9/").content.decode()
     assert "Not known</span>" in page
     assert "Unjudged" not in page
-
-
-def test_scores_of_it_that_were_kept_go(release: Release, ours: Path) -> None:
-    made = Release.objects.get(name="ours")
-    scores = RunScores.objects.get(run=scored_run(made, {30: [2, 3]}))
-    assert "Judged@5" in scores.measures
-    # As a version made it that took relevant images for all that were judged.
-    Release.objects.create(name="old", origin="imported", header={"annotators": 0})
-    old = RunScores.objects.create(
-        run=scored_run(release, {7: [1]}),
-        release=Release.objects.get(name="old"),
-        query_ids=[7],
-        measures={"AP@5": [1.0], "Judged@5": [0.5]},
-    )
-    import_module("benchmark.migrations.0004_judged_where_known").drop_unknown(apps, None)
-    old.refresh_from_db()
-    assert old.measures == {"AP@5": [1.0]}
-    scores.refresh_from_db()
-    assert "Judged@5" in scores.measures
 
 
 def test_judgments_make_it_known(ours: Path, tmp_path: Path) -> None:

@@ -1,62 +1,236 @@
-"""DATASHEET.md: the questions of "Datasheets for Datasets", answered from the data; and, where
-queries were completed with something left open, left_open.csv (left_open_val.csv of the validation
-split): what was left open of each, and why it was completed all the same.
+"""DATASHEET.md: the questions of "Datasheets for Datasets", answered from the data by the template
+datasheet.md; and left_open.csv (left_open_val.csv of the validation split): the queries that were
+completed with something left open, and why.
 
 Questions: T. Gebru et al., "Datasheets for Datasets", Communications of the ACM 64 (12), 2021,
-without those of each section that only ask for other comments. What the data can't answer is left
-to the maintainers, in words that can be searched for. Where the labels of the test split are
-hidden, every figure of labels is of the validation split; a reviewer's reason may tell labels.
+without those that only ask for other comments. What the data can't answer is left to the
+maintainers. Where the labels of the test split are hidden, every figure of labels is of the
+validation split; a reviewer's reason may say what a label is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import jinja2
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
-from benchmark.releases.formats.datasheet_collection import collection, preprocessing
-from benchmark.releases.formats.datasheet_composition import composition
-from benchmark.releases.formats.datasheet_facts import Facts, facts_of
-from benchmark.releases.formats.markdown import plain
-from benchmark.releases.formats.writing import spreadsheet_text, text_file, write_csv
-from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.releases.formats.markdown import counted, percent, plain, share
+from benchmark.releases.formats.writing import (
+    ACCESS,
+    batches,
+    pair_columns,
+    rows,
+    spreadsheet_text,
+    text_file,
+    write_csv,
+)
+from benchmark.releases.snapshot.licenses import UNKNOWN, Licence, licence_of
+from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
+from benchmark.scoring.rerank_rule import fit
+from labeling.judging.consensus import Agreement, agreement
 
 FILE_NAME: Final = "DATASHEET.md"
-TO_BE_WRITTEN: Final = "*To be written by the maintainers.*"
+SPLITS: Final = {"val": "validation", "test": "test"}
+SOURCE_WORDS: Final = {
+    "list": "in the candidate list",
+    "search": "in a search",
+    "similar": "among similar images",
+    "import": "imported",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The distribution of a number over at least one thing."""
+
+    least: float
+    median: float
+    mean: float
+    most: float
+    total: float
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any]) -> Spread | None:
+        """None of no values."""
+        if not len(values):
+            return None
+        ends = values.min(), np.median(values), values.mean(), values.max(), values.sum()
+        return cls(*map(float, ends))
+
+    @property
+    def cells(self) -> list[str]:
+        """As a table shows it."""
+        return [f"{self.least:g}", f"{self.median:g}", f"{self.mean:.1f}", f"{self.most:g}"]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFacts:
+    """The judged pairs of a split."""
+
+    name: str
+    pairs: int
+    relevant: int
+    judged_per_query: Spread | None
+    relevant_per_query: Spread | None
+    without_relevant: int
+    """Queries without any relevant image."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFacts:
+    """The single judgments."""
+
+    judgments: int
+    unsure: int
+    seconds: Spread | None
+    """Of the judgments whose time is known."""
+    timed: int
+    sources: list[tuple[str, int]]
+    """Most judgments first."""
+    votes: Counter[int]
+    """Number of people who judged a pair -> pairs."""
+    agreement: Agreement
+    """Over every two judgments of one pair, the one of the lower annotator number first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListFacts:
+    """The candidate lists and the fixed lists; counts of queries unless said otherwise."""
+
+    filtered: int
+    """With a species filter."""
+    listed: int
+    """With a candidate list."""
+    cut: int
+    """Whose list holds fewer images than were within the filter."""
+    unfinished: int
+    """Whose list isn't judged to its end."""
+    fixed: int
+    """With a fixed list."""
+    fit: int
+    """Whose fixed list is fit for re-ranking."""
+    fixed_images: int
+    """Images of the fixed lists."""
+    fixed_unjudged: int
+    """Images of the fixed lists without a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """The images that a pair or a fixed list names."""
+
+    images: int
+    species: int
+    """Different ones."""
+    with_species: int
+    with_place: int
+    with_date: int
+    with_holder: int
+    first_date: str
+    last_date: str
+    """Of the observations, ISO 8601 dates; empty where no image has one."""
+    datasets: list[str]
+    licenses: list[tuple[Licence, int]]
+    """With the number of their images, most first, then by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that the template shows."""
+
+    header: Header
+    queries: list[SnapshotQuery]
+    labeled: int
+    """Queries that labels and lists are counted of: all, or those of the validation split where the
+    labels of the test split are hidden."""
+    splits: dict[str, SplitFacts]
+    """Of the splits that labels are counted of."""
+    labels: LabelFacts
+    lists: ListFacts
+    images: ImageFacts
+    names = SPLITS
+
+    @property
+    def queries_by_split(self) -> list[int]:
+        """Number of queries of each split."""
+        return _by_split(self.queries)
+
+    @property
+    def categories(self) -> list[tuple[tuple[str, str], list[int]]]:
+        """((supercategory, category), queries of each split), by name."""
+        groups = defaultdict(list)
+        for query in self.queries:
+            groups[query.supercategory, query.category].append(query)
+        return [(key, _by_split(groups[key])) for key in sorted(groups)]
+
+    @property
+    def iconic_groups(self) -> list[tuple[str | None, list[int]]]:
+        """(iconic group, queries of each split), by name; None, not known, comes last."""
+        groups = defaultdict(list)
+        for query in self.queries:
+            groups[query.iconic_group].append(query)
+        order = sorted(groups, key=lambda group: (group is None, group or ""))
+        return [(key, _by_split(groups[key])) for key in order]
+
+    @property
+    def scientific_terms(self) -> list[bool]:
+        """Of the queries of which it is known."""
+        terms = (query.scientific_terms for query in self.queries)
+        return [term for term in terms if term is not None]
+
+    @property
+    def left_open(self) -> int:
+        """Queries that were completed with something left open."""
+        return sum(bool(query.left_open) for query in self.queries)
 
 
 def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
     """Write the datasheet, and the lists of what was left open where anything was."""
-    facts = facts_of(snapshot)
-    header = facts.header
-    who = f" by {plain(header.made_by)}" if header.made_by else ""
-    origin = "imported" if header.origin == "imported" else "made"
     with text_file(directory, FILE_NAME) as file:
-        file.write(
-            f"# Datasheet of {plain(header.name)}, version {header.version}\n\n"
-            f"The release was {origin} on {header.made_at[:10]}{who} with "
-            f"{plain(header.software)}. This sheet answers the questions of [Datasheets for "
-            "Datasets](https://doi.org/10.1145/3458723) (Gebru et al., 2021); its figures are "
-            "counted from the release.\n"
-        )
-        if header.test_labels == "hidden":
-            file.write(
-                "\nThe labels of the test split are hidden: what follows of judgments, labels and "
-                "lists is counted in the validation queries alone.\n"
-            )
-        for title, answers in (
-            ("Motivation", _motivation(facts)),
-            ("Composition", composition(facts)),
-            ("Collection", collection(facts)),
-            ("Preprocessing, cleaning, labelling", preprocessing(facts)),
-            ("Uses", _uses(facts)),
-            ("Distribution", _distribution(facts)),
-            ("Maintenance", _maintenance(facts)),
-        ):
-            file.write(f"\n## {title}\n")
-            file.writelines(_paragraphs(answers))
+        file.write(_filled_in(facts_of(snapshot)))
     return [WrittenFile(FILE_NAME, Access.OPEN), *_left_open(snapshot, directory)]
+
+
+def _filled_in(facts: Facts) -> str:
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"plain": plain, "thousands": "{:,}".format}
+    environment.globals |= {
+        "counted": counted,
+        "duration": _duration,
+        "percent": percent,
+        "share": share,
+        "sources": SOURCE_WORDS,
+    }
+    source = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    blocks: list[list[str]] = [[]]
+    for line in environment.from_string(source).render(f=facts).splitlines():
+        block = blocks[-1]
+        if not line.strip():
+            blocks.append([])
+        elif not block or line.startswith(("|", "- ")):
+            block.append(line)
+        else:
+            block[-1] += " " + line.strip()
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _duration(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{hours:,.1f} hours" if hours >= 1 else f"{seconds / 60:.1f} minutes"
 
 
 def _left_open(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
@@ -76,113 +250,149 @@ def _left_open(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
     return files
 
 
-def _paragraphs(answers: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"\n**{question}**\n\n{answer or TO_BE_WRITTEN}\n" for question, answer in answers]
-
-
-def _motivation(facts: Facts) -> list[tuple[str, str]]:
-    return [
-        (
-            "For what purpose was the dataset created? Was there a specific task in mind?",
-            "To measure text-to-image retrieval: given a query in words, put the images of a "
-            "collection in order so that those that show it come first. "
-            f"What the queries are meant to stand for: {TO_BE_WRITTEN.lower()}",
-        ),
-        ("Who created the dataset and on behalf of which entity?", ""),
-        ("Who funded the creation of the dataset?", ""),
-    ]
-
-
-def _uses(facts: Facts) -> list[tuple[str, str]]:
-    limits = [
-        "The test split's labels are for measuring. A method that was trained or tuned on them "
-        "can't be compared with others.",
-    ]
-    if facts.images.with_place:
-        limits.append(
-            "Images come from where people took them, so places that are rarely photographed are "
-            "rare here, and neither the number of relevant images nor their places tell how often "
-            "something occurs in nature."
-        )
-    return [
-        ("Has the dataset been used for any tasks already?", ""),
-        ("Is there a repository that links to papers or systems that use the dataset?", ""),
-        (
-            "What (other) tasks could the dataset be used for?",
-            "Re-ranking of fixed lists, tests of classifiers on what the queries ask for, and, by "
-            "the Darwin Core files, study of what the queries ask for over space and time.",
-        ),
-        (
-            "Is there anything about the composition or the collection that might impact future "
-            "uses?",
-            " ".join(limits),
-        ),
-        ("Are there tasks for which the dataset should not be used?", ""),
-    ]
-
-
-def _distribution(facts: Facts) -> list[tuple[str, str]]:
-    header = facts.header
-    pictures = (
-        "Pictures are part of the Hugging Face folder where their licence allows copies; the "
-        "others are listed in huggingface/refused\\_images.csv."
-        if header.include_images
-        else "The pictures themselves are not part of it."
+def facts_of(snapshot: Snapshot) -> Facts:
+    """Count everything; no figure is of a single image."""
+    labeled = snapshot.open
+    return Facts(
+        header=snapshot.header,
+        queries=list(labeled.queries.values()),
+        labeled=len(labeled.labeled_queries),
+        splits={
+            split: split_facts(labeled, split)
+            for split in ACCESS
+            if labeled is snapshot or split == "val"
+        },
+        labels=label_facts(labeled),
+        lists=list_facts(labeled),
+        images=image_facts(snapshot),
     )
-    sheets = (
-        "attribution.csv and refused\\_images.csv are"
-        if header.include_images
-        else "attribution.csv is"
+
+
+def split_facts(snapshot: Snapshot, split: str) -> SplitFacts:
+    """Counts of the judged pairs of a split."""
+    pairs = pair_columns(snapshot).of_split(snapshot, split)
+    ids = list(snapshot.queries_of(split))
+    judged = _per_query(ids, pairs.query_ids)
+    relevant = _per_query(ids, pairs.query_ids[pairs.relevant])
+    return SplitFacts(
+        name=SPLITS[split],
+        pairs=len(pairs.query_ids),
+        relevant=int(pairs.relevant.sum()),
+        judged_per_query=Spread.of(judged),
+        relevant_per_query=Spread.of(relevant),
+        without_relevant=int((relevant == 0).sum()),
     )
-    return [
-        ("Will the dataset be distributed to third parties?", ""),
-        (
-            "How will the dataset be distributed?",
-            "As files, each with its SHA-256 in the release's list: INQUIRE's CSV, INQUIRE-Rerank, "
-            "TREC topics and qrels, a Hugging Face folder (Parquet), COCO JSON, Darwin Core, and "
-            f"this sheet. {pictures} Texts in CSV files are verbatim, so a spreadsheet may take "
-            "one that begins with =, +, - or @ for a formula: import the columns as text. "
-            f"{sheets} made to be opened that way: an apostrophe is before such texts there.",
-        ),
-        ("When will the dataset be distributed?", ""),
-        (
-            "Will the dataset be distributed under a copyright or other licence, or under terms of "
-            "use?",
-            "Of the images, each has its own, see above and attribution.csv. Of the queries and "
-            f"labels: {TO_BE_WRITTEN.lower()}",
-        ),
-        (
-            "Have any third parties imposed restrictions on the data associated with the "
-            "instances?",
-            "The rights holders of the images by their licences; see the table of licences under "
-            "Composition.",
-        ),
-        ("Do any export controls or other regulatory restrictions apply?", ""),
-    ]
 
 
-def _maintenance(facts: Facts) -> list[tuple[str, str]]:
-    name, version = plain(facts.header.name), facts.header.version
-    return [
-        ("Who will be supporting, hosting and maintaining the dataset?", ""),
-        ("How can the owner, curator or manager be contacted?", ""),
-        (
-            "Is there an erratum?",
-            "A release is never changed. What was corrected stands in the next version's list of "
-            "differences.",
-        ),
-        (
-            "Will the dataset be updated?",
-            f"This is version {version} of {name}. A change would be a new version. Whether there "
-            f"will be one: {TO_BE_WRITTEN.lower()}",
-        ),
-        ("Are there limits on the retention of data that relates to people?", ""),
-        (
-            "Will older versions continue to be supported?",
-            "Older releases keep their files and checksums, and runs can be scored on them.",
-        ),
-        ("Is there a mechanism for others to extend or contribute to the dataset?", ""),
+def label_facts(snapshot: Snapshot) -> LabelFacts:
+    """Counts of the single judgments, in one reading."""
+    seconds: list[npt.NDArray[np.float64]] = []
+    sources: Counter[str] = Counter()
+    relevances: Counter[str] = Counter()
+    for batch in batches(snapshot, "judgments", ("seconds", "source", "relevance")):
+        times = batch.column(0).to_numpy()
+        seconds.append(times[times > 0])
+        sources.update(_counts(batch.column(1)))
+        relevances.update(_counts(batch.column(2)))
+    timed = np.concatenate(seconds) if seconds else np.empty(0)
+    votes = pq.read_table(snapshot.path("pairs"), columns=["votes"])["votes"]
+    return LabelFacts(
+        judgments=relevances.total(),
+        unsure=relevances["unsure"],
+        seconds=Spread.of(timed),
+        timed=len(timed),
+        sources=sorted(sources.items(), key=lambda item: (-item[1], item[0])),
+        votes=_counts(votes),
+        agreement=agreement(_doubly_judged(snapshot)),
+    )
+
+
+def list_facts(snapshot: Snapshot) -> ListFacts:
+    """Counts of the candidate lists and the fixed lists."""
+    queries = snapshot.labeled_queries.values()
+    listed = [query for query in queries if query.list_size]
+    table = pq.read_table(snapshot.path("pairs"), columns=["query_id", "rank"])
+    ranked = table.filter(pc.is_valid(table["rank"]))["query_id"].to_numpy()
+    judged = _per_query([query.query_id for query in listed], ranked)
+    labels = snapshot.fixed_labels
+    flags = [
+        [labels.get((query_id, one.image_id)) for one in entries]
+        for query_id, entries in groupby(snapshot.fixed(), key=attrgetter("query_id"))
+        if query_id in snapshot.labeled_queries
     ]
+    return ListFacts(
+        filtered=sum(bool(query.species) for query in queries),
+        listed=len(listed),
+        cut=sum(query.list_size < query.list_total for query in listed),
+        unfinished=sum(
+            int(count) < query.list_size for count, query in zip(judged, listed, strict=True)
+        ),
+        fixed=len(flags),
+        fit=sum(fit(bool(flag) for flag in one) for one in flags),
+        fixed_images=sum(map(len, flags)),
+        fixed_unjudged=sum(one.count(None) for one in flags),
+    )
+
+
+def image_facts(snapshot: Snapshot) -> ImageFacts:
+    """Counts of the images."""
+    texts = ["dataset", "scientific_name", "rights_holder", "observed_at", "license", "license_url"]
+    table = pq.read_table(
+        snapshot.path("images"),
+        columns=[*texts, "latitude", "longitude"],
+        read_dictionary=texts,
+    ).unify_dictionaries()
+    species = _counts(table["scientific_name"])
+    dates = table["observed_at"].filter(pc.not_equal(table["observed_at"], ""))
+    ends = pc.min_max(pc.utf8_slice_codeunits(dates.cast("string"), 0, 10)).as_py()
+    placed = pc.and_(pc.is_valid(table["latitude"]), pc.is_valid(table["longitude"]))
+    licenses: Counter[Licence] = Counter()
+    groups = table.group_by(["license", "license_url"]).aggregate([([], "count_all")])
+    for row in groups.to_pylist():
+        license = licence_of(row["license"], row["license_url"])
+        if license.name == UNKNOWN.name:
+            # A text that isn't known is a license of its own.
+            text = f"{row['license']} {row['license_url']}"
+            license = replace(license, name=" ".join(text.split()))
+        licenses[license] += row["count_all"]
+    return ImageFacts(
+        images=len(table),
+        species=len(set(species) - {""}),
+        with_species=species.total() - species[""],
+        with_place=_count(placed),
+        with_date=len(dates),
+        with_holder=_count(pc.not_equal(table["rights_holder"], "")),
+        first_date=ends["min"] or "",
+        last_date=ends["max"] or "",
+        datasets=sorted(set(_counts(table["dataset"])) - {""}),
+        licenses=sorted(licenses.items(), key=lambda item: (-item[1], item[0].name, item[0].url)),
+    )
+
+
+def _by_split(queries: Sequence[SnapshotQuery]) -> list[int]:
+    splits = [query.split for query in queries]
+    return [splits.count(split) for split in SPLITS]
+
+
+def _per_query(ids: Sequence[int], query_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How often each of the ascending `ids` stands among the ascending `query_ids`."""
+    wanted = np.array(ids, dtype=np.int64)
+    right = np.searchsorted(query_ids, wanted, side="right")
+    return np.asarray(right - np.searchsorted(query_ids, wanted, side="left"))
+
+
+def _doubly_judged(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    columns = ("query_id", "image_id", "relevance")
+    for _, group in groupby(rows(snapshot, "judgments", columns), key=itemgetter(0, 1)):
+        yield from combinations((relevance for _, _, relevance in group), 2)
+
+
+def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[Any]:
+    return Counter({one["values"]: one["counts"] for one in pc.value_counts(values).to_pylist()})
+
+
+def _count(flags: pa.ChunkedArray) -> int:
+    return int(pc.sum(flags).as_py() or 0)
 
 
 FORMAT = Format(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~&])")
 
@@ -11,13 +10,6 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|#~&])")
 def plain(text: str) -> str:
     """The text on one line, with what Markdown and HTML take for markup escaped."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; texts that come from people pass through `plain` first."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
-    return "\n".join(lines)
 
 
 def share(part: int, whole: int) -> str:
