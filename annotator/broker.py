@@ -22,6 +22,8 @@ from kombu.transport import filesystem, virtual
 from kombu.transport.filesystem import exchange_queue_t
 from kombu.utils.json import dumps, loads
 
+from core.files import whole_file
+
 logger = logging.getLogger(__name__)
 
 Table = list[exchange_queue_t]
@@ -131,9 +133,8 @@ class Transport(filesystem.Transport):
 
 def write_whole(path: Path, text: str) -> None:
     """Write `path` so that a reader finds the old content or the new, never a part."""
-    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}.draft")
-    draft.write_text(text)
-    draft.replace(path)
+    with whole_file(path, durable=False) as file:
+        file.write(text.encode())
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import set_rollback
 
+from core.api.errors import ConflictProblem
+from core.errors import Conflict, Forbidden, Invalid
 from core.outages import outage_of
 
 CONTENT_TYPE = "application/problem+json"
@@ -91,6 +93,12 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         error = TooLarge()
     elif isinstance(error, SuspiciousOperation):
         error = exceptions.ParseError()
+    elif isinstance(error, Forbidden):
+        error = exceptions.PermissionDenied(str(error))
+    elif isinstance(error, Invalid):
+        error = exceptions.ValidationError(error.by_field)
+    elif isinstance(error, Conflict):
+        error = ConflictProblem(str(error))
     elif isinstance(error, ModelValidationError):
         messages = error.message_dict if hasattr(error, "error_dict") else error.messages
         error = exceptions.ValidationError(messages)

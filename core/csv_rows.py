@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import Final
 
-from core.control_characters import printable
+from core.text import printable
 
 #: A file with this many errors is read no further.
 MAX_ERRORS: Final = 100

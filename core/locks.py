@@ -26,6 +26,9 @@ _SUBJECTS = {
     "embedding_share": 12,
     "device": 13,
     "embedding_models": 14,
+    "query": 15,
+    "annotator": 16,
+    "query_ids": 17,
 }
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from demo.queries import QUERIES, DemoQuery
 from labeling.candidates.services import lists_refresh_stale
-from labeling.lifecycle.services import query_create, query_ids_lock, query_transition
+from labeling.lifecycle.services import lock_query_ids, query_create, query_transition
 from labeling.queries.models import Query
 from retrieval.importing.species_names import iconic_group
 from retrieval.species.selectors import species_resolve
@@ -33,7 +33,7 @@ def demo_queries_load(*, by: Any, demo_queries: Sequence[DemoQuery] = QUERIES) -
 
 @transaction.atomic
 def _load(demo: DemoQuery, by: Any) -> Query:
-    query_ids_lock()
+    lock_query_ids()
     known = Query.objects.filter(text=demo.query_text).first()
     if known is not None:
         return known

@@ -22,7 +22,6 @@ from labeling.judging.access import get_query_for, own_assignment, queries_visib
 from labeling.judging.api import LabellingActions
 from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import Progress, progress
-from labeling.lifecycle.api_errors import LabelingView
 from labeling.lifecycle.imports import queries_import_uploads
 from labeling.lifecycle.opening_api import OpeningActions
 from labeling.lifecycle.serializers import (
@@ -77,9 +76,7 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(
-    LabellingActions, OpeningActions, StudioActions, LabelingView, GenericViewSet[Query]
-):
+class QueryViewSet(LabellingActions, OpeningActions, StudioActions, GenericViewSet[Query]):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()

@@ -27,8 +27,8 @@ from benchmark.releases.access import labels_visible_to
 from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.models import Release
 from core.access import Role, require_evaluator, require_role
+from core.api.errors import ConflictProblem
 from core.api.fields import TextField, TruthField
-from labeling.lifecycle.api_errors import ConflictProblem
 
 
 class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):

@@ -17,7 +17,7 @@ from benchmark.releases.progress import Report
 from benchmark.releases.requests import release_claim
 from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES
-from core.directories import atomic_directory
+from core.files import atomic_directory
 
 
 class ReleaseUnusable(Exception):

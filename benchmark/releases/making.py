@@ -14,7 +14,7 @@ from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Report, job_report
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
-from core.directories import atomic_directory
+from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import session_lock

@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 
 from benchmark.releases.released_splits import released_queries_by_id
 from core.access import Role, require_role
+from core.api.errors import ConflictProblem
 from core.api.fields import NumberField, TextField, TruthField
-from labeling.lifecycle.api_errors import ConflictProblem
 from labeling.lifecycle.splitting import LARGEST_SEED, SplitChanged, queries_split, split_plan
 from labeling.queries.models import Query
 

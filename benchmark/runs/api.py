@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from typing import ClassVar
 
 from django.core.exceptions import PermissionDenied
@@ -29,7 +28,6 @@ from benchmark.runs.access import can_edit, can_unpublish
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import (
-    NoSnapshot,
     get_run_for,
     query_scores_for,
     runs_visible_to,
@@ -55,13 +53,11 @@ from benchmark.runs.services import (
     run_score_elsewhere,
     run_unpublish,
 )
-from benchmark.runs.store import RunDamaged
-from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from benchmark.runs.submissions import LimitReached, allowance_of, run_submit
 from core.access import Role, require_evaluator, require_role
 from core.api.parameters import parameters
 from core.errors import Conflict
 from core.jobs.serializers import JobSerializer
-from labeling.lifecycle.api_errors import ConflictProblem
 
 RELATED = ("release", "owner", "job", "embedding_model")
 
@@ -88,7 +84,7 @@ class RunView(APIView):
         require_evaluator(request.user)
 
     def handle_exception(self, exc: Exception) -> Response:
-        return super().handle_exception(_translated(exc))
+        return super().handle_exception(LimitProblem(exc) if isinstance(exc, LimitReached) else exc)
 
 
 @extend_schema_view(list=extend_schema(parameters=[RunsParameters]))
@@ -270,17 +266,3 @@ def _release(pk: int) -> Release:
 def _require(allowed: bool) -> None:
     if not allowed:
         raise PermissionDenied("Your role, or whose run it is, doesn't allow this.")
-
-
-def _translated(error: Exception) -> Exception:
-    """The error that the API answers with; those that it knows itself pass unchanged."""
-    if isinstance(error, RunRefused):
-        by_field: defaultdict[str, list[str]] = defaultdict(list)
-        for one in error.errors:
-            by_field[one.field or "file"].append(f"{one.file}, line {one.line}: {one.message}")
-        return exceptions.ValidationError(dict(by_field))
-    if isinstance(error, LimitReached):
-        return LimitProblem(error)
-    if isinstance(error, Conflict | NoSnapshot | RunDamaged):
-        return ConflictProblem(str(error))
-    return error

@@ -21,13 +21,14 @@ from benchmark.scoring.evaluation import fit_queries, restrict
 from benchmark.scoring.measures import DEFAULT_MEASURES, Measure
 from benchmark.scoring.qrels import Qrels
 from core.access import Role, at_least, is_evaluator
+from core.errors import Conflict
 from core.jobs.models import Job
 
 #: Releases whose judged pairs a process remembers; INQUIRE's take 3 MB.
 REMEMBERED: Final = 8
 
 
-class NoSnapshot(Exception):
+class NoSnapshot(Conflict):
     """A release has nothing that runs could be scored on; the text says why."""
 
 

@@ -16,10 +16,8 @@ import hashlib
 import os
 import shutil
 import struct
-import uuid
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -27,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.scoring.run_files import Ranking
-from core.directories import sync_path
+from core.errors import Conflict
+from core.files import whole_file
 
 #: The earliest date that a zip archive can tell, so that no clock gets into the bytes.
 _NO_DATE: Final = (1980, 1, 1, 0, 0, 0)
@@ -35,7 +34,7 @@ _LOCAL_HEADER: Final = struct.Struct("<26xHH")
 _CHUNK: Final = 1 << 20
 
 
-class RunDamaged(Exception):
+class RunDamaged(Conflict):
     """A stored ranking is gone or not readable; the text says which."""
 
 
@@ -53,7 +52,7 @@ def save_run(path: Path, run: Mapping[int, Ranking]) -> str:
         "image_ids": _joined([ranking.image_ids for ranking in rankings], np.int64),
         "scores": _joined([ranking.scores for ranking in rankings], np.float64),
     }
-    with _appearing(path) as file:
+    with whole_file(path) as file:
         _write(file, arrays)
         file.seek(0)
         return _sha256(file)
@@ -62,7 +61,7 @@ def save_run(path: Path, run: Mapping[int, Ranking]) -> str:
 def save_upload(path: Path, upload: BinaryIO) -> None:
     """Keep an upload as it came, whole or not at all. OSError: the disk's."""
     upload.seek(0)
-    with _appearing(path) as file:
+    with whole_file(path) as file:
         shutil.copyfileobj(upload, file, _CHUNK)
 
 
@@ -90,22 +89,6 @@ def load_run(path: Path) -> dict[int, Ranking]:
         query_id: Ranking(image_ids=image_ids[part], scores=scores[part])
         for query_id, part in zip(query_ids.tolist(), parts, strict=True)
     }
-
-
-@contextmanager
-def _appearing(path: Path) -> Iterator[BinaryIO]:
-    """A file to be written, which is at `path` and on the disk once that is done without error."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{uuid.uuid4().hex}")
-    try:
-        with partial.open("w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        sync_path(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _told(path: Path) -> str:

@@ -23,7 +23,7 @@ from benchmark.runs.store import save_upload
 from benchmark.scoring import hidden
 from benchmark.scoring.run_files import Ranking, read_run
 from core.csv_rows import MAX_ERRORS, RowError
-from core.errors import Conflict
+from core.errors import Conflict, FileRefused
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
@@ -36,12 +36,12 @@ SPLITS: Final = ("val", "test", "all")
 WAITING_AT_MOST: Final = 10
 
 
-class RunRefused(Exception):
+class RunRefused(FileRefused):
     """A run file has errors, and nothing of it is scored."""
 
-    def __init__(self, errors: Sequence[RowError]) -> None:
-        super().__init__(f"{errors[0]}" + (f" (and {len(errors) - 1} more)" if errors[1:] else ""))
-        self.errors = list(errors)
+    def __str__(self) -> str:
+        more = f" (and {len(self.errors) - 1} more)" if self.errors[1:] else ""
+        return f"{self.errors[0]}{more}"
 
 
 class LimitReached(Exception):

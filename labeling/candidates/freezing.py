@@ -19,7 +19,7 @@ from core.jobs.services import job_advance
 from core.locks import lock_key, try_session_lock
 from labeling.candidates.checksum import list_checksum
 from labeling.candidates.models import CandidateList
-from labeling.candidates.services import candidates_store, query_lock
+from labeling.candidates.services import candidates_store, lock_query
 from retrieval.embedding.embedding_models import (
     embedding_model_freeze,
     embedding_model_get_or_create,
@@ -202,7 +202,7 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
     """
     rows = ranked.rows
     with transaction.atomic():
-        query = query_lock(ranked.wanted.query)
+        query = lock_query(ranked.wanted.query)
         frozen = CandidateList.objects.select_for_update().filter(pk=ranked.wanted.pk).first()
         if frozen is None:
             return None

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from core.errors import Conflict, QueryGone
 from core.jobs.models import Job
 from core.jobs.services import job_cancel, job_create
+from core.locks import lock_key, transaction_lock
 from labeling.candidates.checksum import list_checksum
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.candidates.selectors import list_fits, wanted_species_ids
@@ -24,32 +25,26 @@ EXTENSION = 500
 LARGEST_EXTENSION = 5000
 ROWS_AT_A_TIME = 5000
 
-# First half of an advisory lock whose second half is the query; retrieval's locks are of the
-# one-number kind.
-QUERY_LOCK = 0x7175
 
-
-def query_lock(query: Query) -> Query:
+def lock_query(query: Query) -> Query:
     """The query as it is now, locked until the transaction ends.
 
-    Changes of state and of the list take this lock first, and judgments a share of it
-    (`query_share`), so that a judgment is either before a completion or refused by it, and always
-    ranked in the list that is current. Raises QueryGone.
+    Changes of state and of the list take this lock first, and judgments hold it shared
+    (`lock_query_shared`), so that a judgment is either before a completion or refused by it, and
+    always ranked in the list that is current. Raises QueryGone.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [QUERY_LOCK, query.pk])
+    transaction_lock(lock_key("query", query.pk))
     return _query_read(Query.objects.select_for_update(no_key=True, of=("self",)), query)
 
 
-def query_share(query: Query) -> Query:
+def lock_query_shared(query: Query) -> Query:
     """The query as it is now, kept from changing its state or list until the transaction ends.
 
-    Any number may hold a share at once. Shares are advisory locks and not row locks because those
-    have no queue: judgments of many annotators, one always under way, would keep a reviewer's
-    decision waiting for ever. Who holds a share must not ask for `query_lock`. Raises QueryGone.
+    Any number may hold it shared. It is an advisory lock because row locks have no queue: the
+    judgments of many annotators would keep a reviewer's decision waiting for ever. A transaction
+    that holds it shared must not ask for `lock_query`. Raises QueryGone.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [QUERY_LOCK, query.pk])
+    transaction_lock(lock_key("query", query.pk), shared=True)
     return _query_read(Query.objects.all(), query)
 
 
@@ -118,7 +113,7 @@ def list_refresh(*, query: Query, by: Any) -> CandidateList:
     under way is returned instead of a second one. Raises Conflict unless the query is open or
     submitted.
     """
-    query = query_lock(query)
+    query = lock_query(query)
     if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
         raise Conflict(
             f"The query is {query.get_state_display().lower()}; "
@@ -144,7 +139,7 @@ def lists_refresh_stale(*, by: Any) -> int:
     asked = 0
     for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):
         with transaction.atomic():
-            query = query_lock(Query(pk=pk))
+            query = lock_query(Query(pk=pk))
             if query.state != Query.State.OPEN:
                 continue
             before = query.lists.order_by("-pk").values_list("pk", flat=True).first()
@@ -182,7 +177,7 @@ def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> 
         created_before=known.frozen_at,
     )
     with transaction.atomic():
-        query_lock(known.query)
+        lock_query(known.query)
         extended = CandidateList.objects.select_for_update().get(pk=known.pk)
         if extended.size != known.size:
             return 0

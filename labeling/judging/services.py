@@ -15,10 +15,10 @@ from django.db import transaction
 from django.db.models import Max
 
 from core.access import Role, role_of
-from labeling.candidates.services import query_share
+from labeling.candidates.services import lock_query_shared
 from labeling.judging.access import judging_problem, own_assignment
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
-from labeling.judging.writer import ImageFacts, JudgmentWriter, annotator_lock
+from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
 from labeling.queries.models import Query
 
 LARGEST_BATCH = 500
@@ -116,8 +116,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     """
     if len(items) > LARGEST_BATCH:
         raise ValueError(f"{len(items)} judgments at once; at most {LARGEST_BATCH} are taken.")
-    query = query_share(query)
-    annotator_lock(annotator)
+    query = lock_query_shared(query)
+    lock_annotator(annotator)
     known = {
         event.client_id: event
         for event in JudgmentEvent.objects.filter(

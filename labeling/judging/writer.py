@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
+from core.locks import lock_key, transaction_lock
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource
 from labeling.queries.models import Query
@@ -21,17 +22,12 @@ LONGEST_WAIT = timedelta(days=30)
 #: Sources that don't move the streak's position.
 ASIDE = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
 
-# First half of an advisory lock whose second half is the annotator; retrieval's locks are of the
-# one-number kind.
-ANNOTATOR_LOCK = 0x6A75
 
-
-def annotator_lock(annotator: Any) -> None:
+def lock_annotator(annotator: Any) -> None:
     """Wait until no other transaction writes judgments of this annotator, and keep others out until
     this one ends.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [ANNOTATOR_LOCK, annotator.pk])
+    transaction_lock(lock_key("annotator", annotator.pk))
 
 
 @dataclass(slots=True)

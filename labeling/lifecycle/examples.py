@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from core.errors import Conflict
-from labeling.candidates.services import query_lock
+from labeling.candidates.services import lock_query
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import is_withdrawn
@@ -26,7 +26,7 @@ def example_pin(
     Raises ValidationError for an image that there isn't, Conflict for a withdrawn one and where
     MOST_PINNED are pinned already, and QueryGone.
     """
-    query = query_lock(query)
+    query = lock_query(query)
     image = Image.objects.filter(pk=image_id).annotate(withdrawn=is_withdrawn()).first()
     if image is None:
         raise ValidationError({"image": f"There is no image {image_id}."})

@@ -14,12 +14,12 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from core.csv_rows import RowError
-from core.errors import Conflict
-from labeling.candidates.services import query_lock, query_share
+from core.errors import Conflict, FileRefused
+from labeling.candidates.services import lock_query, lock_query_shared
 from labeling.judging.files import JudgmentRow, read_judgments
 from labeling.judging.models import JudgmentSource
-from labeling.judging.writer import JudgmentWriter, annotator_lock
-from labeling.lifecycle.services import QueryFields, query_create, query_ids_lock, query_update
+from labeling.judging.writer import JudgmentWriter, lock_annotator
+from labeling.lifecycle.services import QueryFields, lock_query_ids, query_create, query_update
 from labeling.queries.files import QueryRow, read_queries, split_of_name
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, Species
@@ -32,19 +32,11 @@ LINES_OF_UPLOADS = 1000
 _COLUMNS = {"text": "query_text"}
 
 
-class ImportRefused(Exception):
-    """Nothing was imported; `errors` says why, by file, line and field."""
-
-    def __init__(self, errors: Sequence[RowError]) -> None:
-        super().__init__("\n".join(map(str, errors)))
-        self.errors = list(errors)
-
-
-class QueryImportRefused(ImportRefused):
+class QueryImportRefused(FileRefused):
     """A file of queries was refused whole."""
 
 
-class JudgmentImportRefused(ImportRefused):
+class JudgmentImportRefused(FileRefused):
     """A file of judgments was refused whole."""
 
 
@@ -100,7 +92,7 @@ def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = 
     if errors:
         raise QueryImportRefused(errors)
     with transaction.atomic():
-        query_ids_lock()
+        lock_query_ids()
         _lock_known(read)
         counts = {"added": 0, "updated": 0, "unchanged": 0}
         species = _SpeciesByName()
@@ -148,7 +140,7 @@ def _lock_known(files: Sequence[_File]) -> None:
     """
     wanted = [row.query_id for file in files for row in file.rows]
     for query in Query.objects.filter(query_id__in=wanted).order_by("pk"):
-        query_lock(query)
+        lock_query(query)
 
 
 class _SpeciesByName:
@@ -231,7 +223,7 @@ def judgments_import(*, data: bytes, name: str, annotator: Any) -> ImportReport:
         _check_images(rows, name, errors)
         if errors:
             raise JudgmentImportRefused(sorted(errors, key=lambda error: error.line))
-        annotator_lock(annotator)
+        lock_annotator(annotator)
         return _judgments_store(rows, queries, annotator)
 
 
@@ -243,7 +235,7 @@ def _queries_locked(
     """
     wanted = {row.query_id for row in rows}
     found = Query.objects.filter(query_id__in=wanted).order_by("pk")
-    queries = {query.query_id: query_share(query) for query in found}
+    queries = {query.query_id: lock_query_shared(query) for query in found}
     for row in rows:
         query = queries.get(row.query_id)
         if query is None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from core.errors import QueryGone
-from labeling.candidates.services import query_lock
+from labeling.candidates.services import lock_query
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionForbidden, TransitionRefused
@@ -54,7 +54,7 @@ def queries_open(*, pks: Collection[int], by: Any) -> OpeningReport:
     # In one order, so that of two requests at once one waits for the other.
     for found in Query.objects.filter(pk__in=pks).order_by("pk"):
         try:
-            query = query_lock(found)
+            query = lock_query(found)
             if query.state == Query.State.DRAFT:
                 query_transition(query=query, to_state=Query.State.OPEN, by=by)
                 opened += 1

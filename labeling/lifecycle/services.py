@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max, ProtectedError
 
 from core.access import Role, at_least, role_of
 from core.errors import Conflict
+from core.locks import lock_key, transaction_lock
 from labeling.candidates.selectors import wanted_species_ids
-from labeling.candidates.services import list_ensure, query_lock
+from labeling.candidates.services import list_ensure, lock_query
 from labeling.judging.assignments import still_labeling
 from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume
 from labeling.queries.categories import ICONIC_GROUPS
@@ -20,10 +21,6 @@ from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from labeling.review.selectors import left_open
 from retrieval.corpus.models import Species
-
-# Held while the next free query id is looked up and taken; "inqu" as a number, apart from
-# retrieval's locks.
-QUERY_ID_LOCK = 0x696E7175
 
 #: For a search that becomes a query; the admin gives it its own category afterwards.
 CATEGORY_OF_SEARCHES = "Miscellaneous Context"
@@ -66,7 +63,7 @@ def query_create(
     `text` is kept verbatim. Without `split` it is of the test split until splits are drawn
     (`services.splits`). Raises ValidationError with the fields named.
     """
-    query_ids_lock()
+    lock_query_ids()
     query = Query(
         query_id=_next_query_id() if query_id is None else query_id,
         text=text,
@@ -101,8 +98,8 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
     was judged for.
     """
     if "query_id" in changes:
-        query_ids_lock()
-    query = query_lock(query)
+        lock_query_ids()
+    query = lock_query(query)
     if changes.get("query_id", query.query_id) != query.query_id and (
         query.judgment_events.exists()
     ):
@@ -140,7 +137,7 @@ def query_delete(*, query: Query) -> None:
     with the last of them taken back, and a query with such history keeps its query id. So whatever
     was released can't be deleted, and its query id can't come to mean another query.
     """
-    query = query_lock(query)
+    query = lock_query(query)
     try:
         query.delete()
     except ProtectedError:
@@ -173,7 +170,7 @@ def query_transition(
     (`selectors.review.left_open`) only with a note that says why; the query keeps both until it is
     opened again. Raises TransitionRefused and what is derived of it.
     """
-    query = query_lock(query)
+    query = lock_query(query)
     if to_state not in Query.State.values:
         raise TransitionIncomplete(
             "state", f"{to_state!r} is no state; known are {', '.join(Query.State.values)}."
@@ -260,7 +257,7 @@ def query_from_search(
     The iconic group is that of the species where they share one. Raises ValidationError for a blank
     text.
     """
-    query_ids_lock()  # two clicks make one draft
+    lock_query_ids()  # two clicks make one draft
     species = list(species)
     wanted = sorted(one.pk for one in species)
     for draft in Query.objects.filter(state=Query.State.DRAFT, text=text, created_by=created_by):
@@ -278,12 +275,11 @@ def query_from_search(
     )
 
 
-def query_ids_lock() -> None:
+def lock_query_ids() -> None:
     """Keep others from adding queries until the transaction ends, so that an id found free stays
     free.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [QUERY_ID_LOCK])
+    transaction_lock(lock_key("query_ids"))
 
 
 def _next_query_id() -> int:

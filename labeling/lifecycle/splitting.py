@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from core.errors import Conflict
-from labeling.lifecycle.services import query_ids_lock
+from labeling.lifecycle.services import lock_query_ids
 from labeling.queries.categories import CATEGORIES, SPLITS
 from labeling.queries.models import Query
 from labeling.queries.splits import assign_splits
@@ -131,7 +131,7 @@ def queries_split(
 
     Raises ValidationError with the field named, and SplitChanged for another plan than expected.
     """
-    query_ids_lock()
+    lock_query_ids()
     queries = _queries(unfinished).select_for_update(no_key=True)
     plan = _plan(
         queries, val_share=val_share, seed=seed, stratify=stratify, redraw=redraw, released=released

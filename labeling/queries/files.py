@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, Protocol, TextIO
 
-from core.control_characters import has_controls
 from core.csv_rows import RowError, csv_field
+from core.text import has_controls
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS, SPLITS, SUPERCATEGORIES
 
 REQUIRED_COLUMNS: Final = ("query_id", "query_text", "supercategory", "category", "iconic_group")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from core.errors import Conflict, Forbidden, Invalid
+
 #: Roles from the least to the most powerful; each may do what those before it may.
 ROLES: Final = ("annotator", "reviewer", "admin")
 STATES: Final = ("draft", "open", "submitted", "complete", "rejected")
@@ -26,19 +28,19 @@ LEAST_ROLE: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-class TransitionRefused(Exception):
+class TransitionRefused(Conflict):
     """The state can't be changed so; the message says why, for people."""
 
 
-class TransitionForbidden(TransitionRefused):
+class TransitionForbidden(TransitionRefused, Forbidden):
     """The change is possible, but not for this role."""
 
 
-class TransitionIncomplete(TransitionRefused):
+class TransitionIncomplete(TransitionRefused, Invalid):
     """Something that the change needs is missing; `field` names it."""
 
     def __init__(self, field: str, *messages: str) -> None:
-        super().__init__(" ".join(messages))
+        Invalid.__init__(self, {field: messages})
         self.field = field
         self.messages = messages
 

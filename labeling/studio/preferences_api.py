@@ -9,9 +9,9 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from core.api.fields import TextField
-from labeling.lifecycle.api_errors import LabelingView
 from labeling.studio.keymap import ACTIONS, KeysRefused
 from labeling.studio.preferences import LARGEST_VIEW, preferences_of, preferences_save
 
@@ -66,7 +66,7 @@ class PreferencesWriteSerializer(serializers.Serializer):
         return attrs
 
 
-class LabelingPreferencesView(LabelingView):
+class LabelingPreferencesView(APIView):
     """One's own keys and view of the labelling page."""
 
     @extend_schema(operation_id="labeling_preferences", responses=PreferencesSerializer)

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 from django.db import connection
 
-from core.directories import TargetRefused, atomic_directory
+from core.files import TargetRefused, atomic_directory
 from core.moments import snapshot
 from retrieval.embedding.files import METADATA_SCHEMA, LayoutWriter, chunk_rows, layout_paths
 from retrieval.embedding.models import EmbeddingModel

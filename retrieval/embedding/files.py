@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.control_characters import printable
-from core.regular_files import open_regular
+from core.files import open_regular
+from core.text import printable
 
 VECTORS_FOLDER: Final = "img_emb"
 METADATA_FOLDER: Final = "metadata"

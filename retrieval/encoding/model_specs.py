@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import retrieval
+from core.errors import Conflict
 
 DEMO_MODEL_DIR = Path(retrieval.__file__).parents[1] / "demo" / "model"
 CONFIG_NAME = "open_clip_config.json"
@@ -24,7 +25,7 @@ ACCEPTED = (
 )
 
 
-class ModelSpecError(ValueError):
+class ModelSpecError(Conflict, ValueError):
     """A model spec names nothing that can be loaded; the message says what is accepted."""
 
     def __init__(self, spec: str, reason: str) -> None:

@@ -16,8 +16,7 @@ from typing import Any, Final, Protocol
 
 from django.conf import settings
 
-from core.regular_files import NotRegular, open_regular
-from core.relative_paths import is_below
+from core.files import NotRegular, is_below, open_regular
 from retrieval.images.decoding import MAX_BYTES
 
 REQUESTS: Final = 32

@@ -9,14 +9,13 @@ display copy (`.display.jpg`). The source is written last, so that where it lies
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
 
+from core.files import whole_file
 from retrieval.images.decoding import DISPLAY_SIDE, display_bytes, open_picture, thumbnail_bytes
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -88,15 +87,5 @@ def _path(sha256: str, kind: str) -> Path:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, on the disk before its name is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        file.write(data)

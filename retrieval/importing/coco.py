@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from core.control_characters import has_controls
+from core.text import has_controls
 from retrieval.importing import fields
 from retrieval.importing.coco_index import NO_CATEGORY, NO_KEY, NOT_ANNOTATED, CocoIndex
 from retrieval.importing.json_stream import JsonFile

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from core.control_characters import has_controls
-from core.relative_paths import is_below
+from core.files import is_below
+from core.text import has_controls
 from retrieval.importing.records import RecordRefused
 from retrieval.importing.species_names import clean_name
 

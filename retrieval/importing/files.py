@@ -12,7 +12,7 @@ from typing import Final
 from django.conf import settings
 from PIL import Image as PillowImage
 
-from core.regular_files import open_regular
+from core.files import open_regular
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import FORMATS, MAX_BYTES, ImageRefused
 from retrieval.images.storage import StoredPicture, content_hash, is_stored, picture_store

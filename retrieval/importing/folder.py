@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from core.control_characters import has_controls, printable
+from core.text import has_controls, printable
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,

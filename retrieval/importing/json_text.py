@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final, NoReturn, Self
 
-from core.regular_files import open_regular
+from core.files import open_regular
 from retrieval.importing.records import ImportRefused
 
 WINDOW: Final = 512 * 1024

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from core.control_characters import printable
+from core.text import printable
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from django.db import connection
 
-from core.control_characters import has_controls
+from core.text import has_controls
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.copy_rows import image_row

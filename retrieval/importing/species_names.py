@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-from core.control_characters import has_controls
+from core.text import has_controls
 from retrieval.importing.records import RecordRefused, SpeciesRecord
 
 # Other data sets' names of the groups that INQUIRE calls otherwise (iNat21, iNat2017).

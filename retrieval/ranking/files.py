@@ -29,7 +29,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from core.directories import sync_path
+from core.files import sync_path
 from retrieval.ranking.arithmetic import padded
 from retrieval.ranking.selection import Part
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from core.directories import sync_path
+from core.files import sync_path
 from retrieval.ranking.arithmetic import padded
 from retrieval.ranking.files import Run, Stored, checksum_of
 from retrieval.ranking.reading import Chunk

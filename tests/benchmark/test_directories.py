@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.directories import TargetRefused, atomic_directory
+from core.files import TargetRefused, atomic_directory
 from tests.processes import ROOT
 
 
@@ -106,7 +106,7 @@ def test_what_a_killed_process_left_goes_and_what_another_one_writes_stays(tmp_p
     target = tmp_path / "release"
     program = (
         "import sys, time; from pathlib import Path;"
-        "from core.directories import atomic_directory as a\n"
+        "from core.files import atomic_directory as a\n"
         "with a(Path(sys.argv[1])) as partial: print(partial, flush=True); time.sleep(600)"
     )
     with subprocess.Popen(

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from django.core.management import CommandError, call_command
 
-from core.directories import TargetRefused
+from core.files import TargetRefused
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding import exporting as embedding_export
 from retrieval.embedding.embedding_models import embedding_model_get_or_create

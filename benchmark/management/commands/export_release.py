@@ -12,7 +12,7 @@ from benchmark.releases.giving import ReleaseUnusable, release_export
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Step
 from benchmark.releases.selectors import UnknownRelease
-from core.directories import TargetRefused
+from core.files import TargetRefused
 from core.jobs.kinds import JobFailed
 
 

@@ -23,19 +23,16 @@ from typing import Final
 from benchmark.releases.importing.layout_labels import labels_read
 from benchmark.releases.importing.layout_store import Layout, LayoutQuery
 from core.csv_rows import RowError, csv_records, numbered_texts, whole_number
-from core.regular_files import open_regular
+from core.errors import FileRefused
+from core.files import open_regular
 from labeling.queries.categories import SPLITS
 from labeling.queries.files import read_queries
 
 PATH_COLUMN: Final = "image_path"
 
 
-class LayoutRefused(Exception):
-    """It isn't a benchmark in this layout; `errors` says why, by file, line and field."""
-
-    def __init__(self, errors: Iterable[RowError]) -> None:
-        self.errors = list(errors)
-        super().__init__("\n".join(map(str, self.errors)))
+class LayoutRefused(FileRefused):
+    """It isn't a benchmark in this layout."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from benchmark.releases.snapshot.release_files import (
 )
 from benchmark.releases.snapshot.snapshot import HEADER_FILE, FixedImage, Snapshot
 from core.csv_rows import MAX_ERRORS, RowError, csv_records, numbered_texts, whole_number
-from core.regular_files import open_regular
+from core.files import open_regular
 from labeling.candidates.stopping import RELEVANCES
 from labeling.judging.consensus import consensus
 from labeling.queries.categories import SPLITS

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.statistics.numbers import FORM, Numbers, release_statistics
 from benchmark.releases.statistics.sections import sections
 from core.access import require_evaluator
+from core.files import whole_file
 
 STATISTICS_FILE = "statistics.json"
 
@@ -55,10 +55,6 @@ def statistics_of(snapshot: Snapshot) -> Numbers:
 
 
 def _keep(path: Path, text: str) -> None:
-    """Write the file whole or not at all; a disk that takes nothing costs only time."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    except OSError:
-        draft.unlink(missing_ok=True)
+    """Store the numbers; a disk that takes nothing costs only time."""
+    with suppress(OSError), whole_file(path, durable=False) as file:
+        file.write(text.encode())

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from core.regular_files import open_regular
+from core.files import open_regular
 from labeling.lifecycle.imports import JudgmentImportRefused, judgments_import
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from core.regular_files import open_regular
+from core.files import open_regular
 from labeling.lifecycle.imports import QueryImportRefused, queries_import
 from labeling.queries.categories import SPLITS
 

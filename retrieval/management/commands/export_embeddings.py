@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.ready import require_migrated
-from core.directories import TargetRefused
+from core.files import TargetRefused
 from core.terminal import Pace, ProgressLine
 from retrieval.embedding.exporting import DTYPES, export_embeddings
 from retrieval.embedding.model_selectors import embedded_models

@@ -1,4 +1,6 @@
-"""Directories that appear whole or not at all."""
+"""Files and directories: that appear whole, that others name, and whether a path stays below."""
+
+from __future__ import annotations
 
 import ctypes
 import errno
@@ -6,13 +8,40 @@ import fcntl
 import os
 import re
 import shutil
+import stat
+import tempfile
 import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+
+
+@contextmanager
+def whole_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Write a file that appears whole or not at all, and replaces one that is there.
+
+    With `durable` its bytes are on the disk before it has its name, so that no crash leaves half of
+    it. An error within removes what was written. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, prefix=f".{path.name[:100]}.", delete=False
+    ) as draft:
+        try:
+            yield draft  # type: ignore[misc]
+            draft.flush()
+            if durable:
+                os.fsync(draft.fileno())
+            os.replace(draft.name, path)
+        except BaseException:
+            Path(draft.name).unlink(missing_ok=True)
+            raise
+    if durable:
+        sync_path(path.parent)
 
 
 class TargetRefused(Exception):
@@ -148,3 +177,36 @@ def _exchange(first: Path, second: Path) -> None:
     second.rename(aside)
     first.rename(second)
     aside.rename(first)
+
+
+class NotRegular(OSError):
+    """What a path leads to is no regular file."""
+
+
+def open_regular(path: Path, *, flags: int = 0) -> BinaryIO:
+    """Open a regular file to be read as bytes; `flags` are those of os.open besides.
+
+    Raises OSError as `open`, NotRegular for a pipe, socket or device.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags)
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise NotRegular(errno.EINVAL, "Not a regular file", str(path))
+        # Which refuses a folder.
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def is_below(name: str) -> bool:
+    """Tell whether a relative path, by its text alone, names something below the folder that it
+    starts at. What links there do is not looked at.
+    """
+    # Nearly all are seen to be without being taken apart.
+    if name and not name.startswith(("/", ".")) and ".." not in name and "\0" not in name:
+        return True
+    path = PurePosixPath(name)
+    climbs = path.is_absolute() or ".." in path.parts or not path.parts
+    return not climbs and "\0" not in name
