@@ -12,9 +12,10 @@ import pytest
 from django.db import connection, connections, transaction
 
 from core.errors import QueryGone
+from core.locks import lock_key
 from labeling.candidates.models import Candidate
 from labeling.candidates.selectors import list_verify
-from labeling.candidates.services import QUERY_LOCK, list_extend, list_refresh
+from labeling.candidates.services import list_extend, list_refresh
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.lifecycle.imports import judgments_import
 from labeling.lifecycle.services import (
@@ -65,12 +66,12 @@ def meanwhile(call: Callable[[], Any]) -> Iterator[list[Any]]:
 
 
 def waiting() -> int:
-    """How many transactions wait for a query, or for a share of one."""
+    """How many transactions wait for a query."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
             "AND classid = %s",
-            [QUERY_LOCK],
+            [lock_key("query") >> 32],
         )
         return int(cursor.fetchone()[0])
 

@@ -163,7 +163,7 @@ def test_jobs_are_seen_by_who_started_them_and_by_admins(api, annotator, animals
     image_row(1)
     mine = job_create(kind="embed", params={"model": "toy"}, created_by=annotator, title="Mine")
     other = job_create(kind="embed", params={"model": "toy"})
-    job_item_error(job=mine, item="image 1", message="broken", image=Image.objects.get(pk=1))
+    job_item_error(job=mine, item="image 1", message="broken", image_id=1)
     seen = {role: [j["id"] for j in client.get("/api/jobs/").json().get("results", [])]
             for role, client in api.items()}  # fmt: skip
     assert seen == {
