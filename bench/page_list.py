@@ -104,8 +104,8 @@ _PAGES: Final = {
       Admin: retrieval/embeddingmodel    /admin/retrieval/embeddingmodel/
       Admin: retrieval/imageflag         /admin/retrieval/imageflag/
       Admin: retrieval/imagewithdrawal   /admin/retrieval/imagewithdrawal/
-      Admin: retrieval/job               /admin/retrieval/job/
-      Admin: retrieval/jobitemerror      /admin/retrieval/jobitemerror/
+      Admin: core/job                    /admin/core/job/
+      Admin: core/jobitemerror           /admin/core/jobitemerror/
       Admin: retrieval/imageroot         /admin/retrieval/imageroot/
       Admin: labeling/query              /admin/labeling/query/
       Admin: labeling/querytransition    /admin/labeling/querytransition/
