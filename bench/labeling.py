@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _times("Bare request: a static file", bare, usual, "the reference"),
             _times(
                 "Bare request: logged in, one row",
-                _bare_requests(where, "/api/preferences/labelling/"),
+                _bare_requests(where, "/api/preferences/labeling/"),
                 usual,
                 "",
             ),

@@ -95,7 +95,7 @@ def label(
     """
     user, session = where.annotators[0], Session()
     preferences = {"view": {"view": view, "grid_size": GRID_SIZE}}
-    where.api(user, "PUT", "/api/preferences/labelling/", preferences)
+    where.api(user, "PUT", "/api/preferences/labeling/", preferences)
     context = browser.new_context(viewport={"width": 1366, "height": 850})
     try:
         page = context.new_page()

@@ -47,7 +47,7 @@ _PAGES: Final = {
       API: matching candidates           /api/queries/{query}/matching/?month=5&judged=no&flagged=no
       API: what is new                   /api/queries/{query}/changes/?cursor=0
       API: reference                     /api/queries/{query}/reference/
-      API: preferences                   /api/preferences/labelling/
+      API: preferences                   /api/preferences/labeling/
       API: image                         /api/images/{image}/
       API: flags of an image             /api/images/{image}/flags/
       API: species                       /api/species/

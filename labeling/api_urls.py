@@ -12,7 +12,7 @@ router.register("queries", QueryViewSet, basename="api-query")
 urlpatterns = [
     *router.urls,
     path(
-        "preferences/labelling/",
+        "preferences/labeling/",
         LabelingPreferencesView.as_view(),
         name="api-labelling-preferences",
     ),

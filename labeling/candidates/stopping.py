@@ -4,7 +4,7 @@ Source: Vendrow et al. 2024, section 3 (annotators label the ranked candidates u
 ones are not relevant; queries narrowed to a species are labelled whole) and appendix H (at least
 500 images were generally labelled for a query that isn't narrowed).
 
-static/js/label/stopping.js says the same to the labelling page, and
+static/js/studio/stopping.js says the same to the labelling page, and
 tests/labeling/stopping_vectors.json holds both to it.
 """
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Context = Literal["both", "single", "grid"]
-Group = Literal["Judging", "Moving", "Picture", "Grid", "Panels"]
+Group = Literal["Judging", "Moving", "Image", "Grid", "Panels"]
 
 MOST_KEYS = 4
 MODIFIERS: Final = ("Ctrl+", "Alt+", "Shift+")
@@ -61,19 +61,19 @@ ACTIONS: Final = (
     Action("unsure", "Unsure", "Judging", "both", ("u", "3")),
     Action("undo", "Undo", "Judging", "both", ("z", "Ctrl+z")),
     Action("redo", "Redo", "Judging", "both", ("y", "Ctrl+Shift+z")),
-    Action("next_unlabelled", "To the next unlabelled image", "Moving", "both", ("End",)),
+    Action("next_unlabeled", "To the next unlabeled image", "Moving", "both", ("End",)),
     Action("back", "Back one image", "Moving", "single", ("ArrowLeft", "Backspace")),
-    Action("skip", "Skip, leave unlabelled", "Moving", "single", ("ArrowRight", "s")),
+    Action("skip", "Skip, leave unlabeled", "Moving", "single", ("ArrowRight", "s")),
     Action("toggle_view", "Switch between single view and grid", "Moving", "both", ("g",)),
-    Action("zoom_in", "Zoom in", "Picture", "single", ("+", "=")),
-    Action("zoom_out", "Zoom out", "Picture", "single", ("-",)),
-    Action("zoom_fit", "Fit into the window", "Picture", "single", ("0",)),
-    Action("zoom_pixels", "Original pixels", "Picture", "single", ("x",)),
-    Action("brighter", "Brighter", "Picture", "single", ("]",)),
-    Action("darker", "Darker", "Picture", "single", ("[",)),
-    Action("more_contrast", "More contrast", "Picture", "single", ("}",)),
-    Action("less_contrast", "Less contrast", "Picture", "single", ("{",)),
-    Action("plain_picture", "Picture as it is", "Picture", "single", ("\\",)),
+    Action("zoom_in", "Zoom in", "Image", "single", ("+", "=")),
+    Action("zoom_out", "Zoom out", "Image", "single", ("-",)),
+    Action("zoom_fit", "Fit into the window", "Image", "single", ("0",)),
+    Action("zoom_pixels", "Original pixels", "Image", "single", ("x",)),
+    Action("brighter", "Brighter", "Image", "single", ("]",)),
+    Action("darker", "Darker", "Image", "single", ("[",)),
+    Action("more_contrast", "More contrast", "Image", "single", ("}",)),
+    Action("less_contrast", "Less contrast", "Image", "single", ("{",)),
+    Action("plain_image", "Reset brightness and contrast", "Image", "single", ("\\",)),
     Action("grid_left", "One to the left", "Grid", "grid", ("ArrowLeft",)),
     Action("grid_right", "One to the right", "Grid", "grid", ("ArrowRight",)),
     Action("grid_up", "One row up", "Grid", "grid", ("ArrowUp",)),
@@ -82,8 +82,8 @@ ACTIONS: Final = (
     Action("grid_submit", "Submit the page", "Grid", "grid", ("Enter",)),
     Action("grid_page_back", "Page back", "Grid", "grid", ("PageUp",)),
     Action("grid_page_forward", "Page forward", "Grid", "grid", ("PageDown",)),
-    Action("grid_larger", "Larger pictures", "Grid", "grid", ("+", "=")),
-    Action("grid_smaller", "Smaller pictures", "Grid", "grid", ("-",)),
+    Action("grid_larger", "Larger images", "Grid", "grid", ("+", "=")),
+    Action("grid_smaller", "Smaller images", "Grid", "grid", ("-",)),
     Action("grid_open", "Open in single view", "Grid", "grid", ("o",)),
     Action("flag", "Flag the image", "Panels", "both", ("f",)),
     Action("similar", "More like this", "Panels", "both", ("m",)),

@@ -1,6 +1,5 @@
 /** Talks to the REST API: JSON in and out, the CSRF token from its cookie, problem documents as errors. */
-
-export class ApiError extends Error {
+class ApiError extends Error {
   /**
    * @param {string} message for people
    * @param {number} status the HTTP status; 0 when the server could not be reached or understood
@@ -16,7 +15,7 @@ export class ApiError extends Error {
 }
 
 /** The cookie first: it is new after a log-in in another tab, when the page's own token is void. */
-export function csrfToken() {
+function csrfToken() {
   const cookie = document.cookie.match(/(?:^|;\s*)csrftoken=([^;]+)/);
   return cookie ? cookie[1] : (document.querySelector('meta[name="csrf-token"]')?.content ?? "");
 }
@@ -48,7 +47,7 @@ async function send(path, { method, body, signal, headers, keepalive }) {
   try {
     data = response.status === 204 ? null : await response.json();
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (signal?.aborted) throw error;
     if (response.ok) throw new ApiError("The server's answer could not be read.", 0);
   }
   return { response, data };
@@ -56,7 +55,7 @@ async function send(path, { method, body, signal, headers, keepalive }) {
 
 /**
  * Resolves to the parsed body; rejects with ApiError (status 0 when the server could not be reached), or with the
- * signal's AbortError.
+ * signal's AbortError or TimeoutError.
  *
  * @param {string} path
  * @param {{method?: string, body?: unknown, signal?: AbortSignal, headers?: Record<string, string>,
@@ -75,7 +74,7 @@ export async function api(path, options = {}) {
     const detail = data?.detail || data?.title || `The server answered ${response.status}.`;
     throw new ApiError(detail, response.status, data?.errors || [], data);
   } catch (error) {
-    if (error instanceof ApiError || error.name === "AbortError") throw error;
+    if (error instanceof ApiError || request.signal?.aborted) throw error;
     throw new ApiError("The server can't be reached.", 0);
   }
 }

@@ -1,10 +1,9 @@
 /** Draws each [data-vega] from the Vega-Lite specification in it, once its place is displayed. */
-
 const OPTIONS = {
   mode: "vega-lite",
   renderer: "svg",
   actions: false,
-  // Expressions are interpreted: the page's policy forbids to evaluate them.
+  // Expressions are interpreted: the content-security policy forbids evaluating them.
   ast: true,
   defaultStyle: false,
   tooltip: false,
@@ -13,14 +12,14 @@ const OPTIONS = {
 let library;
 
 function vega() {
-  // An exported page has it in itself.
+  // An exported page contains it.
   library ??= window.vegaEmbed
     ? Promise.resolve()
     : import(document.querySelector("[data-vega-source]").href);
   return library;
 }
 
-/** Make the drawing as wide as `width` pixels of its own, with what is left over to its left. */
+/** Widens the drawing to `width` of its own pixels, with the empty space at its left. */
 function frame(svg, width) {
   const [drawn, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
   const whole = Math.max(width, drawn);
@@ -33,7 +32,7 @@ async function draw(node) {
     await vega();
     await window.vegaEmbed(place, JSON.parse(node.querySelector("script").textContent), OPTIONS);
     const svg = place.querySelector("svg");
-    // What it shows is said by the label of its place.
+    // The label of its container describes it.
     svg.setAttribute("aria-hidden", "true");
     frame(svg, Number(node.dataset.vega));
   } catch (error) {
@@ -42,7 +41,7 @@ async function draw(node) {
   }
 }
 
-// Of a chart's sizes one is displayed, which may change with the window.
+// One of a chart's sizes is displayed; which one depends on the window.
 const displayed = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {

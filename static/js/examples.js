@@ -1,4 +1,4 @@
-/** The examples on a query's page: admins take one away, and it is gone once the server says so. */
+/** The examples on a query's page: admins can unpin one, and it disappears once the server has stored that. */
 import { api } from "./api.js";
 
 const section = document.querySelector("[data-examples]");
@@ -11,7 +11,7 @@ section?.addEventListener("click", async (event) => {
   try {
     await api(`${section.dataset.examples}${button.dataset.unpin}/`, { method: "DELETE" });
   } catch (error) {
-    // 404: somebody else took it away already.
+    // 404: somebody else has unpinned it already.
     if (error.status !== 404) {
       button.disabled = false;
       state.textContent = `Not unpinned: ${error.message}`;
@@ -19,8 +19,8 @@ section?.addEventListener("click", async (event) => {
     }
   }
   const item = button.closest("li");
-  const neighbour = item.nextElementSibling ?? item.previousElementSibling;
+  const neighbor = item.nextElementSibling ?? item.previousElementSibling;
   item.remove();
   state.textContent = "Unpinned.";
-  neighbour?.querySelector("[data-unpin]")?.focus();
+  neighbor?.querySelector("[data-unpin]")?.focus();
 });

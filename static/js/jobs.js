@@ -1,8 +1,9 @@
-/** Keeps every [data-job] on the page up to date until its job has ended, then reloads what depends on it. */
+/** Keeps each [data-job] and [data-release] up to date while it is made, then reloads what depends on it. */
 import { api } from "./api.js";
+import { make } from "./dom.js";
 
 const EVERY = 1000;
-const ENDED = ["done", "failed", "cancelled"];
+const UNFINISHED = ["queued", "running"];
 
 function timeLeft(job) {
   if (!job.rate || !job.total) return "";
@@ -11,7 +12,13 @@ function timeLeft(job) {
   return seconds < 90 ? `about ${seconds} s left` : `about ${Math.round(seconds / 60)} min left`;
 }
 
-function draw(node, job) {
+function drawState(badge, state) {
+  if (!badge) return;
+  badge.className = `badge ${state}`;
+  badge.textContent = state;
+}
+
+function drawJob(node, job) {
   const meter = node.querySelector("progress");
   if (meter && job.total) {
     meter.max = job.total;
@@ -22,30 +29,44 @@ function draw(node, job) {
     if (target) target.textContent = text;
   };
   set("count", job.total === null ? `${job.done}` : `${job.done + job.failed} of ${job.total}`);
-  set("rate", job.rate ? `${job.rate.toFixed(1)} a second` : "");
+  set("rate", job.rate ? `${job.rate.toFixed(1)} per second` : "");
   set("left", timeLeft(job));
   set("failed", job.failed ? `${job.failed} failed` : "");
-  const badge = node.querySelector(".badge");
-  if (badge) {
-    badge.className = `badge ${job.state}`;
-    badge.textContent = job.state;
-  }
+  drawState(node.querySelector(".badge"), job.state);
 }
 
-async function follow(node) {
+function drawRelease(node, { state, progress: steps }) {
+  drawState(node.querySelector("[data-release-state]"), state);
+  if (!steps.length) return;
+  const done = steps.filter((step) => step.state === "done").length;
+  node.querySelector("[data-release-count]").textContent = `${Math.floor((100 * done) / steps.length)} %`;
+  node.querySelector("[data-release-waiting]")?.remove();
+  node.querySelector("[data-release-steps]")?.replaceChildren(...steps.map(stepLine));
+}
+
+function stepLine({ title, state, done, total }) {
+  const counted = total !== null && state !== "waiting";
+  const text = counted ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : state;
+  return make("li", { class: state }, make("span", { text: title }), " ", make("span", { class: "small muted", text }));
+}
+
+async function follow(node, address, draw) {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, document.hidden ? 5 * EVERY : EVERY));
     try {
-      const job = await api(`/api/jobs/${node.dataset.job}/`);
-      draw(node, job);
-      if (ENDED.includes(job.state)) {
+      const found = await api(address);
+      draw(node, found);
+      if (!UNFINISHED.includes(found.state)) {
         window.location.reload();
         return;
       }
     } catch (error) {
-      if (error.status === 401 || error.status === 403 || error.status === 404) return;
+      if ([401, 403, 404].includes(error.status)) return;
     }
   }
 }
 
-document.querySelectorAll("[data-job]").forEach(follow);
+for (const node of document.querySelectorAll("[data-job]")) follow(node, `/api/jobs/${node.dataset.job}/`, drawJob);
+for (const node of document.querySelectorAll("[data-release]")) {
+  follow(node, `/api/releases/${node.dataset.release}/`, drawRelease);
+}

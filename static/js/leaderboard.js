@@ -1,4 +1,4 @@
-/** The leaderboard's page: sorting at once, choices that show themselves, few enough runs drawn. */
+/** The leaderboard's page: sorting at once, choices that apply at once, and a limit to the runs drawn. */
 import "./board-sort.js";
 
 // The address says how the table is sorted, so that it can be sent on and a reload keeps it.

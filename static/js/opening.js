@@ -1,5 +1,4 @@
-/** Ticking drafts: all at once or one by one, with a count of what would be opened. */
-
+/** Ticking drafts: all at once or one by one, with the number to be opened. */
 for (const form of document.querySelectorAll("[data-choose]")) {
   const boxes = [...form.querySelectorAll(`input[name="${form.dataset.choose}"]`)];
   const every = form.querySelector("[data-choose-all]");
@@ -14,7 +13,7 @@ for (const form of document.querySelectorAll("[data-choose]")) {
     send.disabled = chosen === 0;
     send.textContent = chosen === 1 ? "Open 1 query" : `Open ${chosen.toLocaleString("en")} queries`;
     if (chosen === 0) send.textContent = "Open queries";
-    count.textContent = chosen === 0 ? "Tick what is to be opened." : "";
+    count.textContent = chosen === 0 ? "Tick the queries to open." : "";
   };
 
   all.addEventListener("change", () => {

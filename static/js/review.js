@@ -1,24 +1,17 @@
 /** The review page: a reviewer's judgment of one image, stored before its button shows it. */
 import { api, uuid } from "./api.js";
+import { make } from "./dom.js";
+import { RELEVANCE_NAMES } from "./words.js";
 
 const grid = document.querySelector("[data-review]");
 const status = document.querySelector("[data-review-status]");
 
-/** What the reviewer said, as the page's buttons and badges call it. */
-const NAMES = { relevant: "Relevant", not_relevant: "Not relevant", unsure: "Unsure" };
-
 /** Adds the reviewer's own act to an image's history, below what the page came with. */
 function remember(item, previous, relevance) {
-  const entry = document.createElement("li");
-  const who = document.createElement("span");
-  who.textContent = grid.dataset.reviewer;
-  const when = document.createElement("time");
-  when.className = "muted";
-  when.dateTime = new Date().toISOString();
-  when.textContent = "just now";
-  const change = `${NAMES[previous] ?? "Not labelled"} → ${NAMES[relevance]}`;
-  entry.append(who, " ", when, document.createElement("br"), change);
-  item.querySelector(".history").append(entry);
+  const who = make("span", { text: grid.dataset.reviewer });
+  const when = make("time", { class: "muted", datetime: new Date().toISOString(), text: "just now" });
+  const change = `${RELEVANCE_NAMES[previous] ?? "Not labeled"} → ${RELEVANCE_NAMES[relevance]}`;
+  item.querySelector(".history").append(make("li", {}, who, " ", when, make("br"), change));
 }
 
 grid?.addEventListener("click", async (event) => {

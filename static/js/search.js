@@ -1,12 +1,12 @@
 /** The page of free-text search: results while one types. Without this module the form is sent as usual. */
 import { uuid } from "./api.js";
-import { make } from "./label/panel-tools.js";
+import { button, columnsOf, make } from "./dom.js";
 
 /** After the last key, in milliseconds. */
 const TYPED = 150;
-/** Until a search that lasts is shown to last. */
+/** Until a slow search is shown as slow. */
 const SLOW = 200;
-/** Until it is said why. */
+/** Until the page says why. */
 const VERY_SLOW = 3000;
 const PLACES = 12;
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
@@ -49,13 +49,13 @@ class SearchPage {
     return [...this.found.querySelectorAll(".image-grid a")];
   }
 
-  /** What is asked for, as the form would send it. */
+  /** The parameters as the form would send them. */
   #parameters() {
-    const asked = new URLSearchParams();
+    const parameters = new URLSearchParams();
     const text = this.input.value.trim();
-    if (text) asked.append("text", text);
-    for (const { value } of this.form.querySelectorAll('input[name="species"]')) asked.append("species", value);
-    return asked;
+    if (text) parameters.append("text", text);
+    for (const { value } of this.form.querySelectorAll('input[name="species"]')) parameters.append("species", value);
+    return parameters;
   }
 
   #soon() {
@@ -65,21 +65,21 @@ class SearchPage {
 
   async #search() {
     clearTimeout(this.timer);
-    const asked = this.#parameters();
-    const key = asked.toString();
-    if (key === (this.asking ?? this.shown)) return;
+    const parameters = this.#parameters();
+    const key = parameters.toString();
+    if (key === (this.searching ?? this.shown)) return;
     this.request?.abort();
     const request = new AbortController();
     this.request = request;
-    this.asking = key;
+    this.searching = key;
     history.replaceState(history.state, "", key ? `?${key}` : window.location.pathname);
-    document.title = asked.has("text") ? `${asked.get("text")} · ${this.title}` : this.title;
+    document.title = parameters.has("text") ? `${parameters.get("text")} · ${this.title}` : this.title;
     const slow = [
       setTimeout(() => this.#wait(), SLOW),
       setTimeout(() => this.#say("Searching … The first search loads the model, which takes a while."), VERY_SLOW),
     ];
     try {
-      const results = await this.#ask(asked, request.signal);
+      const results = await this.#fetch(parameters, request.signal);
       if (this.request === request) this.#show(results, key);
     } catch (error) {
       if (this.request === request && error.name !== "AbortError") this.#fail(error.message);
@@ -89,15 +89,15 @@ class SearchPage {
     }
   }
 
-  /** The results as the server draws them; rejects with a text for people. */
-  async #ask(asked, signal) {
+  /** The results as the server draws them; rejects with a readable message. */
+  async #fetch(parameters, signal) {
     this.number += 1;
     const headers = { "X-Search": `${this.page}.${this.number}` };
-    const parameters = new URLSearchParams([...asked, ["part", "results"]]);
+    const query = new URLSearchParams([...parameters, ["part", "results"]]);
     let response;
     let html;
     try {
-      response = await fetch(`${window.location.pathname}?${parameters}`, { headers, signal, credentials: "same-origin" });
+      response = await fetch(`${window.location.pathname}?${query}`, { headers, signal, credentials: "same-origin" });
       html = await response.text();
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -122,7 +122,7 @@ class SearchPage {
 
   #fail(message) {
     this.shown = null;
-    const again = make("button", { type: "button", class: "button compact", text: "Try again", on: { click: () => this.#search() } });
+    const again = button("Try again", () => this.#search());
     this.found.replaceChildren(make("div", { class: "notice error", role: "alert" }, make("span", { text: message }), again));
     this.#say("");
     this.model.hidden = true;
@@ -139,7 +139,7 @@ class SearchPage {
 
   #settle() {
     this.request = null;
-    this.asking = null;
+    this.searching = null;
     this.found.removeAttribute("aria-busy");
   }
 
@@ -167,14 +167,11 @@ class SearchPage {
   #rowStep(key, tiles, place) {
     if (key === "Home") return -place;
     if (key === "End") return tiles.length - 1 - place;
-    const top = tiles[0].getBoundingClientRect().top;
-    const after = tiles.findIndex((tile) => tile.getBoundingClientRect().top > top);
-    const columns = after < 0 ? tiles.length : after;
-    if (key === "ArrowUp") return -columns;
-    return key === "ArrowDown" ? columns : 0;
+    if (key === "ArrowUp") return -columnsOf(tiles);
+    return key === "ArrowDown" ? columnsOf(tiles) : 0;
   }
 
-  /** The query that is made is the one in the fields, also where its results are still to come. */
+  /** A new query takes the text and species from the fields, also before their results are shown. */
   #fillQuery() {
     const fields = [...this.#parameters()].map(([name, value]) => make("input", { type: "hidden", name, value }));
     this.queryForm.querySelector("[data-search-fields]").replaceChildren(...fields);

@@ -1,4 +1,5 @@
-/** The form that submits a run: a file that is too large is told before it is sent, and waiting is shown. */
+/** The form that submits a run: a file that is too large is refused before it is sent, and waiting is shown. */
+import { make } from "./dom.js";
 
 const form = document.querySelector("[data-submit-run]");
 
@@ -13,9 +14,8 @@ function checkSize(input, problem, send) {
   problem.hidden = !tooLarge;
   problem.replaceChildren();
   if (tooLarge) {
-    const item = document.createElement("li");
-    item.textContent = `The file has ${megabytes(file.size)}; ${megabytes(most)} are taken. Compress it with gzip, or leave out low ranks.`;
-    problem.append(item);
+    const sizes = `The file has ${megabytes(file.size)}; at most ${megabytes(most)} are accepted.`;
+    problem.append(make("li", { text: `${sizes} Compress it with gzip, or leave out low ranks.` }));
   }
   send.disabled = tooLarge;
 }

@@ -9,7 +9,7 @@ from django.test import Client
 
 from labeling.studio.models import LabelingPreferences
 
-PREFERENCES = "/api/preferences/labelling/"
+PREFERENCES = "/api/preferences/labeling/"
 
 
 @pytest.mark.django_db

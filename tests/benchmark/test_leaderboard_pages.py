@@ -139,7 +139,7 @@ def test_who_may_compute_baselines(release, weak, admin, researcher):
     # Others may not ask for the job, so nothing on their page does.
     others = page(researcher, release, "?task=rerank").content.decode()
     assert "data-job" not in others
-    assert "The baselines are being made." in others
+    assert "The baselines are being computed." in others
 
 
 def test_an_empty_board_says_so(release, researcher, admin):
@@ -225,8 +225,8 @@ def test_runs_drawn_by_category_are_those_chosen(release, weak, strong, admin):
 
 def test_the_tradeoff_needs_two_runs_that_tell(release, weak, strong, admin):
     text = page(admin, release).content.decode()
-    assert "Only one of 6 method cards tells it" in text
-    assert "No method card tells it" in text
+    assert "Only one of 6 method cards states it" in text
+    assert "No method card states it" in text
 
 
 def test_a_newer_release_without_runs_names_those_with_runs(release, weak, researcher, reviewer):

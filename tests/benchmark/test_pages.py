@@ -159,7 +159,7 @@ def test_a_page_shows_what_changed_and_all_versions(
 def test_steps_are_shown_while_a_release_is_made(var_dir: Path, reviewer: Any) -> None:
     waiting = release_create(name="v1", created_by=None)
     address = f"/releases/{waiting.pk}/"
-    assert b"A worker takes it up within seconds." in client_of(reviewer).get(address).content
+    assert b"A worker starts it within seconds." in client_of(reviewer).get(address).content
     step = {"title": "Images", "state": "running", "done": 5, "total": 12000}
     Job.objects.filter(pk=waiting.job_id).update(
         state="running", result={"steps": [step]}, done=1, total=4

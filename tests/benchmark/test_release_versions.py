@@ -247,7 +247,7 @@ def test_changes_of_test_queries_are_told_to_those_who_may_see_their_labels(
         assert told["judgments"]["became_relevant"] == rows
         page = client.get(f"/releases/{release.pk}/").content.decode()
         assert ("Judged pairs by query" in page) == bool(rows)
-        assert ("Which labels of the test split changed is withheld" in page) == bool(withheld)
+        assert ("Changes to labels of the test split are withheld" in page) == bool(withheld)
 
 
 def test_a_version_before_without_a_snapshot_is_told_of(db: None, var_dir: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_run_at_work_can_be_stopped(page, first, server, admin):
     client_of(admin).post(reverse("rerank-stop", args=[run.pk]))
     run.job.refresh_from_db()
     assert run.job.state == "cancelled"
-    assert "Go on" in page()
+    assert "Resume" in page()
 
 
 def test_without_a_second_model_or_a_first_stage_the_page_says_what_is_missing(page, release):

@@ -161,7 +161,7 @@ def test_a_query_without_relevant_images_or_without_images(weak, admin):
     text = texts(get(admin, f"/runs/{weak.pk}/queries/4/"))
     assert "so it isn’t scored" in text
     lone = scored_run(weak.release, {2: [2]}, name="lone")
-    assert "so counts 0" in texts(get(admin, f"/runs/{lone.pk}/queries/3/"))
+    assert "so it scores 0" in texts(get(admin, f"/runs/{lone.pk}/queries/3/"))
     assert client_of(admin).get(f"/runs/{weak.pk}/queries/77/").status_code == 404
     # It has no query of the validation split.
     assert client_of(admin).get(f"/runs/{lone.pk}/queries/1/").status_code == 404
@@ -203,7 +203,7 @@ def test_a_run_that_waits_says_so(release, researcher):
     run = stored_run(release, WEAK, owner=researcher)
     text = texts(get(researcher, f"/runs/{run.pk}/"))
     assert "Not scored yet" in text
-    assert "Nothing works on it" in text
+    assert "No job is running for it" in text
 
 
 def test_a_lost_ranking_is_said(weak, admin):

@@ -270,7 +270,7 @@ class TestPage:
     def test_wrong_numbers_are_marked(self, queries: list[Query], admin: Any) -> None:
         page = client_of(admin).get(self.ADDRESS, {"val_share": "2", "seed": "x"})
         assert set(page.context["form"].errors) == {"val_share", "seed"}
-        assert "Draw like this" not in page.content.decode()
+        assert "Apply this draw" not in page.content.decode()
 
     def test_warns_of_released_queries(
         self, queries: list[Query], tmp_path: Path, settings: Any, admin: Any

@@ -141,7 +141,7 @@ def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     for name, role in site.roles.items():
         if role == "researcher":
             continue
-        site.api(name, "PUT", "/api/preferences/labelling/", {"keys": {}, "view": {}})
+        site.api(name, "PUT", "/api/preferences/labeling/", {"keys": {}, "view": {}})
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 

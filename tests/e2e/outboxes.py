@@ -15,7 +15,7 @@ from tests.processes import wait_for
 Mark = tuple[int, str | None]
 
 OPEN = """async (query) => {
-  const { Outbox } = await import("/static/js/label/outbox.js");
+  const { Outbox } = await import("/static/js/saving/outbox.js");
   const user = Number(document.querySelector("meta[name=user-id]").content);
   const box = new Outbox({ user, query, url: `/api/queries/${query}/judgments/` });
   window.told ??= [];

@@ -43,7 +43,7 @@ def test_the_chart_follows_every_label(site: Site, log_in: Callable[..., Page]) 
     query = site.open_query("a bird on a wire, with a chart")
     page = log_in("ann")
     open_label_page(page, site, query)
-    chart_says(page, "Nothing is labelled yet.", judged=0, relevant=0, rank=1)
+    chart_says(page, "Nothing is labeled yet.", judged=0, relevant=0, rank=1)
     press(page, "r", 2)
     press(page, "n", 3)
     press(page, "u", 1)
@@ -71,7 +71,7 @@ def test_the_chart_follows_every_label(site: Site, log_in: Callable[..., Page]) 
     press(page, "r", 1)
     chart_says(
         page,
-        "3 relevant among 6 labelled; the last at rank 7. 3 negatives in a row.",
+        "3 relevant among 6 labeled; the last at rank 7. 3 negatives in a row.",
         **{"judged": 6, "last-relevant": 7, "streak": 3, "streak-from": 3},
     )
 
@@ -133,7 +133,7 @@ def test_a_list_of_5000_is_thinned_to_the_pixels(site: Site, log_in: Callable[..
     found = page.evaluate(
         """async () => {
           const { curve, extent, inWords, line, ticks } =
-            await import("/static/js/label/chart-data.js");
+            await import("/static/js/studio/chart.js");
           const relevant = new Set([3, 4000, 4100]);
           const store = {
             size: 5000,
@@ -162,7 +162,7 @@ def test_a_list_of_5000_is_thinned_to_the_pixels(site: Site, log_in: Callable[..
         }"""
     )
     assert found["words"] == (
-        "3 relevant among 4,499 labelled; the last at rank 4,100. 399 negatives in a row. "
+        "3 relevant among 4,499 labeled; the last at rank 4,100. 399 negatives in a row. "
         "Similarity falls from 1.000 to 0.100."
     )
     assert found["judged"] == 4499

@@ -23,7 +23,7 @@ Candidate = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def query(site: Site) -> int:
-    """A query of which ann labelled ranks 1 to 3 and flagged ranks 2 and 5."""
+    """A query of which ann labeled ranks 1 to 3 and flagged ranks 2 and 5."""
     site.settle_flags()
     query = site.open_query("an animal near the water, to filter")
     found = site.candidates("ann", query, limit=5)["results"]
@@ -45,7 +45,7 @@ def grid(site: Site, log_in: Callable[..., Page], query: int) -> Page:
     open_grid(page, site, "ann", query, size=SIZE)
     page.keyboard.press("/")
     expect(page.locator("[data-filters]")).to_be_visible()
-    expect(page.locator(".filters-licence").first).to_be_attached()
+    expect(page.locator(".filters-license").first).to_be_attached()
     return page
 
 
@@ -110,7 +110,7 @@ def test_a_range_of_dates(site: Site, query: int, grid: Page) -> None:
 def test_licences_with_their_counts(site: Site, query: int, grid: Page) -> None:
     found = site.candidates("ann", query)["results"]
     licences = {one["license"] for one in found}
-    boxes = grid.locator(".filters-licence")
+    boxes = grid.locator(".filters-license")
     assert boxes.count() == len(licences) > 2
     for licence in licences:
         count = sum(one["license"] == licence for one in found)
@@ -148,9 +148,9 @@ def test_judged_and_flagged(site: Site, query: int, grid: Page) -> None:
     def choose(group: str, name: str) -> None:
         panel(grid).get_by_role("group", name=group).get_by_label(name, exact=True).check()
 
-    choose("Your label", "Labelled")
+    choose("Your label", "Labeled")
     expect_shown(grid, [1, 2, 3])
-    choose("Your label", "Not labelled")
+    choose("Your label", "Not labeled")
     expect_shown(grid, list(range(4, DEPTH + 1)))
     choose("Flags", "Flagged")
     expect_shown(grid, [5])
@@ -196,7 +196,7 @@ def test_a_box_drawn_on_the_map(site: Site, query: int, grid: Page) -> None:
     assert edges(grid) == pytest.approx([west, south, east, north], abs=0.11)
 
     panel(grid).get_by_label("North").fill(str(south - 1))
-    expect(panel(grid)).to_contain_text("South must not be above north.")
+    expect(panel(grid)).to_contain_text("South must not be greater than north.")
     expect(grid.locator("[data-filters-bar]")).to_be_hidden()
     panel(grid).get_by_label("North").fill("90")
     expect_shown(grid, expected(site, query, lambda one: inside(one, west, south, east, 90)))
@@ -258,7 +258,7 @@ def test_several_filters_together_and_none_moves_a_counter(
 def test_nothing_that_passes_is_said_plainly_and_undone(site: Site, query: int, grid: Page) -> None:
     for name, value in (("West", 0), ("South", -90), ("East", 1), ("North", -89)):
         panel(grid).get_by_label(name).fill(str(value))
-    expect(grid.locator("[data-filters-count]")).to_have_text("No candidate passes the filters")
+    expect(grid.locator("[data-filters-count]")).to_have_text("No candidate matches the filters")
     expect(grid.locator("[data-stage]")).to_contain_text("No candidate matches the filters.")
     panel(grid).get_by_role("button", name="Clear all").click()
     expect(tile(grid, 4)).to_be_visible()
@@ -289,7 +289,7 @@ def test_what_is_labelled_while_filtered_counts_in_the_list(
     expect(page.locator("[data-show=streak]").first).to_have_text(str(streak))
     page.locator("[data-filters-bar]").get_by_role("button", name="Clear").click()
     page.keyboard.press("/")
-    panel(page).get_by_role("group", name="Your label").get_by_label("Labelled", exact=True).check()
+    panel(page).get_by_role("group", name="Your label").get_by_label("Labeled", exact=True).check()
     expect(page.locator("[data-filters-count]")).to_have_text(f"3 of {DEPTH} candidates shown")
 
 
@@ -319,7 +319,7 @@ def test_on_a_narrow_phone_by_touch(
     )
     open_grid(page, site, "ann", query, size=12)
     page.get_by_role("button", name="Filters").first.tap()
-    expect(page.locator(".filters-licence").first).to_be_attached()
+    expect(page.locator(".filters-license").first).to_be_attached()
     wrong = violations(page) + wider_than_window(page)
     panel(page).get_by_role("button", name="May").tap()
     words = f"of {DEPTH} candidates shown"

@@ -59,7 +59,7 @@ def test_number_keys_set_flags_which_are_stored_at_once_and_marked_on_screen(
     note = "1 face at the left"
     assert flags_of(site, "ann", image) == [("person", note), ("poor_quality", note)]
     page.keyboard.press("1")
-    expect(dialog).to_contain_text("Taken back: Person or face.")
+    expect(dialog).to_contain_text("Removed: Person or face.")
     assert flags_of(site, "ann", image) == [("poor_quality", note)]
     page.keyboard.press("Escape")
 
@@ -139,7 +139,7 @@ def test_without_the_connection_a_flag_is_refused_in_words_and_not_queued(
     page.context.set_offline(True)
     page.keyboard.press("5")
     expect(dialog).to_contain_text("Wrong species was not saved.")
-    expect(dialog).to_contain_text("unlike labels they don't wait here")
+    expect(dialog).to_contain_text("Flags, unlike labels, can't be saved without it")
     expect(row).to_have_attribute("aria-pressed", "false")
     page.keyboard.press("Escape")
     expect(page.locator("[data-flag-mark]")).to_be_hidden()

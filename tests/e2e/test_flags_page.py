@@ -79,12 +79,12 @@ def test_a_flagged_image_is_withdrawn_and_brought_back(
     expect(page.locator(".flag-card").first).to_have_attribute("data-image", str(one))
     card(page, one).locator("[data-note]").fill("a face")
     card(page, one).get_by_role("button", name="Withdraw").click()
-    expect(card(page, one)).to_contain_text("Out of the corpus.")
+    expect(card(page, one)).to_contain_text("Withdrawn from the corpus.")
     expect(card(page, one)).to_contain_text(": a face")
     assert standing(site) == ([other], [one])
     assert counts(page) == ("1", "1", "1")
     card(page, other).get_by_role("button", name="Clear").click()
-    expect(card(page, other)).to_contain_text("Cleared: it stays.")
+    expect(card(page, other)).to_contain_text("Cleared: it stays in the corpus.")
     assert standing(site) == ([], [one])
     assert counts(page) == ("0", "1", "")
 
@@ -107,7 +107,7 @@ def test_a_decision_is_undone_with_its_flags(site: Site, log_in: LogIn, corpus: 
     flag(site, one)
     flag(site, other)
     page = review(site, log_in)
-    for image, name, says in [(one, "Withdraw", "Out of the"), (other, "Clear", "Cleared")]:
+    for image, name, says in [(one, "Withdraw", "Withdrawn from the"), (other, "Clear", "Cleared")]:
         card(page, image).get_by_role("button", name=name).click()
         expect(card(page, image)).to_contain_text(says)
         card(page, image).get_by_role("button", name="Undo").click()
@@ -125,7 +125,7 @@ def test_everything_goes_by_keys_also_in_the_large_view(
     page = review(site, log_in)
     expect(card(page, first)).to_be_focused()
     page.keyboard.press("w")
-    expect(card(page, first)).to_contain_text("Out of the corpus.")
+    expect(card(page, first)).to_contain_text("Withdrawn from the corpus.")
     expect(card(page, second)).to_be_focused()
     page.keyboard.press("c")
     expect(card(page, second)).to_contain_text("Cleared")
@@ -145,7 +145,7 @@ def test_everything_goes_by_keys_also_in_the_large_view(
     expect(viewer.get_by_role("heading")).to_contain_text(f"Image {fourth}")
     page.keyboard.press("ArrowLeft")
     expect(viewer.get_by_role("heading")).to_contain_text(f"Image {third}")
-    expect(viewer).to_contain_text("Out of the corpus.")
+    expect(viewer).to_contain_text("Withdrawn from the corpus.")
     page.keyboard.press("u")
     expect(viewer.get_by_role("button", name="Withdraw")).to_be_enabled()
     page.keyboard.press("ArrowRight")
@@ -175,7 +175,7 @@ def test_a_decision_that_did_not_arrive_says_so_and_can_be_made_again(
     assert counts(page) == ("1", "0", "1")
     page.context.set_offline(False)
     card(page, corpus[0]).get_by_role("button", name="Withdraw").click()
-    expect(card(page, corpus[0])).to_contain_text("Out of the corpus.")
+    expect(card(page, corpus[0])).to_contain_text("Withdrawn from the corpus.")
     expect(card(page, corpus[0]).locator("[data-problem]")).to_be_hidden()
     assert standing(site) == ([], [corpus[0]])
 
@@ -189,9 +189,9 @@ def test_what_others_did_meanwhile_is_told(site: Site, log_in: LogIn, corpus: li
     site.api("ada", "POST", f"/api/images/{cleared}/clear-flags/", {})
     flag(site, flagged, "personal_data", "a number plate", user="otto")
     for image, says in [
-        (withdrawn, "Somebody withdrew it meanwhile."),
-        (cleared, "Somebody cleared it meanwhile."),
-        (flagged, "Somebody flagged it meanwhile: look again."),
+        (withdrawn, "Somebody else has withdrawn it."),
+        (cleared, "Somebody else has cleared it."),
+        (flagged, "Somebody has flagged it again: please check."),
     ]:
         card(page, image).get_by_role("button", name="Clear").click()
         expect(card(page, image)).to_contain_text(says)
@@ -246,7 +246,7 @@ def test_nothing_is_cut_off_and_touch_finds_its_targets(
         color_scheme="dark" if phone else "light",
     )
     card(page, corpus[1]).get_by_role("button", name="Withdraw").click()
-    expect(card(page, corpus[1])).to_contain_text("Out of the corpus.")
+    expect(card(page, corpus[1])).to_contain_text("Withdrawn from the corpus.")
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
     for name in ("Queries", "Search", "Corpus", "Flags", "Releases", "Admin"):

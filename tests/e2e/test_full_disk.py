@@ -77,8 +77,8 @@ def test_labels_wait_for_room_on_the_servers_disk(
     judge(page, "nrun")
     notice = page.locator("[data-notices]")
     expect(notice).to_contain_text(
-        "The server's disk is full. 4 judgments wait. "
-        "They are kept in this browser and sent when there is room."
+        "The server's disk is full. 4 judgments are stored in this browser and will be sent when "
+        "there is room."
     )
     expect(page.locator("[data-saved-text]")).to_have_text("Disk full · 4 waiting, 2 saved")
     assert statuses(site) <= {401, 503, 507}

@@ -239,13 +239,13 @@ def test_the_whole_picture_is_shown_unless_a_crop_is_wanted(
     open_grid(page, site, "ann", query)
     picture = tile(page, 1).locator("img")
     expect(picture).to_have_css("object-fit", "contain")
-    page.get_by_label("Whole picture").uncheck()
+    page.get_by_label("Whole image").uncheck()
     expect(picture).to_have_css("object-fit", "cover")
     page.wait_for_timeout(1000)  # preferences are sent when nobody has changed them for a moment
     page.reload()
     wait_seen(page, 1)
     expect(picture).to_have_css("object-fit", "cover")
-    assert not page.get_by_label("Whole picture").is_checked()
+    assert not page.get_by_label("Whole image").is_checked()
 
 
 def test_what_did_not_load_is_not_submitted_and_comes_again(
@@ -275,7 +275,7 @@ def test_what_did_not_load_is_not_submitted_and_comes_again(
     assert marks(page)[3] == ""  # what can't be seen can't be marked
     page.keyboard.press("Enter")
     expect(page.locator("[data-notice=grid-left]")).to_contain_text(
-        "2 pictures were not on screen, so they were not submitted"
+        "2 images were not on screen, so they were not submitted"
     )
     assert tiles.ranks(page) == [3, 8, *range(13, 23)]
     expected = [(rank, NOT) for rank in range(1, 13) if rank not in (3, 8)]

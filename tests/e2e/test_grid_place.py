@@ -128,11 +128,11 @@ def test_what_is_labelled_already_is_shown_and_left_alone(
     open_grid(page, site, "ann", query)
     found = {rank: mark for rank, mark in marks(page).items() if mark}
     assert found == {2: "relevant", 3: NOT, 4: "unsure", 5: "relevant", 6: "relevant"}
-    expect(tile(page, 3)).to_have_attribute("aria-label", "Rank 3, labelled not relevant")
+    expect(tile(page, 3)).to_have_attribute("aria-label", "Rank 3, labeled not relevant")
     tile(page, 5).click()
     # Another test on the same site may have flagged the image.
     expect(tile(page, 5)).to_have_attribute(
-        "aria-label", re.compile("^Rank 5, labelled relevant, marked not relevant")
+        "aria-label", re.compile("^Rank 5, labeled relevant, marked not relevant")
     )
     page.keyboard.press("Enter")
     wait_seen(page, 13)
@@ -168,7 +168,7 @@ def test_a_closed_query_takes_no_page(site: Site, log_in: Callable[..., Page]) -
     expect(page.locator("[data-notice=closed]")).to_be_visible(timeout=40_000)
     tile(page, 3).click()
     page.keyboard.press("Enter")
-    expect(page.locator("[data-hint]")).to_contain_text("Not labelled")
+    expect(page.locator("[data-hint]")).to_contain_text("Not labeled")
     assert marks(page)[3] == ""
     page.wait_for_load_state("networkidle")
     assert site.progress("ada", query)["judged"] == 1

@@ -16,11 +16,11 @@ pytestmark = pytest.mark.e2e
 VECTORS = Path(__file__).parents[1] / "labeling" / "stopping_vectors.json"
 
 STATES = """async (inputs) => {
-  const { stopState } = await import("/static/js/label/stopping.js");
+  const { stopState } = await import("/static/js/studio/stopping.js");
   return inputs.map((input) => stopState(input.relevance, input.sources, input));
 }"""
 REFUSAL = """async ([relevance, options]) => {
-  const { stopState } = await import("/static/js/label/stopping.js");
+  const { stopState } = await import("/static/js/studio/stopping.js");
   try {
     stopState(relevance, relevance, { complete: false, required: 3, ...options });
   } catch (error) {
@@ -29,7 +29,7 @@ REFUSAL = """async ([relevance, options]) => {
   return null;
 }"""
 CLOCK = """async (steps) => {
-  const { ActiveClock } = await import("/static/js/label/clock.js");
+  const { ActiveClock } = await import("/static/js/studio/clock.js");
   let now = 0;
   const target = new EventTarget();
   const page = Object.assign(new EventTarget(), { visibilityState: "visible" });

@@ -64,7 +64,7 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     page.keyboard.press("n")
     expect(dialog.locator("[data-keys-state]")).to_contain_text("N is a key of “Not relevant”")
     with page.expect_response(lambda answer: "/preferences/" in answer.url) as kept:
-        dialog.get_by_role("button", name="Take it over").click()
+        dialog.get_by_role("button", name="Reassign").click()
     assert kept.value.ok
     dialog.get_by_role("button", name="Done").click()
     assert shown_key(page, "relevant") == "Q"
@@ -92,7 +92,7 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
         other.get_by_role("button", name="Reset all keys").click()
     other.keyboard.press("Escape")
     assert shown_key(other, "relevant") == "R"
-    assert site.api("keyer", "GET", "/api/preferences/labelling/")["keys"]["unsure"] == ["u", "3"]
+    assert site.api("keyer", "GET", "/api/preferences/labeling/")["keys"]["unsure"] == ["u", "3"]
 
 
 def test_a_key_is_added_taken_away_and_reset(site: Site, log_in: Callable[..., Page]) -> None:

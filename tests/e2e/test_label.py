@@ -37,7 +37,7 @@ def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_
     assert progress["stop"]["met"] is True
 
     page.keyboard.press("n")  # keys label nothing while the question stands
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue labeling").click()
     press(page, "n", 1)
     expect(shown(page, "streak")).to_have_text("101")
     expect(page.get_by_role("dialog")).to_be_hidden()
@@ -76,7 +76,7 @@ def test_stepping_back_changes_a_judgment_and_the_old_value_is_kept(
     open_label_page(page, site, query)
     press(page, "n", 3)
     page.keyboard.press("ArrowLeft")
-    expect(page.locator("[data-given]")).to_have_text("Labelled: not relevant")
+    expect(page.locator("[data-given]")).to_have_text("Labeled: not relevant")
     expect(shown(page, "rank")).to_have_text("3")
     press(page, "r", 1)
     expect(shown(page, "rank")).to_have_text("4")

@@ -85,7 +85,7 @@ def test_labelling_with_a_thumb_at_360_pixels(site: Site, log_in: Callable[..., 
         assert area["width"] >= 48
         # Within a thumb's reach: the lowest fifth of the window.
         assert area["y"] >= 740 * 0.8
-    for one in page.locator(".tools button, .picture-tools button, [data-bar=single] .step").all():
+    for one in page.locator(".tools button, .image-tools button, [data-bar=single] .step").all():
         area = box(one)
         assert min(area["width"], area["height"]) >= 43.9
 

@@ -176,7 +176,7 @@ def test_images_are_marked_in_words_and_load_as_they_come_near(
 ) -> None:
     page = log_in("rita")
     page.goto(f"{site.url}/runs/{board.baseline}/queries/{board.queries[0]}/")
-    returned = page.locator("section", has=page.get_by_role("heading", name="What it returned"))
+    returned = page.locator("section", has=page.get_by_role("heading", name="Images returned"))
     assert returned.locator("li").count() == 100
     assert returned.locator("li.relevant").count() == 10
     assert returned.locator("li.not_relevant").count() == 10

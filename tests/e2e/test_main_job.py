@@ -55,7 +55,7 @@ def test_from_a_search_to_an_evaluated_release(
 
     admin.goto(f"{site.url}/releases/")
     admin.get_by_label("Name").fill("first")
-    admin.get_by_role("button", name="Make it").click()
+    admin.get_by_role("button", name="Make release").click()
     expect(admin.get_by_role("heading", name="first")).to_be_visible()
     annotations = admin.get_by_role("link", name="inquire_annotations.csv", exact=True)
     expect(annotations).to_be_visible(timeout=60_000)

@@ -18,7 +18,7 @@ def test_flags_and_view_of_an_open_page_are_not_stored_as_somebody_elses(
     open_label_page(page, site, query)
     wait_painted(page, 1)
     image = site.candidates("ada", query)["results"][0]["image"]
-    before = site.api("otto", "GET", "/api/preferences/labelling/")["view"]
+    before = site.api("otto", "GET", "/api/preferences/labeling/")["view"]
 
     other = page.context.new_page()
     page.context.clear_cookies()
@@ -29,7 +29,7 @@ def test_flags_and_view_of_an_open_page_are_not_stored_as_somebody_elses(
     expect(other.get_by_role("heading", name="Queries")).to_be_visible()
 
     page.bring_to_front()
-    with page.expect_response("**/api/preferences/labelling/") as kept:
+    with page.expect_response("**/api/preferences/labeling/") as kept:
         page.keyboard.press("g")
     assert kept.value.status == 409
     page.keyboard.press("f")
@@ -38,6 +38,6 @@ def test_flags_and_view_of_an_open_page_are_not_stored_as_somebody_elses(
     page.keyboard.press("1")
     expect(dialog.get_by_role("button", name="Duplicate")).to_be_disabled()
 
-    assert site.api("otto", "GET", "/api/preferences/labelling/")["view"] == before
+    assert site.api("otto", "GET", "/api/preferences/labeling/")["view"] == before
     flags = site.api("otto", "GET", f"/api/images/{image}/flags/")
     assert (flags["results"] if isinstance(flags, dict) else flags) == []

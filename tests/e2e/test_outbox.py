@@ -251,7 +251,7 @@ def test_a_refused_judgment_is_kept_with_its_reason_until_it_is_dismissed(
     desk.add([(first, "unsure"), (second, "relevant")])
     desk.drained()
     told = desk.told("refused")
-    assert [(one["record"]["image"], one["stands"], one["kept"]) for one in told] == [
+    assert [(one["record"]["image"], one["stands"], one["earlier"]) for one in told] == [
         (first, "relevant", False),
         (second, None, False),
     ]
@@ -262,7 +262,7 @@ def test_a_refused_judgment_is_kept_with_its_reason_until_it_is_dismissed(
     page.reload()
     desk = Desk(page, query)
     kept = wait_for(lambda: desk.told("refused"), what="what was refused before")
-    assert [(one["record"]["image"], one["kept"]) for one in kept] == [
+    assert [(one["record"]["image"], one["earlier"]) for one in kept] == [
         (first, True),
         (second, True),
     ]
@@ -323,7 +323,7 @@ def test_without_a_database_judgments_are_sent_and_the_page_can_warn(
     page.context.add_init_script(
         "indexedDB.open = () => { throw new DOMException('', 'SecurityError'); };"
         if broken == "no database"
-        else "IDBObjectStore.prototype.add = () => {"
+        else "IDBObjectStore.prototype.put = () => {"
         " throw new DOMException('', 'QuotaExceededError'); };"
     )
     page.goto(site.url)

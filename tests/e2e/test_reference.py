@@ -124,7 +124,7 @@ def test_many_species_fold_and_are_found_by_any_name(
     expect(species.filter(visible=True)).to_have_count(1)
     expect(species.filter(visible=True)).to_contain_text(wanted["scientific_name"])
     section.get_by_role("searchbox").fill("no such name")
-    expect(section).to_contain_text("None of them has that name.")
+    expect(section).to_contain_text("No species has this name.")
 
 
 def species_of(site: Site) -> list[dict[str, Any]]:

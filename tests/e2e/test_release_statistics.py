@@ -104,12 +104,12 @@ def test_a_draw_is_looked_at_and_done_by_keyboard(
     page.get_by_label("Share for validation").fill("0.5")
     page.get_by_label("Seed").fill(str(time.time_ns() % 10_000))
     page.get_by_label("Draw all anew").check()
-    page.get_by_role("button", name="Show the draw").press("Enter")
+    page.get_by_role("button", name="Preview the draw").press("Enter")
     expect(page.get_by_text("Nothing has changed yet.")).to_be_visible()
     shown = page.locator("tfoot td.numeric").all_inner_texts()
     assert abs(int(shown[0]) - int(shown[1])) <= 1
     assert violations(page) == []
-    page.get_by_role("button", name="Draw like this").press("Enter")
+    page.get_by_role("button", name="Apply this draw").press("Enter")
     expect(page.get_by_role("status").first).to_contain_text(f"{shown[0]} for validation")
     found = site.api("ada", "GET", "/api/queries/?state=complete&split=val&limit=1")
     assert str(found["count"]) == shown[0]

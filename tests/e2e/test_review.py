@@ -37,7 +37,7 @@ def test_a_decision_joins_the_history_of_its_image(site: Site, log_in: Callable[
     item.get_by_role("button", name="Not relevant").click()
     expect(entries).to_have_count(5)
     expect(entries.last).to_contain_text("rita just now")
-    expect(entries.last).to_contain_text("Not labelled → Not relevant")
+    expect(entries.last).to_contain_text("Not labeled → Not relevant")
     item.get_by_role("button", name="Relevant", exact=True).click()
     expect(entries.last).to_contain_text("Not relevant → Relevant")
     history = site.api("rita", "GET", f"/api/queries/{query}/history/?image={images[0]}")

@@ -53,7 +53,7 @@ def test_results_come_while_one_types_without_a_reload(
     page = log_in("ada")
     field = on_search(page, site, problems)
     page.evaluate("window.still = 'here'")
-    expect(page.get_by_text("Say what should be in the picture")).to_be_visible()
+    expect(page.get_by_text("Describe what the image should show")).to_be_visible()
     expect(page.get_by_role("button", name="Make this a query")).to_be_hidden()
     field.press_sequentially("a bird at night", delay=30)
     expect(status(page)).to_contain_text("60 best of 260 images, exact")
@@ -69,7 +69,7 @@ def test_results_come_while_one_types_without_a_reload(
     page.reload()
     assert shown(page) == expected(site, "a bird at night")
     field.fill("")
-    expect(page.get_by_text("Say what should be in the picture")).to_be_visible()
+    expect(page.get_by_text("Describe what the image should show")).to_be_visible()
     expect(page).to_have_url(f"{site.url}/search/")
     expect(status(page)).to_have_text("")
     assert problems == []

@@ -1,4 +1,4 @@
-"""The single view: what is on the screen is what is labelled, at once, and nothing else."""
+"""The single view: what is on the screen is what is labeled, at once, and nothing else."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_nothing_is_labelled_that_is_not_on_the_screen(
     open_label_page(page, site, query)
     press_once(page, "n")
     expect(shown(page, "rank")).to_have_text("2")
-    expect(page.locator("[data-picture-waiting]")).to_be_visible()
+    expect(page.locator("[data-image-waiting]")).to_be_visible()
     for key in "rnu":
         page.keyboard.press(key)
         expect(page.locator("[data-hint]")).to_contain_text("wasn't on the screen")
@@ -146,16 +146,16 @@ def test_a_picture_that_fails_says_so_and_can_be_loaded_again_or_skipped(
     page.route(f"**{second}", lambda route: route.abort())
     open_label_page(page, site, query)
     press_once(page, "n")
-    failed = page.locator("[data-picture-failed]")
+    failed = page.locator("[data-image-failed]")
     expect(failed).to_contain_text("could not be loaded")
     page.keyboard.press("r")
-    expect(page.locator("[data-hint]")).to_contain_text("Not labelled")
+    expect(page.locator("[data-hint]")).to_contain_text("Not labeled")
     failed.get_by_role("button", name="Skip it").click()
     wait_painted(page, 3)
     page.keyboard.press("ArrowLeft")
     expect(failed).to_be_visible()
     page.unroute(f"**{second}")
-    failed.get_by_role("button", name="Load it again").click()
+    failed.get_by_role("button", name="Try again").click()
     wait_painted(page, 2)
     expect(failed).to_be_hidden()
     saved(page)
@@ -215,7 +215,7 @@ def test_undo_takes_the_label_back_and_redo_gives_it_again(
     saved(page)
     assert labels(site, "ann", query, 2) == [None, None]
     page.keyboard.press("y")
-    expect(page.locator("[data-given]")).to_have_text("Labelled: not relevant")
+    expect(page.locator("[data-given]")).to_have_text("Labeled: not relevant")
     page.get_by_role("button", name="Redo").click()
     wait_painted(page, 2)
     saved(page)
@@ -238,13 +238,13 @@ def test_a_refused_judgment_stays_in_sight_over_a_reload_until_it_is_dismissed(
     assert labels(site, "ada", query, 2) == [None, None]
 
     press_once(page, "r")  # nothing more is judged
-    expect(page.locator("[data-hint]")).to_contain_text("Not labelled")
+    expect(page.locator("[data-hint]")).to_contain_text("Not labeled")
     saved(page)
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "open", "note": "more to find"})
     page.reload()
     wait_painted(page, 2)
     expect(notice).to_contain_text("“Relevant” at rank 2 was not stored")
-    notice.get_by_role("button", name="See it").click()
+    notice.get_by_role("button", name="Show it").click()
     dialog = page.get_by_role("dialog", name="Not stored")
     expect(dialog.get_by_role("img", name="Candidate 2")).to_be_visible()
     dialog.get_by_role("button", name="Dismiss", exact=True).click()
@@ -270,9 +270,9 @@ def test_of_two_labels_at_once_one_is_refused_and_may_be_insisted_on(
     expect(notice).to_be_visible()
     assert labels(site, "ann", query, 1) == ["relevant"]
     expect(shown(page, "relevant")).to_have_text("1")
-    notice.get_by_role("button", name="See it").click()
+    notice.get_by_role("button", name="Show it").click()
     dialog = page.get_by_role("dialog", name="Not stored")
-    expect(dialog).to_contain_text("What stands: relevant")
+    expect(dialog).to_contain_text("Stored label: relevant")
     dialog.get_by_role("button", name="Use mine").click()
     expect(notice).to_be_hidden()
     wait_for(
@@ -293,13 +293,13 @@ def test_labels_of_another_tab_and_of_others_appear(
     open_label_page(other, site, query)
     press(other, "r", 2)
     expect(shown(one, "judged")).to_have_text("2")
-    expect(one.locator("[data-given]")).to_have_text("Labelled: relevant")
+    expect(one.locator("[data-given]")).to_have_text("Labeled: relevant")
     second = log_in("otto")
     open_label_page(second, site, query)
     press(second, "n", 3)
     saved(second)
     one.bring_to_front()
-    expect(one.locator("[data-others]")).to_contain_text("otto labelled 3 here today")
+    expect(one.locator("[data-others]")).to_contain_text("otto labeled 3 here today")
     assert shown(one, "judged").inner_text() == "2"
 
 

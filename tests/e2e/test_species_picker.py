@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 
 NARROW = {"width": 360, "height": 740}
 PARSE = """async (text) => {
-  const { parseNames } = await import("/static/js/species/names-list.js");
+  const { parseNames } = await import("/static/js/species/names.js");
   return parseNames(text);
 }"""
 PASTE = """(input, text) => {
@@ -145,7 +145,7 @@ def test_a_group_is_added_with_one_click(site: Site, log_in: Callable[..., Page]
     assert sorted(chips(page)) == ["Marsh Hopper", "Moss Hopper", "Reed Hopper"]
     search(field, "paludisaltid")
     family.click()
-    expect(page.locator(".picker-report")).to_contain_text("are chosen already")
+    expect(page.locator(".picker-report")).to_contain_text("are already chosen")
     assert len(chips(page)) == 3
 
 
@@ -310,7 +310,7 @@ def test_what_is_not_there_is_said(site: Site, log_in: Callable[..., Page]) -> N
     page = log_in("ada")
     field = on_search(page, site)
     field.press_sequentially("xyzzy")
-    expect(page.locator(".picker-note")).to_have_text("No species has such a name.")
+    expect(page.locator(".picker-note")).to_have_text("No species has this name.")
     expect(field).to_have_attribute("aria-expanded", "false")
     page.context.set_offline(True)
     field.fill("owl")

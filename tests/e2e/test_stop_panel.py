@@ -80,7 +80,7 @@ def test_before_the_rule_is_met_the_panel_tells_how_far_it_is(
     )
     assert rules(panel) == {
         "Negatives in a row": ("26 of 100", False),
-        "Or the whole list labelled": ("39 of 150", False),
+        "Or the whole list labeled": ("39 of 150", False),
     }
     expect(figure(panel, "relevant")).to_have_text("2")
     expect(figure(panel, "unsure")).to_have_text("1")
@@ -100,7 +100,7 @@ def test_before_the_rule_is_met_the_panel_tells_how_far_it_is(
     assert rules(panel)["Negatives in a row"] == ("36 of 100", False)
     expect(todo).to_have_count(1)
     page.keyboard.press("n")  # keys label nothing while the panel is open
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue labeling").click()
     expect(page.locator("[data-show=judged]").first).to_have_text("41")
 
 
@@ -111,7 +111,9 @@ def test_handing_in_early_needs_a_note(site: Site, log_in: Callable[..., Page]) 
     press(page, "r", 2)
     panel = open_panel(page)
     panel.get_by_role("button", name="Hand in").click()
-    expect(panel.get_by_role("status")).to_have_text("Say why to stop here, or go on.")
+    expect(panel.get_by_role("status")).to_have_text(
+        "Give a reason for stopping here, or continue labeling."
+    )
     expect(panel.get_by_label("Why hand in now?")).to_be_focused()
     assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
     panel.get_by_label("Why hand in now?").fill("Only two of them exist.")
@@ -133,7 +135,7 @@ def test_the_panel_opens_once_when_the_rule_is_met_and_again_after_it_was_unmet(
     expect(panel).to_be_visible()
     expect(panel.get_by_role("heading")).to_have_text("The stop rule is met")
     assert rules(panel)["Negatives in a row"] == ("100 of 100", True)
-    panel.get_by_role("button", name="Go on").click()
+    panel.get_by_role("button", name="Continue labeling").click()
     press(page, "n", 2)
     expect(panel).to_be_hidden()
     page.reload()
@@ -186,7 +188,7 @@ def test_handing_in_waits_until_every_label_is_saved(
     expect(panel.get_by_role("status")).to_contain_text("1 label still to be saved")
     assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
     # Closed, it is called off.
-    panel.get_by_role("button", name="Go on").click()
+    panel.get_by_role("button", name="Continue labeling").click()
     page.context.set_offline(False)
     tiles.wait_stored(site, "ann", query, list(all_not(1, 100).items()))
     assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "open"
@@ -235,14 +237,14 @@ def test_a_query_is_given_up_with_a_reason(
     open_label_page(page, site, query)
     press(page, "r", 3)
     panel = open_panel(page)
-    panel.get_by_text("Give this query up").tap()
+    panel.get_by_text("Give up this query").tap()
     give_up = panel.get_by_role("button", name="Give up")
     give_up.tap()
     expect(panel.get_by_role("status")).to_have_text("Choose a reason for giving up.")
     panel.get_by_label(re.compile(choice)).check()
     if code == "other":
         give_up.tap()
-        expect(panel.get_by_role("status")).to_have_text("Say in the note what the reason is.")
+        expect(panel.get_by_role("status")).to_have_text("Describe the reason in the note.")
     panel.get_by_label("Note").fill(note)
     assert fits(page, panel)
     give_up.tap()
@@ -301,7 +303,7 @@ def test_an_annotator_is_not_offered_to_complete(site: Site, log_in: Callable[..
     open_label_page(page, site, query)
     panel = open_panel(page)
     page.wait_for_load_state("networkidle")
-    assert panel.get_by_role("button").all_inner_texts() == ["✕", "Go on", "Hand in"]
+    assert panel.get_by_role("button").all_inner_texts() == ["✕", "Continue labeling", "Hand in"]
 
 
 def test_a_list_at_its_end_is_extended_from_the_panel(
@@ -313,7 +315,7 @@ def test_a_list_at_its_end_is_extended_from_the_panel(
     open_label_page(page, site, query)
     panel = open_panel(page)
     expect(panel.get_by_role("button", name="Extend the list")).to_be_hidden()
-    panel.get_by_role("button", name="Go on").click()
+    panel.get_by_role("button", name="Continue labeling").click()
     page.keyboard.press("r")
     expect(page.locator("[data-message]")).to_contain_text("The end of the list so far")
     open_panel(page)
@@ -339,14 +341,14 @@ def test_a_minimum_of_labels_is_a_rule_of_its_own(site: Site, log_in: Callable[.
     panel = open_panel(page)
     assert rules(panel) == {
         "Negatives in a row": ("118 of 100", True),
-        "Labels asked for at least": ("118 of 120", False),
-        "Or the whole list labelled": ("118 of 150", False),
+        "Minimum number of labels": ("118 of 120", False),
+        "Or the whole list labeled": ("118 of 150", False),
     }
     expect(panel.locator("[data-stop-verdict]")).to_have_text("Not yet: 2 more labels needed.")
-    panel.get_by_role("button", name="Go on").click()
+    panel.get_by_role("button", name="Continue labeling").click()
     press(page, "n", 2)
     expect(panel).to_be_visible()
-    assert rules(panel)["Labels asked for at least"] == ("120 of 120", True)
+    assert rules(panel)["Minimum number of labels"] == ("120 of 120", True)
 
 
 def test_an_exhausted_list_is_handed_in_without_a_note(
@@ -363,7 +365,7 @@ def test_an_exhausted_list_is_handed_in_without_a_note(
     expect(page.locator("[data-stop]")).to_be_hidden()
     panel = open_panel(page)
     expect(panel.get_by_role("heading")).to_have_text("The list is exhausted")
-    assert rules(panel)["Or the whole list labelled"] == (f"{size} of {size}", True)
+    assert rules(panel)["Or the whole list labeled"] == (f"{size} of {size}", True)
     panel.get_by_role("button", name="Hand in").click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()
     assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "submitted"

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.e2e
 
 OPEN = """async (query) => {
   const [{ CandidateStore }, { Changes }] = await Promise.all([
-    import("/static/js/label/store.js"),
-    import("/static/js/label/changes.js"),
+    import("/static/js/studio/store.js"),
+    import("/static/js/studio/changes.js"),
   ]);
   window.store = new CandidateStore(`/api/queries/${query}/`);
   window.heard = [];
@@ -28,7 +28,7 @@ OPEN = """async (query) => {
   window.changes = new Changes(window.store, window.boxes[query]);
 }"""
 ASK = """async () => {
-  await window.changes.ask();
+  await window.changes.poll();
   return { others: window.changes.others, failing: window.changes.failing };
 }"""
 KEPT = """() => Object.values(window.store.caches).map((cache) => cache.kept.size)"""
@@ -233,22 +233,22 @@ def test_details_and_pictures_come_ahead_and_are_let_go(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     studio = Studio(page, query)
-    found = page.evaluate("window.store.detailsOf([1, 2, 100, 101, 9999, 0])")
+    found = page.evaluate("window.store.known.of([1, 2, 100, 101, 9999, 0])")
     assert [one and one["rank"] for one in found] == [1, 2, 100, 101, None, None]
     assert sum("candidates/?start_rank" in url for url in asked) == 2
-    page.evaluate("window.store.prefetch([3, 4, 5], 'picture')")
+    page.evaluate("window.store.prefetch([3, 4, 5], 'image')")
     page.wait_for_function(
-        "() => [3, 4, 5].every((rank) => window.store.pictureNow(rank)?.naturalWidth)"
+        "() => [3, 4, 5].every((rank) => window.store.imageNow(rank)?.naturalWidth)"
     )
     page.evaluate("window.store.release([4])")
-    assert page.evaluate("[3, 4, 5].map((r) => window.store.pictureNow(r) !== null)") == [
+    assert page.evaluate("[3, 4, 5].map((r) => window.store.imageNow(r) !== null)") == [
         False,
         True,
         False,
     ]
     page.evaluate(
         """async () => {
-          for (let rank = 1; rank <= 120; rank += 1) await window.store.picture(rank);
+          for (let rank = 1; rank <= 120; rank += 1) await window.store.image(rank);
         }"""
     )
     assert page.evaluate(KEPT)[0] == 64
@@ -264,9 +264,9 @@ def test_details_and_pictures_come_ahead_and_are_let_go(
     studio = Studio(page, query)
     page.evaluate("window.store.setMatching([2, 90, 140])")
     assert page.evaluate("window.store.visibleRanks(1, 10)") == [2, 90, 140]
-    assert page.evaluate("window.store.next(1, { unlabelled: true })") == 90
+    assert page.evaluate("window.store.next(1, { unlabeled: true })") == 90
     assert page.evaluate("window.store.previous(140)") == 90
-    found = page.evaluate("window.store.detailsOf([90])")
+    found = page.evaluate("window.store.known.of([90])")
     assert [one["rank"] for one in found] == [90]
     assert page.evaluate("window.store.peek(140).rank") == 140
     assert [url.split("?")[1] for url in asked if "candidates/" in url] == ["ranks=90,140"]
@@ -282,17 +282,17 @@ def test_a_picture_that_failed_comes_when_the_connection_is_back(
     Studio(page, query)
     page.evaluate("window.store.details(1)")
     page.context.set_offline(True)
-    assert page.evaluate("window.store.picture(1).then(() => 'there', () => 'failed')") == "failed"
+    assert page.evaluate("window.store.image(1).then(() => 'there', () => 'failed')") == "failed"
     page.evaluate(
         """() => {
           window.back = [];
-          window.store.addEventListener("picture", ({ detail }) => window.back.push(detail));
+          window.store.addEventListener("image", ({ detail }) => window.back.push(detail));
         }"""
     )
     page.context.set_offline(False)
     page.wait_for_function("() => window.back.length")
-    assert page.evaluate("window.back") == [{"rank": 1, "kind": "picture"}]
-    assert page.evaluate("window.store.pictureNow(1).naturalWidth") > 0
+    assert page.evaluate("window.back") == [{"rank": 1, "kind": "image"}]
+    assert page.evaluate("window.store.imageNow(1).naturalWidth") > 0
 
 
 def test_somebody_else_at_the_same_browser_sees_only_their_own(

@@ -14,7 +14,7 @@ from tests.e2e.outboxes import events, images_of, new_tab
 pytestmark = pytest.mark.e2e
 
 OPEN = """async (query) => {
-  const { UndoStack } = await import("/static/js/label/undo.js");
+  const { UndoStack } = await import("/static/js/saving/undo.js");
   const user = Number(document.querySelector("meta[name=user-id]").content);
   window.stack = new UndoStack({ user, query });
   await window.stack.ready;

@@ -25,7 +25,7 @@ def open_grid(
 
 def prefer(site: Site, user: str, **view: Any) -> None:
     """Set how the labelling page is found."""
-    site.api(user, "PUT", "/api/preferences/labelling/", {"view": view})
+    site.api(user, "PUT", "/api/preferences/labeling/", {"view": view})
 
 
 def tile(page: Page, rank: int) -> Locator:

@@ -115,5 +115,5 @@ def test_the_page_asks_before_it_completes(clients: dict[str, Client], query: Qu
         transition, {"state": "complete", "note": "No more."}, follow=True
     )
     assert "The query is complete now." in done.content.decode()
-    assert "<strong>Why:</strong> No more." in done.content.decode()
+    assert "<strong>Reason:</strong> No more." in done.content.decode()
     assert clients["reviewer"].get(ask).status_code == 302

@@ -24,7 +24,7 @@ def test_the_default_keys() -> None:
         "unsure": ["u", "3"],
         "undo": ["z", "Ctrl+z"],
         "redo": ["y", "Ctrl+Shift+z"],
-        "next_unlabelled": ["End"],
+        "next_unlabeled": ["End"],
         "toggle_view": ["g"],
         "flag": ["f"],
         "similar": ["m"],
@@ -43,7 +43,7 @@ def test_the_default_keys() -> None:
         "darker": ["["],
         "more_contrast": ["}"],
         "less_contrast": ["{"],
-        "plain_picture": ["\\"],
+        "plain_image": ["\\"],
         "grid_left": ["ArrowLeft"],
         "grid_right": ["ArrowRight"],
         "grid_up": ["ArrowUp"],
@@ -71,7 +71,7 @@ def test_contexts_and_groups() -> None:
     assert list(dict.fromkeys(action.group for action in ACTIONS)) == [
         "Judging",
         "Moving",
-        "Picture",
+        "Image",
         "Grid",
         "Panels",
     ]

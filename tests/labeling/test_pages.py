@@ -264,10 +264,10 @@ def test_a_query_page_tells_of_time_minimum_and_agreement(
     assert '<td class="numeric">50 %</td><td class="numeric">0.00</td>' in text
     assert '<td class="numeric nowrap">2 s</td>' in text
     assert '<td class="numeric nowrap">1 h 00 min</td>' in text
-    assert "<dt>Labels asked for</dt><dd>1,500</dd>" in text
+    assert "<dt>Minimum labels</dt><dd>1,500</dd>" in text
     own = clients["annotator"].get(page).content.decode()
-    assert "2 negatives in a row, but 2 of the 1,500 labels asked for." in own
-    assert "<dt>Active time, 1.0 s an image</dt><dd>2 s</dd>" in own
+    assert "2 negatives in a row, but 2 of 1,500 labels required." in own
+    assert "<dt>Active time, 1.0 s per image</dt><dd>2 s</dd>" in own
     assert "otto" not in own
 
 
@@ -278,7 +278,7 @@ def test_the_review_page_shows_how_a_judgment_came_about(
     record(query, annotator, item(0, None), item(0, "unsure"))
     text = clients["reviewer"].get(f"/queries/{query.pk}/review/").content.decode()
     history = text[text.index('<ol class="history">') :].partition("</ol>")[0]
-    for change in ("Not labelled → Relevant", "Relevant → Taken back", "Not labelled → Unsure"):
+    for change in ("Not labeled → Relevant", "Relevant → Taken back", "Not labeled → Unsure"):
         assert history.count(f"{change}</li>") == 1
     assert history.count("<span>ann</span>") == 3
 

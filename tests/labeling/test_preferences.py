@@ -12,7 +12,7 @@ from labeling.studio.keymap import default_keys
 from labeling.studio.models import LabelingPreferences
 from tests.labeling.conftest import fields
 
-ADDRESS = "/api/preferences/labelling/"
+ADDRESS = "/api/preferences/labeling/"
 
 
 def test_at_first_all_is_as_nobody_changed_it(

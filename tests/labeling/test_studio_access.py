@@ -136,4 +136,4 @@ def test_the_description_of_the_api_has_no_warnings(tmp_path: Any) -> None:
     for path in ("outline", "matching", "facets", "changes", "similar", "reference", "examples"):
         assert f"/api/queries/{{id}}/{path}/:" in schema
     assert "/api/queries/{id}/examples/{image}/:" in schema
-    assert "/api/preferences/labelling/:" in schema
+    assert "/api/preferences/labeling/:" in schema

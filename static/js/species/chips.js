@@ -1,6 +1,7 @@
 /** The species chosen: one chip each, which opens to what is related to it, and folds where there are many. */
-import { make } from "../label/panel-tools.js";
-import { calledBy, groupTitle, imagesOf, lineageOf, sizeOf } from "./option-rows.js";
+import { button, make } from "../dom.js";
+import { speciesName } from "../words.js";
+import { groupTitle, imagesOf, lineageOf, sizeOf } from "./picker.js";
 
 const SHOWN = 12;
 /** Folding away one or two saves no room. */
@@ -53,7 +54,7 @@ export class Chips {
     return added.length;
   }
 
-  /** Takes all away without a word. */
+  /** Removes all without a message. */
   clear() {
     if (!this.root.childElementCount) return;
     this.root.replaceChildren();
@@ -61,7 +62,7 @@ export class Chips {
   }
 
   #chip(species) {
-    const name = calledBy(species);
+    const name = speciesName(species);
     return make(
       "li",
       { class: "chip", "data-id": species.id },
@@ -140,16 +141,9 @@ export class Chips {
 
   #about(species) {
     const groups = species.groups.map((group) =>
-      make("button", {
-        type: "button",
-        class: "button compact",
-        text: `+ ${groupTitle(group)} (${sizeOf(group)})`,
-        on: {
-          click: async () => {
-            this.#closeCard({ focus: true });
-            await this.options.addGroup(group);
-          },
-        },
+      button(`+ ${groupTitle(group)} (${sizeOf(group)})`, () => {
+        this.#closeCard({ focus: true });
+        this.options.addGroup(group);
       }),
     );
     return [
@@ -161,7 +155,7 @@ export class Chips {
         make("p", { class: "small muted", text: [lineageOf(species), imagesOf(species)].filter(Boolean).join(" · ") }),
         groups.length
           ? make("div", { class: "row" }, ...groups)
-          : make("p", { class: "small muted", text: "There is no other species of its genus, family or look-alikes." }),
+          : make("p", { class: "small muted", text: "No other species of its genus, family or look-alike group." }),
       ),
     ].filter(Boolean);
   }

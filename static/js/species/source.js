@@ -23,11 +23,11 @@ export class CorpusSource {
    * @returns {Promise<Found>} rejects with ApiError, or AbortError when `signal` is aborted
    */
   async search(text, { limit, signal }) {
-    const asked = `search=${encodeURIComponent(text)}`;
-    const groups = api(`/api/species/groups/?${asked}`, { signal });
+    const parameters = `search=${encodeURIComponent(text)}`;
+    const groups = api(`/api/species/groups/?${parameters}`, { signal });
     // Without a handler of its own it would count as unhandled where the species fail first.
     groups.catch(() => {});
-    const { results, count } = await api(`/api/species/?${asked}&limit=${limit}`, { signal });
+    const { results, count } = await api(`/api/species/?${parameters}&limit=${limit}`, { signal });
     const related = results[0]?.groups.length ? await this.#groupsOf(results[0].id, signal) : [];
     return { species: results, groups: eachOnce([...(await groups), ...related]), total: count };
   }
@@ -82,8 +82,8 @@ export class CandidatesSource extends CorpusSource {
     return { ...species, ...one, groups: await this.#groupsAmong(species.groups) };
   }
 
-  async resolve(asked) {
-    const resolved = await super.resolve(asked);
+  async resolve(wanted) {
+    const resolved = await super.resolve(wanted);
     const suggestions = resolved.suggestions
       .map(({ name, species }) => ({ name, species: this.#among(species) }))
       .filter(({ species }) => species.length);

@@ -1,0 +1,106 @@
+/** The history of the judgments of the image on screen: who, when, from what to what, and where. */
+import { api } from "../api.js";
+import { make, modal } from "../dom.js";
+import { ago, counted, moment, number, RELEVANCE_NAMES, trouble } from "../words.js";
+
+const SOURCES = {
+  list: "in the list",
+  search: "in a search",
+  similar: "in More like this",
+  import: "imported",
+};
+
+/** @param {import("./studio.js").Studio} studio */
+export function mount(studio) {
+  const dialog = studio.root.querySelector("[data-history]");
+  if (!dialog) return;
+  const body = dialog.querySelector("[data-history-body]");
+  const state = dialog.querySelector("[data-history-state]");
+  const retry = dialog.querySelector("[data-history-retry]");
+  const open = modal(dialog);
+  let image = null;
+
+  async function load() {
+    const wanted = image;
+    retry.hidden = true;
+    state.classList.remove("problem");
+    state.textContent = "Loading …";
+    let results;
+    try {
+      ({ results } = await api(`${studio.api}history/?image=${wanted}`));
+    } catch (error) {
+      if (wanted !== image) return;
+      state.textContent = trouble(error, "The history can't be loaded without it; your labels are stored in this browser.");
+      state.classList.add("problem");
+      retry.hidden = false;
+      return;
+    }
+    if (wanted !== image) return;
+    body.replaceChildren(results.length ? list(results) : nothing());
+    const waiting = studio.outbox.waiting;
+    const verb = waiting === 1 ? "waits" : "wait";
+    state.textContent = waiting
+      ? `${counted(waiting, "label")} still ${verb} to be saved and may not be listed yet.`
+      : results.length ? counted(results.length, "judgment") : "";
+  }
+
+  studio.action("history", () => {
+    const entry = studio.store.entry(studio.rank);
+    if (!entry) return;
+    image = entry.image;
+    dialog.querySelector("[data-history-whose]").textContent =
+      studio.user.role === "annotator"
+        ? `Rank ${entry.rank}. Your own judgments; reviewers see everybody's.`
+        : `Rank ${entry.rank}. The judgments of all annotators.`;
+    body.replaceChildren();
+    open(dialog.querySelector(".panel-foot [data-close]"));
+    load();
+  });
+  retry.addEventListener("click", load);
+}
+
+/** Newest first. */
+function list(results) {
+  const now = new Date();
+  const items = [...results].reverse().map((event) => {
+    const date = new Date(event.at);
+    const where = [SOURCES[event.source] ?? event.source];
+    if (event.rank) where.push(`rank ${number(event.rank)}`);
+    if (event.seconds > 0) where.push(`${event.seconds.toFixed(1)} s`);
+    return make(
+      "li",
+      {},
+      make(
+        "p",
+        { class: "history-change" },
+        badge(event.previous, "no label"),
+        make("span", { "aria-hidden": "true", text: "→" }),
+        make("span", { class: "visually-hidden", text: "to" }),
+        badge(event.relevance, "taken back"),
+      ),
+      make("p", {}, make("strong", { text: event.annotator }), ` ${where.join(" · ")}`),
+      make(
+        "p",
+        { class: "small muted" },
+        make("time", { datetime: event.at, text: `${ago(date, now)} · ${moment(date)}` }),
+      ),
+    );
+  });
+  return make("ol", { class: "history-list", reversed: true }, ...items);
+}
+
+function badge(relevance, nothingText) {
+  return make("span", {
+    class: `badge ${relevance || "none"}`,
+    text: relevance ? RELEVANCE_NAMES[relevance] : nothingText,
+  });
+}
+
+function nothing() {
+  return make(
+    "div",
+    { class: "empty" },
+    make("strong", { text: "No judgment yet" }),
+    make("span", { text: "Every label of this image and every change to it will be listed here." }),
+  );
+}

@@ -1,0 +1,158 @@
+/** Images by rank, decoded before they are shown; what is far from the present rank is released. */
+const AT_A_TIME = 4;
+const RETRIED_EVERY = 5000;
+
+/**
+ * Events: "image" (detail `{rank}`) when one that had failed was loaded after all.
+ */
+export class ImageCache extends EventTarget {
+  /**
+   * @param {(rank: number) => Promise<string|null>} address where the image of a rank is
+   * @param {number} most images kept
+   */
+  constructor(address, most) {
+    super();
+    this.address = address;
+    this.most = most;
+    /** Oldest use first: {element, ready: Promise<HTMLImageElement>, decoded: boolean} by rank. */
+    this.kept = new Map();
+    this.failed = new Set();
+    this.ahead = [];
+    this.far = [];
+    this.warm = new Set();
+    this.running = 0;
+    window.addEventListener("online", () => this.retry());
+  }
+
+  /** The decoded element of a rank; rejects where it can't be loaded, and may be requested again. */
+  get(rank) {
+    return this.#entry(rank, "high").ready;
+  }
+
+  /** The same if it is decoded already, else null. */
+  now(rank) {
+    const entry = this.kept.get(rank);
+    return entry?.decoded ? entry.element : null;
+  }
+
+  /** Loads the images of these ranks, a few at a time in this order; replaces earlier calls. */
+  prefetch(ranks) {
+    this.ahead = ranks.filter((rank) => !this.kept.has(rank));
+    this.#next();
+  }
+
+  /** Has the browser keep the files of these ranks too, so that they can be shown without a connection. */
+  fetchAhead(ranks) {
+    this.far = ranks.filter((rank) => !this.warm.has(rank));
+    this.#next();
+  }
+
+  /** Lets all others go. */
+  release(keep) {
+    const wanted = new Set(keep);
+    for (const rank of [...this.kept.keys()]) if (!wanted.has(rank)) this.#drop(rank);
+    for (const rank of [...this.failed]) if (!wanted.has(rank)) this.failed.delete(rank);
+    this.ahead = this.ahead.filter((rank) => wanted.has(rank));
+  }
+
+  /** Loads again what failed and is still wanted. */
+  retry() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    for (const rank of [...this.failed]) {
+      this.failed.delete(rank);
+      this.get(rank).then(
+        () => this.dispatchEvent(new CustomEvent("image", { detail: { rank } })),
+        () => {},
+      );
+    }
+  }
+
+  clear() {
+    this.release([]);
+    this.far = [];
+    this.warm.clear();
+  }
+
+  #entry(rank, priority) {
+    const known = this.kept.get(rank);
+    if (known) {
+      this.kept.delete(rank);
+      this.kept.set(rank, known);
+      return known;
+    }
+    const element = new Image();
+    element.draggable = false;
+    element.decoding = "async";
+    element.fetchPriority = priority;
+    const entry = { element, decoded: false, dropped: false, ready: null };
+    entry.ready = this.#load(rank, entry);
+    entry.ready.then(
+      () => this.failed.delete(rank),
+      () => this.#fail(rank, entry),
+    );
+    this.kept.set(rank, entry);
+    for (const old of this.kept.keys()) {
+      if (this.kept.size <= this.most) break;
+      this.#drop(old);
+    }
+    return entry;
+  }
+
+  async #load(rank, entry) {
+    const address = await this.address(rank);
+    if (address === null) throw new Error(`There is no image at rank ${rank}.`);
+    if (entry.dropped) throw new Error("It isn't wanted any more.");
+    entry.element.src = address;
+    await entry.element.decode();
+    entry.decoded = true;
+    this.warm.add(rank);
+    return entry.element;
+  }
+
+  #fail(rank, entry) {
+    if (entry.dropped) return;
+    this.kept.delete(rank);
+    this.failed.add(rank);
+    this.timer ??= setTimeout(() => this.retry(), RETRIED_EVERY);
+  }
+
+  #drop(rank) {
+    const entry = this.kept.get(rank);
+    this.kept.delete(rank);
+    if (!entry || entry.element.isConnected) return;
+    entry.dropped = true;
+    // Cancels a request that would delay those that are wanted now.
+    if (!entry.decoded) entry.element.removeAttribute("src");
+  }
+
+  #next() {
+    while (this.running < AT_A_TIME && this.ahead.length) {
+      const rank = this.ahead.shift();
+      if (this.kept.has(rank)) continue;
+      this.running += 1;
+      const done = () => {
+        this.running -= 1;
+        this.#next();
+      };
+      this.#entry(rank, "low").ready.then(done, done);
+    }
+    if (!this.running && this.far.length) this.#fetchOne(this.far.shift());
+  }
+
+  async #fetchOne(rank) {
+    this.running += 1;
+    try {
+      const address = await this.address(rank);
+      if (address !== null && !this.warm.has(rank)) {
+        const answer = await fetch(address, { priority: "low" });
+        await answer.blob();
+        if (answer.ok) this.warm.add(rank);
+      }
+    } catch {
+      // Offline; it is requested again with the next step.
+    }
+    this.running -= 1;
+    this.#next();
+  }
+}

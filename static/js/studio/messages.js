@@ -1,0 +1,247 @@
+/** What the page says: instead of an image (loading, none, failed, the end), in notices, and of what is saved. */
+import { button, make } from "../dom.js";
+import { counted, number } from "../words.js";
+
+function box(title, text, ...buttons) {
+  return make(
+    "div",
+    { class: "empty" },
+    make("strong", { text: title }),
+    text ? make("p", { text }) : null,
+    buttons.length ? make("div", { class: "row" }, ...buttons) : null,
+  );
+}
+
+function choice(text, run, primary = false) {
+  return button(text, run, { class: primary ? "button primary" : "button" });
+}
+
+const QUERIES = () => make("a", { class: "button", href: "/", text: "All queries" });
+
+function building() {
+  return box(
+    "The candidate list is being made",
+    "Every image of the filter is compared with the query. This page continues when it is ready.",
+  );
+}
+
+function nothing(list) {
+  if (list.state === "failed") return box("The candidate list could not be made", list.detail, QUERIES());
+  return box("There is nothing to label", list.detail || "The list holds no candidates.", QUERIES());
+}
+
+function failed(studio, error) {
+  const again = choice("Try again", () => studio.start(), true);
+  if (error.status === 401 || error.status === 403) {
+    const href = `${studio.root.dataset.login}?next=${encodeURIComponent(window.location.pathname)}`;
+    return box(
+      "You are logged out",
+      "Your judgments are stored on this device and will be sent after you log in again.",
+      make("a", { class: "button primary", href, text: "Log in" }),
+    );
+  }
+  return box("The candidates could not be loaded", error.message, again, QUERIES());
+}
+
+function end(studio) {
+  const { store } = studio;
+  const { list, progress } = store;
+  const whole = (primary) =>
+    choice("Show the whole list", () => {
+      store.setMatching(null);
+      studio.toNextUnlabeled(1);
+    }, primary);
+  if (store.next(0) === null) {
+    return store.matching
+      ? box("Nothing to show", "No candidate matches the filters.", whole(true))
+      : box("Nothing to show", "All images of the list were withdrawn.", QUERIES());
+  }
+  const back = choice("Back to the last image", () => studio.go(store.previous(store.size + 1)));
+  const have = progress.remaining === 1 ? "has" : "have";
+  if (progress.remaining > 0) {
+    if (store.matching && store.next(0, { unlabeled: true }) === null) {
+      return box(
+        "Everything that matches the filters is labeled",
+        `${counted(progress.remaining, "other candidate")} of the list ${have} no label yet.`,
+        whole(true),
+        back,
+      );
+    }
+    return box(
+      "The end of the list",
+      `${counted(progress.remaining, "candidate")} before it ${have} no label yet; ` +
+        "the streak waits at the first of them.",
+      choice("Go to the first unlabeled image", () => studio.toNextUnlabeled(1), true),
+      back,
+    );
+  }
+  const found = `${counted(progress.candidates, "candidate")} labeled, ${number(progress.relevant)} relevant.`;
+  const stop = (primary) => choice("Hand in …", () => studio.run("stop_panel"), primary);
+  if (progress.stop.exhausted) {
+    return box(
+      "The list is exhausted",
+      `${found} Hand the query in, or step back to check.`,
+      stop(true),
+      back,
+    );
+  }
+  if (list.size < list.total) {
+    return box(
+      "The end of the list so far",
+      `${found} The filter has ${counted(list.total, "image")}.`,
+      choice("Extend the list", (event) => extend(studio, event.currentTarget), true),
+      stop(false),
+      back,
+    );
+  }
+  const missing = list.unembedded
+    ? ` The list isn't exhausted: ${counted(list.unembedded, "image")} of the filter can't be ranked yet.`
+    : "";
+  return box("All candidates are labeled", found + missing, stop(true), back);
+}
+
+async function extend(studio, pressed) {
+  pressed.disabled = true;
+  pressed.textContent = "Extending …";
+  try {
+    await studio.extend();
+  } catch (error) {
+    pressed.disabled = false;
+    pressed.textContent = "Extend the list";
+    studio.notices.show("extend", {
+      kind: "error",
+      text: `The list was not extended: ${error.message}`,
+      actions: [{ label: "Dismiss", run: () => studio.notices.hide("extend") }],
+    });
+  }
+}
+
+/** @param {import("./studio.js").Studio} studio */
+export function mountMessages(studio) {
+  const root = studio.root.querySelector("[data-message]");
+  const makers = {
+    building,
+    empty: ({ list }) => nothing(list),
+    failed: ({ error }) => failed(studio, error),
+    end: () => end(studio),
+  };
+  const render = (detail) => {
+    const content = makers[detail.state]?.(detail);
+    root.replaceChildren(...(content ? [content] : []));
+    if (content && detail.state !== "building") studio.announce(content.textContent);
+  };
+  studio.on("state", render);
+  for (const event of ["progress", "list", "matching"]) {
+    studio.on(event, () => studio.state === "end" && render({ state: "end" }));
+  }
+}
+
+/** Messages over the top of the stage: they come and go without moving anything. */
+export class Notices {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.shown = new Map();
+  }
+
+  /**
+   * Shows a notice, or changes the one with the same id.
+   * @param {string} id
+   * @param {{kind?: "info"|"success"|"warning"|"error", text: string, actions?: {label: string, run?: () => void,
+   *   href?: string}[]}} notice a link opens in a new tab, since this page must stay
+   */
+  show(id, { kind = "info", text, actions = [] }) {
+    const known = this.shown.get(id);
+    const content = JSON.stringify([kind, text, actions.map(({ label }) => label)]);
+    if (known?.content === content) {
+      known.actions = actions;
+      return;
+    }
+    const entry = { content, actions };
+    const buttons = actions.map(({ label, href }, index) =>
+      href
+        ? make("a", { class: "button compact", href, target: "_blank", rel: "noopener", text: label })
+        : button(label, () => entry.actions[index].run()),
+    );
+    entry.element = make(
+      "div",
+      { class: `notice ${kind}`, "data-notice": id, role: kind === "error" ? "alert" : "status" },
+      make("span", { text }),
+      buttons.length ? make("span", { class: "row" }, ...buttons) : null,
+    );
+    if (known) known.element.replaceWith(entry.element);
+    else this.root.append(entry.element);
+    this.shown.set(id, entry);
+  }
+
+  hide(id) {
+    this.shown.get(id)?.element.remove();
+    this.shown.delete(id);
+  }
+}
+
+/** Why judgments wait, and what one can do about it. */
+function notice(studio, { waiting, problem }) {
+  const retry = { label: "Try now", run: () => studio.outbox.retryNow() };
+  const login = { label: "Log in", href: studio.root.dataset.login };
+  const [text, when, ...actions] = {
+    offline: ["There is no connection to the server.", "when it is back", retry],
+    logged_out: ["You are logged out.", "when you have logged in again", login, retry],
+    other_user: ["Somebody else has logged in in this browser.", "when you log in again", login, retry],
+    full: [problem.message, "when there is room", retry],
+    server: [problem.message, "as soon as the server answers", retry],
+  }[problem.kind];
+  const are = waiting === 1 ? "is" : "are";
+  const theirs = `${counted(waiting, "judgment")} ${are} stored in this browser and will be sent ${when}.`;
+  return { kind: "warning", text: `${text} ${theirs}`, actions };
+}
+
+const SHORT = {
+  offline: "Offline",
+  logged_out: "Logged out",
+  other_user: "Other user",
+  full: "Disk full",
+  server: "No answer",
+};
+
+function summary({ waiting, saved, problem, elsewhere }) {
+  const done = number(saved);
+  const counts = `${number(waiting)} waiting, ${done} saved`;
+  if (waiting) return problem ? `${SHORT[problem.kind]} · ${counts}` : counts;
+  if (elsewhere) return `All saved here · ${elsewhere} waiting elsewhere`;
+  return saved ? `All saved · ${done}` : "All saved";
+}
+
+/** @param {import("./studio.js").Studio} studio */
+export function mountSaved(studio) {
+  const node = studio.root.querySelector("[data-saved]");
+  const text = node.querySelector("[data-saved-text]");
+  let hadProblem = false;
+  const render = () => {
+    const { waiting, problem, durable } = studio.outbox;
+    const troubled = Boolean(problem && waiting);
+    text.textContent = summary(studio.outbox);
+    node.title = text.textContent;
+    node.classList.toggle("waiting", waiting > 0 && !troubled);
+    node.classList.toggle("trouble", troubled);
+    if (troubled) studio.notices.show("outbox", notice(studio, studio.outbox));
+    else studio.notices.hide("outbox");
+    if (hadProblem && !problem) studio.announce("The connection is back.");
+    hadProblem = Boolean(problem);
+    if (durable) studio.notices.hide("not-durable");
+    else {
+      studio.notices.show("not-durable", {
+        kind: "warning",
+        text:
+          "This browser can't store judgments (a private window, or a full disk). " +
+          "Don’t close this page until everything is saved.",
+      });
+    }
+  };
+  studio.outbox.addEventListener("state", render);
+  // What waits is kept in the browser and sent by the next page; only without that keeping it would be lost.
+  window.addEventListener("beforeunload", (event) => {
+    if (studio.outbox.waiting && !studio.outbox.durable) event.preventDefault();
+  });
+  render();
+}

@@ -1,0 +1,38 @@
+/** Starts the labeling page: one studio, its views and panels. */
+import { mount as mountChart } from "./chart.js";
+import { mount as mountFilters } from "./filters.js";
+import { mount as mountFlags } from "./flags.js";
+import { mount as mountFrame } from "./frame.js";
+import { mount as mountGrid } from "./grid.js";
+import { mount as mountHistory } from "./history.js";
+import { mount as mountKeys } from "./keys.js";
+import { mount as mountReference } from "./reference.js";
+import { mount as mountSimilar } from "./similar.js";
+import { mount as mountSingle } from "./single.js";
+import { mount as mountStop } from "./stop-panel.js";
+import { mount as mountStrip } from "./strip.js";
+import { Studio } from "./studio.js";
+
+const given = (id) => JSON.parse(document.getElementById(id).textContent);
+
+const studio = new Studio(document.getElementById("studio"), {
+  user: given("studio-user"),
+  keymap: given("studio-keymap"),
+  preferences: given("studio-preferences"),
+});
+const mounts = [
+  mountFrame,
+  mountSingle,
+  mountGrid,
+  mountKeys,
+  mountChart,
+  mountStrip,
+  mountStop,
+  mountReference,
+  mountFlags,
+  mountSimilar,
+  mountHistory,
+  mountFilters,
+];
+for (const mount of mounts) mount(studio);
+studio.start();

@@ -1,0 +1,380 @@
+/** The stop panel: which rules are met, what is still open, and how to leave the query. */
+import { api } from "../api.js";
+import { button, make, modal } from "../dom.js";
+import { counted, duration, number, pace, trouble } from "../words.js";
+import { goTo } from "./strip.js";
+
+class StopPanel {
+  /** @param {import("./studio.js").Studio} studio */
+  constructor(studio) {
+    this.studio = studio;
+    this.store = studio.store;
+    this.dialog = studio.root.querySelector("[data-stop]");
+    this.openDialog = modal(this.dialog);
+    this.dialog.addEventListener("close", () => this.#closed());
+    this.key = `continued ${studio.user.id} ${studio.api}`;
+    this.detail = null;
+    this.attempt = 0;
+  }
+
+  get continued() {
+    return sessionStorage.getItem(this.key) !== null;
+  }
+
+  wire() {
+    const { studio, dialog } = this;
+    studio.action("stop_panel", () => (dialog.open ? dialog.close() : this.open()));
+    studio.on("progress", () => this.#progressed());
+    studio.on("state", () => this.#progressed());
+    studio.on("list", () => dialog.open && this.#fill());
+    // Another dialog was in the way when the rule was met.
+    document.addEventListener("close", ({ target }) => target !== dialog && this.#progressed(), true);
+    studio.outbox.addEventListener("state", () => this.#waiting());
+    const run = {
+      extend: () => this.#extend(),
+      "continue": () => {
+        // At once: the dialog's close event comes later, and a server response may come first.
+        this.#remember();
+        dialog.close();
+      },
+      "hand-in": () => this.#handIn(),
+      complete: () => this.#complete(),
+    };
+    for (const button of dialog.querySelectorAll("[data-stop-do]")) {
+      button.addEventListener("click", run[button.dataset.stopDo]);
+    }
+    const form = dialog.querySelector("[data-stop-give-up-form]");
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#giveUp(form);
+    });
+  }
+
+  open() {
+    if (this.dialog.open || !this.store.size) return;
+    this.#say("");
+    this.#fill();
+    this.openDialog(this.#button("continue"));
+    this.#read();
+  }
+
+  #button(name) {
+    return this.dialog.querySelector(`[data-stop-do="${name}"]`);
+  }
+
+  /** Opens by itself when the rule becomes met, once the act that met it is over. */
+  #progressed() {
+    if (this.studio.state === "loading" || !this.store.size) return;
+    const { stop } = this.store.progress;
+    this.studio.root.toggleAttribute("data-stop-met", stop.met);
+    if (!stop.met) sessionStorage.removeItem(this.key);
+    if (this.dialog.open) this.#fill();
+    if (!stop.met || stop.exhausted || this.continued || this.studio.closed || this.opening) return;
+    this.opening = true;
+    queueMicrotask(() => {
+      this.opening = false;
+      if (!this.studio.blocked && this.store.progress.stop.met) this.open();
+    });
+  }
+
+  #closed() {
+    this.attempt += 1;
+    this.#busy(false);
+    this.#remember();
+  }
+
+  /** Whoever continued once isn't asked again until the rule was unmet. */
+  #remember() {
+    if (this.store.progress.stop.met) sessionStorage.setItem(this.key, "");
+  }
+
+  /** What only the server knows: the states that this person may decide. */
+  async #read() {
+    try {
+      this.detail = await api(this.studio.api);
+    } catch {
+      // Handing in stays possible; the server checks it.
+      return;
+    }
+    if (this.dialog.open) this.#fill();
+  }
+
+  #fill() {
+    const { progress, list } = this.store;
+    const { stop } = progress;
+    const title = stop.exhausted ? "The list is exhausted" : stop.met ? "The stop rule is met" : "Where you stand";
+    this.dialog.querySelector("[data-stop-title]").textContent = title;
+    this.dialog.toggleAttribute("data-met", stop.met);
+    this.dialog.querySelector("[data-stop-verdict]").textContent = this.#verdict(progress);
+    const lines = rules(progress, list).map((rule) => this.#rule(rule));
+    this.dialog.querySelector("[data-stop-rules]").replaceChildren(...lines);
+    const figures = {
+      relevant: number(progress.relevant),
+      unsure: number(progress.unsure),
+      active: duration(progress.active_seconds ?? 0),
+      pace: pace(progress.seconds_per_image),
+    };
+    for (const [name, value] of Object.entries(figures)) {
+      this.dialog.querySelector(`[data-stop-figure="${name}"]`).textContent = value;
+    }
+    const unsubmitted = this.studio.views.grid?.unsubmitted ?? 0;
+    const open = todo(openEnds(this.store), progress.unsure, unsubmitted).map((item) => this.#todo(item));
+    this.dialog.querySelector("[data-stop-todo]").replaceChildren(...open);
+    this.#offer(progress, list);
+  }
+
+  #verdict(progress) {
+    return this.studio.closed || verdict(progress);
+  }
+
+  #rule({ name, holds, value, of, text, note }) {
+    const meter = make("progress", {
+      max: String(Math.max(1, of)),
+      value: String(Math.min(value, of)),
+      "aria-label": name,
+    });
+    return make(
+      "li",
+      { "data-holds": holds },
+      make("span", { class: "stop-sign", "aria-hidden": "true", text: holds ? "✓" : "·" }),
+      make("span", { class: "stop-name", text: name }),
+      make("span", { class: "stop-value" }, text, make("span", { class: "visually-hidden", text: holds ? ", met" : ", not met" })),
+      meter,
+      note ? make("span", { class: "stop-note small muted", text: note }) : null,
+    );
+  }
+
+  #todo({ text, rank }) {
+    const there = () => {
+      this.dialog.close();
+      goTo(this.studio, rank);
+    };
+    return make("li", {}, make("span", { text }), rank ? button("Go there", there) : null);
+  }
+
+  #offer({ stop, remaining }, list) {
+    const may = this.detail?.transitions ?? (this.studio.closed ? [] : ["submitted"]);
+    const handIn = this.#button("hand-in");
+    handIn.hidden = !may.includes("submitted");
+    const complete = this.#button("complete");
+    complete.hidden = !may.includes("complete");
+    complete.classList.toggle("primary", handIn.hidden);
+    this.#button("extend").hidden = this.studio.closed !== "" || remaining > 0 || list.size >= list.total;
+    this.dialog.querySelector("[data-stop-early]").hidden = stop.met || handIn.hidden;
+    this.dialog.querySelector("[data-stop-give-up]").hidden = handIn.hidden;
+    this.#others();
+    this.dialog.querySelector("[data-stop-note-hint]").textContent =
+      this.studio.user.role === "annotator"
+        ? "The stop rule isn't met, so handing in needs a reason."
+        : "The stop rule isn't met; a reason helps whoever reads this later.";
+  }
+
+  /** Who else still labels, and what that means for the query. */
+  #others() {
+    const names = (this.detail?.still_labeling ?? []).filter((name) => name !== this.studio.user.name);
+    const node = this.dialog.querySelector("[data-stop-others]");
+    node.hidden = !names.length;
+    const then =
+      this.studio.user.role === "annotator"
+        ? "Your part ends when you hand in; the query is submitted with the last part."
+        : "Submitting or completing the query ends their parts.";
+    node.textContent = `Still labeling: ${names.join(", ")}. ${then}`;
+  }
+
+  #handIn() {
+    const note = this.dialog.querySelector("[data-stop-note]");
+    const early = !this.store.progress.stop.met;
+    if (early && this.studio.user.role === "annotator" && !note.value.trim()) {
+      this.#say("Give a reason for stopping here, or continue labeling.", true);
+      note.focus();
+      return;
+    }
+    this.#decide({ state: "submitted", note: early ? note.value.trim() : "" }, "Handing in …");
+  }
+
+  #complete() {
+    this.#decide({ state: "complete" }, "Completing …");
+  }
+
+  #giveUp(form) {
+    const reason = form.elements["give-up"].value;
+    const note = form.querySelector("textarea");
+    if (!reason) {
+      this.#say("Choose a reason for giving up.", true);
+      return;
+    }
+    if (reason === "other" && !note.value.trim()) {
+      this.#say("Describe the reason in the note.", true);
+      note.focus();
+      return;
+    }
+    this.#decide({ state: "submitted", give_up: reason, note: note.value.trim() }, "Handing in …");
+  }
+
+  /** Changes the query's state once every label is saved; closing the panel meanwhile cancels it. */
+  async #decide(body, doing) {
+    this.attempt += 1;
+    const { attempt } = this;
+    this.#busy(true);
+    this.doing = doing;
+    this.#waiting();
+    await this.studio.outbox.drained();
+    if (attempt !== this.attempt) return;
+    this.#say(doing);
+    try {
+      await api(this.studio.api, { method: "PATCH", body });
+      window.location.assign(this.studio.root.querySelector("a.back").href);
+    } catch (error) {
+      if (attempt !== this.attempt) return;
+      if (body.state === "complete" && error.errors?.some(({ field }) => field === "note")) {
+        // Something is left open: the page that lists it asks for the reason.
+        window.location.assign(this.studio.root.dataset.complete);
+        return;
+      }
+      this.#busy(false);
+      this.#say(trouble(error, "Nothing was handed in; try again."), true);
+    }
+  }
+
+  /** Says how many labels are still to be saved. */
+  #waiting() {
+    if (!this.busy) return;
+    const { waiting, problem } = this.studio.outbox;
+    if (!waiting) {
+      this.#say(this.doing);
+      return;
+    }
+    const wait = `${counted(waiting, "label")} still to be saved`;
+    this.#say(problem ? `${problem.message} ${wait}; this page keeps trying.` : `${wait} …`, Boolean(problem));
+  }
+
+  async #extend() {
+    this.#busy(true);
+    this.#say("Extending the list …");
+    try {
+      await this.studio.extend();
+      this.dialog.close();
+    } catch (error) {
+      this.#busy(false);
+      this.#say(trouble(error, "The list was not extended."), true);
+    }
+  }
+
+  #busy(on) {
+    this.busy = on;
+    const controls = "[data-stop-do]:not([data-stop-do=continue]), [data-stop-give-up-form] button";
+    for (const button of this.dialog.querySelectorAll(controls)) button.disabled = on;
+  }
+
+  #say(text, problem = false) {
+    const state = this.dialog.querySelector("[data-stop-state]");
+    state.textContent = text;
+    state.classList.toggle("problem", problem);
+  }
+}
+
+/** @param {import("./studio.js").Studio} studio */
+export function mount(studio) {
+  new StopPanel(studio).wire();
+}
+
+/**
+ * The rules, and whether they are met.
+ * @returns {{name: string, holds: boolean, value: number, of: number, text: string, note: string}[]}
+ */
+function rules(progress, list) {
+  const { stop, minimum, streak, judged, candidates } = progress;
+  const found = [
+    {
+      name: "Negatives in a row",
+      holds: stop.streak_met,
+      value: streak,
+      of: stop.required,
+      text: `${number(streak)} of ${number(stop.required)}`,
+      note: "",
+    },
+  ];
+  if (minimum?.required) {
+    found.push({
+      name: "Minimum number of labels",
+      holds: minimum.met,
+      value: judged,
+      of: minimum.required,
+      text: `${number(judged)} of ${number(minimum.required)}`,
+      note: "",
+    });
+  }
+  found.push({
+    name: "Or the whole list labeled",
+    holds: stop.exhausted,
+    value: judged,
+    of: candidates,
+    text: `${number(judged)} of ${number(candidates)}`,
+    note: outside(list),
+  });
+  return found;
+}
+
+/** Why a list labeled to its end would still not be exhausted; else empty. */
+function outside(list) {
+  if (list.complete) return "";
+  if (list.size < list.total) {
+    return `The list holds ${number(list.size)} of ${number(list.total)} images; it can be extended at its end.`;
+  }
+  return list.unembedded ? `${counted(list.unembedded, "image")} of the filter can't be ranked yet.` : "";
+}
+
+/** Whether one may stop, in a sentence. */
+function verdict({ stop, minimum, streak, judged, remaining }) {
+  if (stop.exhausted) return "The list is exhausted: every image is labeled. Hand it in, or step back to check.";
+  if (stop.met) {
+    const row = `${number(streak)} candidates in a row are not relevant`;
+    return `The stop rule is met: ${row}. Hand in, or continue if you expect more relevant images.`;
+  }
+  const wanting = [];
+  if (!stop.streak_met) wanting.push(`${counted(stop.required - streak, "more negative")} in a row`);
+  if (minimum?.required && !minimum.met) wanting.push(counted(minimum.required - judged, "more label"));
+  const end = remaining ? "" : " The end of the list is reached.";
+  return `Not yet: ${wanting.join(" and ")} needed.${end}`;
+}
+
+/**
+ * The unlabeled candidates before the last one that was labeled in the list's order, and the first unsure one.
+ * @param {import("./store.js").CandidateStore} store
+ * @returns {{skipped: number, firstSkipped: number, before: number, firstUnsure: number}} ranks, 0 for none
+ */
+function openEnds(store) {
+  const found = { skipped: 0, firstSkipped: 0, before: 0, firstUnsure: 0 };
+  let unlabeled = 0;
+  let first = 0;
+  for (let rank = 1; rank <= store.size; rank += 1) {
+    const { relevance, source, withdrawn } = store.entry(rank);
+    if (withdrawn) continue;
+    if (relevance === "unsure" && !found.firstUnsure) found.firstUnsure = rank;
+    if (relevance === null) {
+      unlabeled += 1;
+      first ||= rank;
+    } else if (source === "list" || source === "import") {
+      Object.assign(found, { skipped: unlabeled, firstSkipped: first, before: rank });
+    }
+  }
+  return found.skipped ? found : { ...found, firstSkipped: 0 };
+}
+
+/** What to check before handing in: a sentence and the rank to go to (0: none). */
+function todo({ skipped, firstSkipped, before, firstUnsure }, unsure, unsubmitted) {
+  const found = [];
+  if (skipped) {
+    const gap = `${counted(skipped, "skipped candidate")} before rank ${number(before)}`;
+    found.push({ text: `${gap}; the streak waits at rank ${number(firstSkipped)}.`, rank: firstSkipped });
+  }
+  if (unsure && firstUnsure) {
+    const count = unsure === 1 ? "it counts" : "they count";
+    found.push({ text: `${number(unsure)} unsure; ${count} as not relevant.`, rank: firstUnsure });
+  }
+  if (unsubmitted) {
+    const are = unsubmitted === 1 ? "is" : "are";
+    found.push({ text: `${counted(unsubmitted, "mark")} in the grid ${are} not submitted.`, rank: 0 });
+  }
+  return found;
+}

@@ -1,0 +1,450 @@
+/**
+ * The candidate list as the page knows it: labels, progress and place of every rank at once (from the outline),
+ * details and decoded images of what is near.
+ *
+ * Labels are those of the person at this page, with what still waits to be sent. Progress is computed here, so it is
+ * right before the server has answered.
+ */
+import { api } from "../api.js";
+import { senderFor } from "../saving/sender.js";
+import { ImageCache } from "./images.js";
+import { ELSEWHERE, LETTERS, SOURCES, stopState } from "./stopping.js";
+
+const MOST_IMAGES = 64;
+const MOST_THUMBNAILS = 320;
+
+const turned = (words) => Object.fromEntries(Object.entries(words).map(([word, letter]) => [letter, word]));
+const RELEVANCE_OF = turned(LETTERS);
+const SOURCE_OF = turned(SOURCES);
+const NOTHING = "-";
+
+/** @typedef {{rank: number, image: number, score: number, relevance: string|null, source: string|null,
+ *   withdrawn: boolean, flagged: boolean}} Entry */
+
+/**
+ * Events: "labels" (detail `{images}`: whose label or flag changed), "list" (another list, or a longer one),
+ * "matching" (the filter), "withdrawn" (detail `{ranks}`: all that are), "query" (detail `{state, can_label}`),
+ * "image" (detail `{rank, kind}`: one that had failed was loaded after all).
+ */
+export class CandidateStore extends EventTarget {
+  /** @param {string} apiBase the query's address, e.g. "/api/queries/7/" */
+  constructor(apiBase) {
+    super();
+    this.api = apiBase;
+    this.annotator = null;
+    this.query = null;
+    this.list = null;
+    this.cursor = 0;
+    this.required = 100;
+    this.minimum = 0;
+    this.matching = null;
+    /** Counts the changes of labels; `touched` has the count at each image's last one. */
+    this.acts = 0;
+    this.touched = new Map();
+    this.timing = { seconds_per_image: null, active_seconds: 0 };
+    /** Active seconds of judgments that the server has not counted yet. */
+    this.unsavedSeconds = 0;
+    this.#take({ images: [], scores: [], relevance: "", sources: "", withdrawn: [], flagged: [] });
+    const upcoming = (rank, count) => this.visibleRanks(rank, count);
+    this.known = new CandidateDetails(
+      `${apiBase}candidates/`,
+      () => ({ size: this.size, upcoming: this.matching && upcoming }),
+      (candidate) => {
+        candidate.relevance = this.entry(candidate.rank)?.relevance ?? null;
+      },
+    );
+    const address = (field) => async (rank) => (await this.known.at(rank))?.[field] ?? null;
+    this.caches = {
+      image: new ImageCache(address("url"), MOST_IMAGES),
+      thumbnail: new ImageCache(address("thumbnail_url"), MOST_THUMBNAILS),
+    };
+    for (const [kind, cache] of Object.entries(this.caches)) {
+      cache.addEventListener("image", ({ detail }) => this.#fire("image", { ...detail, kind }));
+    }
+  }
+
+  /** The number of ranks, withdrawn ones included. */
+  get size() {
+    return this.images.length;
+  }
+
+  /**
+   * Reads the list's outline, and puts on top of it what waits in the browser. Again later: fires "list" if there is
+   * another list or a longer one. Rejects where somebody else is logged in by now, whose labels don't belong here.
+   */
+  async load() {
+    const before = await this.#waiting(this.#person());
+    const outline = await api(`${this.api}outline/`);
+    if (outline.annotator !== (this.#person() || outline.annotator)) {
+      throw new Error("Somebody else has logged in in this browser. Log in as yourself to go on here.");
+    }
+    const after = await this.#waiting(outline.annotator);
+    const list = this.list;
+    this.annotator = outline.annotator;
+    this.list = outline.list;
+    this.cursor = outline.cursor;
+    this.required = outline.progress.stop.required;
+    this.minimum = outline.minimum_labels;
+    this.timing = outline.progress;
+    this.#take(outline);
+    this.#cover(before, after);
+    this.setQuery(outline.query);
+    if (list === null) return;
+    this.known.clear();
+    if (list.id !== outline.list.id) {
+      this.matching = null;
+      for (const cache of Object.values(this.caches)) cache.clear();
+    }
+    if (list.id !== outline.list.id || list.size !== outline.list.size) this.#fire("list");
+    this.#fire("labels", { images: [...this.images] });
+  }
+
+  /** The person whose page this is: from the page, after the first outline from that. */
+  #person() {
+    return this.annotator ?? Number(document.querySelector('meta[name="user-id"]')?.content ?? 0);
+  }
+
+  async #waiting(user) {
+    const query = Number(this.api.match(/\/queries\/(\d+)\//)[1]);
+    if (!user) return { waiting: [], refused: new Set() };
+    const { queue } = senderFor(user);
+    const [waiting, refused] = await Promise.all([
+      queue.waitingFor(user, query),
+      queue.refused(user, query),
+    ]);
+    return { waiting, refused: new Set(refused.map((one) => one.client_id)) };
+  }
+
+  /** The outline may have been read just before or after a judgment was stored: what waited on either side counts. */
+  #cover(before, after) {
+    const judgments = new Map();
+    for (const record of [...before.waiting, ...after.waiting]) judgments.set(record.client_id, record);
+    for (const [clientId, { image, relevance, source }] of judgments) {
+      if (!after.refused.has(clientId)) this.#put(image, relevance, source);
+    }
+  }
+
+  #take(outline) {
+    this.images = outline.images;
+    this.scores = outline.scores;
+    this.relevance = [...outline.relevance];
+    this.sources = [...outline.sources];
+    this.withdrawn = new Set(outline.withdrawn);
+    this.flagged = new Set(outline.flagged);
+    this.ranks = new Map(this.images.map((image, place) => [image, place + 1]));
+    this.state = null;
+  }
+
+  /** Progress in the form of the API, and `minimum: {required, met}`. */
+  get progress() {
+    this.state ??= stopState(this.relevance, this.sources, {
+      withdrawn: this.withdrawn,
+      complete: Boolean(this.list?.complete),
+      required: this.required,
+      minimum: this.minimum,
+    });
+    const { state, timing } = this;
+    return {
+      candidates: state.length,
+      judged: state.judged,
+      relevant: state.relevant,
+      unsure: state.unsure,
+      streak: state.streak,
+      prefix: state.prefix,
+      remaining: state.remaining,
+      next_rank: state.next_rank,
+      seconds_per_image: timing.seconds_per_image,
+      active_seconds: (timing.active_seconds ?? 0) + this.unsavedSeconds,
+      stop: {
+        rule: state.rule,
+        met: state.met,
+        streak_met: state.streak_met,
+        exhausted: state.exhausted,
+        required: state.required,
+        minimum: state.minimum,
+        minimum_met: state.minimum_met,
+      },
+      minimum: { required: state.minimum, met: state.minimum_met },
+    };
+  }
+
+  /** @returns {Entry|null} */
+  entry(rank) {
+    const place = rank - 1;
+    if (!(place in this.images)) return null;
+    return {
+      rank,
+      image: this.images[place],
+      score: this.scores[place],
+      relevance: RELEVANCE_OF[this.relevance[place]] ?? null,
+      source: SOURCE_OF[this.sources[place]] ?? null,
+      withdrawn: this.withdrawn.has(rank),
+      flagged: this.flagged.has(rank),
+    };
+  }
+
+  /** The rank of an image, or null where the list doesn't have it. */
+  rankOf(image) {
+    return this.ranks.get(image) ?? null;
+  }
+
+  /** Resolves to the API's candidate, or to null where there is none. */
+  details(rank) {
+    return this.known.at(rank);
+  }
+
+  /** The same if it is known already. */
+  peek(rank) {
+    return this.known.peek(rank);
+  }
+
+  /** Resolves to the decoded image; rejects where it can't be loaded, and tries by itself again. */
+  image(rank) {
+    return this.caches.image.get(rank);
+  }
+
+  imageNow(rank) {
+    return this.caches.image.now(rank);
+  }
+
+  thumbnail(rank) {
+    return this.caches.thumbnail.get(rank);
+  }
+
+  thumbnailNow(rank) {
+    return this.caches.thumbnail.now(rank);
+  }
+
+  /** Decodes ahead, in this order; a new call replaces the last one of the same kind. */
+  prefetch(ranks, kind) {
+    this.caches[kind].prefetch(ranks);
+  }
+
+  /** Has the browser keep the files of these ranks' images, behind what is decoded ahead. */
+  fetchAhead(ranks) {
+    this.caches.image.fetchAhead(ranks);
+  }
+
+  /** Releases all images but these; thumbnails are small and are evicted by count. */
+  release(keepRanks) {
+    this.caches.image.release(keepRanks);
+  }
+
+  /** Changes a label here; the outbox saves it. */
+  set(image, relevance, source = "list") {
+    this.applyMany([{ image, relevance, source }]);
+  }
+
+  /** @param {{image: number, relevance: string|null, source?: string}[]} marks */
+  applyMany(marks) {
+    if (!marks.length) return;
+    for (const { image, relevance, source = "list" } of marks) this.#put(image, relevance, source);
+    this.#fire("labels", { images: marks.map(({ image }) => image) });
+  }
+
+  #put(image, relevance, source) {
+    this.acts += 1;
+    this.touched.set(image, this.acts);
+    const rank = this.rankOf(image);
+    if (rank === null) return;
+    const before = this.sources[rank - 1];
+    this.relevance[rank - 1] = LETTERS[relevance] ?? NOTHING;
+    if (relevance === null) this.sources[rank - 1] = NOTHING;
+    // A correction from elsewhere keeps the place that the image was given in the list's order.
+    else if (before === NOTHING || ELSEWHERE.has(before) || !ELSEWHERE.has(SOURCES[source])) {
+      this.sources[rank - 1] = SOURCES[source];
+    }
+    this.state = null;
+    const details = this.known.peek(rank);
+    if (details) details.relevance = relevance;
+  }
+
+  /** Whether a label changed after `acts` had the value `since`. */
+  changedSince(image, since) {
+    return (this.touched.get(image) ?? 0) > since;
+  }
+
+  visible(rank) {
+    return (
+      rank >= 1 &&
+      rank <= this.size &&
+      !this.withdrawn.has(rank) &&
+      (this.matching === null || this.matching.has(rank))
+    );
+  }
+
+  /** The first visible rank after `rank`, or null. */
+  next(rank, { unlabeled = false } = {}) {
+    return this.visibleRanks(rank + 1, 1, { unlabeled })[0] ?? null;
+  }
+
+  /** The last visible rank before `rank`, or null. */
+  previous(rank) {
+    for (let found = Math.min(rank - 1, this.size); found >= 1; found -= 1) {
+      if (this.visible(found)) return found;
+    }
+    return null;
+  }
+
+  /** The first `count` visible ranks from `from` on. */
+  visibleRanks(from, count, { unlabeled = false } = {}) {
+    const found = [];
+    for (let rank = Math.max(1, from); rank <= this.size && found.length < count; rank += 1) {
+      if (this.visible(rank) && !(unlabeled && this.relevance[rank - 1] !== NOTHING)) found.push(rank);
+    }
+    return found;
+  }
+
+  /** Narrows what is visible to these ranks; null shows all. What the stop rules count stays the same. */
+  setMatching(ranks) {
+    this.matching = ranks === null ? null : new Set(ranks);
+    this.#fire("matching");
+  }
+
+  /** @param {number[]} ranks all that are withdrawn */
+  setWithdrawn(ranks) {
+    if (ranks.length === this.withdrawn.size && ranks.every((rank) => this.withdrawn.has(rank))) return;
+    const changed = [...ranks, ...this.withdrawn];
+    this.withdrawn = new Set(ranks);
+    this.state = null;
+    changed.forEach((rank) => this.known.forget(rank));
+    this.#fire("withdrawn", { ranks });
+    this.#fire("labels", { images: changed.map((rank) => this.images[rank - 1]) });
+  }
+
+  /** @param {number[]} ranks all that have an open flag */
+  setFlaggedRanks(ranks) {
+    const wanted = new Set(ranks);
+    const changed = [...new Set([...ranks, ...this.flagged])].filter(
+      (rank) => wanted.has(rank) !== this.flagged.has(rank),
+    );
+    if (!changed.length) return;
+    this.flagged = wanted;
+    const fire = () => this.#fire("labels", { images: changed.map((rank) => this.images[rank - 1]) });
+    fire();
+    this.known.refresh(changed).then(fire, () => {});
+  }
+
+  /** Notes the open flags of one image. */
+  setFlagged(image, kinds) {
+    const rank = this.rankOf(image);
+    if (rank === null) return;
+    if (kinds.length) this.flagged.add(rank);
+    else this.flagged.delete(rank);
+    const details = this.known.peek(rank);
+    if (details) details.flags = [...kinds];
+    this.#fire("labels", { images: [image] });
+  }
+
+  /** @param {{state: string, can_label: boolean}} query */
+  setQuery(query) {
+    const before = this.query;
+    this.query = query;
+    if (before && (before.state !== query.state || before.can_label !== query.can_label)) {
+      this.#fire("query", query);
+    }
+  }
+
+  #fire(kind, detail) {
+    this.dispatchEvent(new CustomEvent(kind, { detail }));
+  }
+}
+
+/** The API's details of each candidate, fetched by pages of the list or, within a filter, by ranks. */
+
+const PAGE = 100;
+
+class CandidateDetails {
+  /**
+   * @param {string} url the query's candidates address
+   * @param {() => {size: number, upcoming: ((rank: number, count: number) => number[])|null}} place the list's size,
+   *   and within a filter which ranks come next
+   * @param {(candidate: object) => void} arrived called with each candidate before it is known
+   */
+  constructor(url, place, arrived) {
+    this.url = url;
+    this.place = place;
+    this.arrived = arrived;
+    this.clear();
+  }
+
+  clear() {
+    this.known = new Map();
+    this.loading = new Map();
+    this.pages = new Set();
+  }
+
+  /** Forgets one candidate, so that it is fetched again when needed. */
+  forget(rank) {
+    this.known.delete(rank);
+  }
+
+  /** Fetches those of these ranks that are known once more; they stay known meanwhile. */
+  async refresh(ranks) {
+    const known = ranks.filter((rank) => this.known.get(rank));
+    for (let start = 0; start < known.length; start += PAGE) {
+      await this.#ranks(known.slice(start, start + PAGE));
+    }
+  }
+
+  peek(rank) {
+    return this.known.get(rank) ?? undefined;
+  }
+
+  /** Resolves to the candidate, or to null where the list has none (or it is withdrawn). */
+  async at(rank) {
+    return (await this.of([rank]))[0];
+  }
+
+  /** Resolves to the candidates of these ranks in this order, null where there is none. */
+  async of(ranks) {
+    const { size } = this.place();
+    const missing = ranks.filter((rank) => rank >= 1 && rank <= size && !this.known.has(rank));
+    await Promise.all(this.#requests(missing));
+    return ranks.map((rank) => this.known.get(rank) ?? null);
+  }
+
+  #requests(missing) {
+    const waits = new Set();
+    const apart = [];
+    const { upcoming } = this.place();
+    for (const rank of missing) {
+      const page = Math.floor((rank - 1) / PAGE) * PAGE + 1;
+      if (this.loading.has(rank)) waits.add(this.loading.get(rank));
+      else if (!upcoming && !this.pages.has(page)) waits.add(this.#page(page));
+      else apart.push(rank);
+    }
+    if (apart.length) {
+      const more = upcoming ? upcoming(apart[0], PAGE) : [];
+      const wanted = [...new Set([...apart, ...more])].filter((rank) => !this.known.has(rank));
+      for (let start = 0; start < wanted.length; start += PAGE) {
+        waits.add(this.#ranks(wanted.slice(start, start + PAGE)));
+      }
+    }
+    return waits;
+  }
+
+  #page(start) {
+    const ranks = Array.from({ length: PAGE }, (_, place) => start + place);
+    const { pages } = this;
+    return this.#fetch(`${this.url}?start_rank=${start}&limit=${PAGE}`, ranks, () => pages.add(start));
+  }
+
+  #ranks(ranks) {
+    return this.#fetch(`${this.url}?ranks=${ranks.join(",")}`, ranks, () => {});
+  }
+
+  #fetch(address, ranks, done) {
+    const { known, loading } = this;
+    const request = api(address).then((answer) => {
+      const found = new Map(answer.results.map((candidate) => [candidate.rank, candidate]));
+      found.forEach(this.arrived);
+      for (const rank of ranks) known.set(rank, found.get(rank) ?? null);
+      done();
+    });
+    const settled = () => ranks.forEach((rank) => loading.delete(rank));
+    request.then(settled, settled);
+    for (const rank of ranks) loading.set(rank, request);
+    return request;
+  }
+}

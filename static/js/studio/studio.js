@@ -1,0 +1,354 @@
+/**
+ * The labeling studio: what the views and panels of the page share, and the only way to judge.
+ *
+ * It owns the place (which rank, which view) and the judging rules; the store holds images and labels,
+ * the outbox saves, and views and panels draw.
+ */
+import { api, uuid } from "../api.js";
+import { Outbox } from "../saving/outbox.js";
+import { UndoStack } from "../saving/undo.js";
+import { Changes } from "./changes.js";
+import { ActiveClock } from "./clock.js";
+import { Keymap } from "./keys.js";
+import { Notices } from "./messages.js";
+import { CandidateStore } from "./store.js";
+
+const VIEWS = ["single", "grid"];
+const LIST_ASKED_EVERY = 1000;
+const HINT_STAYS = 2500;
+/** The most active seconds that the server accepts for one judgment. */
+const MOST_SECONDS = 3600;
+/** A label given in one of these counts for the streak only once it is given in the list's order too. */
+const ELSEWHERE = ["search", "similar"];
+
+/** One image's change when a step is redone, or with `back` undone, and the source of the label then. */
+function turned({ image, from, fromSource, to }, source, back) {
+  if (!back) return { image, from, to, source };
+  return { image, from: to, to: from, source: ELSEWHERE.includes(fromSource) ? fromSource : source };
+}
+
+export class Studio {
+  /**
+   * @param {HTMLElement} root the page's frame
+   * @param {{user: {id: number, name: string, role: string, names_hidden: boolean}, keymap: object[], preferences: object}} given
+   *   what the server put into the page
+   */
+  constructor(root, { user, keymap, preferences }) {
+    this.root = root;
+    this.api = root.dataset.api;
+    this.user = { id: user.id, name: user.name, role: user.role };
+    this.namesHidden = user.names_hidden;
+    const query = Number(root.dataset.query);
+    this.preferences = new Preferences(preferences?.view ?? {});
+    this.keymap = new Keymap(keymap || [], preferences?.keys ?? {});
+    this.store = new CandidateStore(this.api);
+    this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
+    this.undoStack = new UndoStack({ user: user.id, query });
+    this.changes = new Changes(this.store, this.outbox);
+    this.clock = new ActiveClock();
+    this.notices = new Notices(root.querySelector("[data-notices]"));
+    this.views = {};
+    this.view = VIEWS.includes(this.preferences.get("view")) ? this.preferences.get("view") : "single";
+    this.rank = null;
+    this.state = "loading";
+    this.closed = "";
+    /** Active seconds so far of images that were left without a label. */
+    this.spent = new Map();
+    this.actions = new Map();
+    this.listeners = new Map();
+    this.live = root.querySelector("[data-live]");
+    this.hint = root.querySelector("[data-hint]");
+    for (const event of ["labels", "list", "matching"]) {
+      this.store.addEventListener(event, ({ detail }) => this.emit(event, detail));
+    }
+    this.on("labels", () => this.emit("progress", this.store.progress));
+    this.on("list", () => this.emit("progress", this.store.progress));
+  }
+
+  /**
+   * Calls `listener(detail)` on "rank", "view", "labels", "progress", "list", "matching", "state", "closed", "panel"
+   * and "ready".
+   */
+  on(event, listener) {
+    if (!this.listeners.has(event)) this.listeners.set(event, new Set());
+    this.listeners.get(event).add(listener);
+  }
+
+  emit(event, detail) {
+    this.listeners.get(event)?.forEach((listener) => listener(detail));
+  }
+
+  /** Binds an action of the keymap to what it does. */
+  action(name, run) {
+    this.actions.set(name, run);
+  }
+
+  /** Does the named action; false when nothing is bound to it. */
+  run(name, event) {
+    const run = this.actions.get(name);
+    if (!run) return false;
+    run(event);
+    return true;
+  }
+
+  /** The keys of an action as people read them, e.g. ["R", "1"]. */
+  keysOf(name) {
+    return this.keymap.shown(name);
+  }
+
+  /** Whether a dialog is open, so that keys and judgments belong to it. */
+  get blocked() {
+    return Boolean(document.querySelector("dialog[open]"));
+  }
+
+  /** Details of the candidate at the present rank, as far as they are known; else null. */
+  get current() {
+    return (this.rank && this.store.peek(this.rank)) || null;
+  }
+
+  /** Says something to screen readers. */
+  announce(text) {
+    this.live.textContent = text;
+  }
+
+  /** Says something to everybody, briefly, over the image's lower edge. */
+  say(text) {
+    this.announce(text);
+    this.hint.textContent = text;
+    this.hint.classList.add("on");
+    clearTimeout(this.hintTimer);
+    this.hintTimer = setTimeout(() => this.hint.classList.remove("on"), HINT_STAYS);
+  }
+
+  /** Says why nothing can be judged now. */
+  sayWhyNot() {
+    if (this.closed) this.say(`Not labeled: ${this.closed}`);
+  }
+
+  /** Shows a panel of the side column: "info", "chart" or "reference". */
+  openPanel(name) {
+    this.emit("panel", name);
+  }
+
+  /** Loads the list and shows the first candidate without a label; retries while the list is being made. */
+  async start() {
+    try {
+      await this.store.load();
+    } catch (error) {
+      this.#setState("failed", { error });
+      return;
+    }
+    const { list } = this.store;
+    if (list.state === "building") {
+      this.#setState("building", { list });
+      setTimeout(() => this.start(), LIST_ASKED_EVERY);
+      return;
+    }
+    if (list.state !== "ready" || !this.store.size) {
+      this.#setState("empty", { list });
+      return;
+    }
+    this.emit("progress", this.store.progress);
+    this.emit("ready");
+    this.setView(this.view);
+    await this.toNextUnlabeled(this.rank ?? 1);
+  }
+
+  #setState(state, detail = {}) {
+    this.state = state;
+    this.root.dataset.state = state;
+    this.emit("state", { state, ...detail });
+  }
+
+  /** Shows the list one by one ("single") or by pages ("grid"), at the same place. */
+  setView(view) {
+    if (view !== this.view) {
+      this.views[this.view]?.leave();
+      this.preferences.set("view", view);
+    }
+    this.view = view;
+    this.root.dataset.view = view;
+    this.views[view]?.enter(this.rank ?? 1);
+    this.emit("view", view);
+  }
+
+  /** Shows the candidate at `rank`; past the list's end, what there is to do then. */
+  async go(rank) {
+    if (!rank || rank > this.store.size) {
+      this.#end();
+      return;
+    }
+    if (this.store.entry(rank).withdrawn) {
+      this.say("That image was withdrawn, so it isn't shown.");
+      return;
+    }
+    if (rank !== this.rank) this.#leave();
+    this.rank = rank;
+    if (this.state !== "ready") this.#setState("ready");
+    this.views[this.view]?.show(this.rank);
+    this.emit("rank", this.rank);
+    if (this.store.peek(this.rank)) return;
+    try {
+      await this.store.details(this.rank);
+    } catch {
+      // Without a connection the view says that there is no image.
+      return;
+    }
+    if (this.rank === rank) this.emit("rank", this.rank);
+  }
+
+  /** Goes to the first candidate from `from` on without a label, else to the first of all. */
+  async toNextUnlabeled(from = 1) {
+    const rank =
+      this.store.next(from - 1, { unlabeled: true }) ?? this.store.next(0, { unlabeled: true });
+    await this.go(rank);
+  }
+
+  /** Time spent on an image that is left unlabeled counts once it is labeled. */
+  #leave() {
+    const image = this.store.entry(this.rank)?.image;
+    if (image && this.view === "single" && this.state === "ready") {
+      this.spent.set(image, (this.spent.get(image) ?? 0) + this.clock.take());
+    }
+  }
+
+  /** The active seconds of an act: since the last one, or since the place was last changed. */
+  #secondsOf(changes) {
+    const seconds = changes.reduce((sum, { image }) => sum + (this.spent.get(image) ?? 0), this.clock.take());
+    for (const { image } of changes) this.spent.delete(image);
+    return seconds;
+  }
+
+  #end() {
+    this.#leave();
+    this.rank = this.store.size + 1;
+    this.views[this.view]?.hide();
+    this.#setState("end");
+    this.emit("rank", this.rank);
+  }
+
+  /**
+   * Judges images. Marks are `{image, relevance, from?}`; `from` is the present label of an
+   * image outside the list. False when judging is not possible now.
+   */
+  judge(marks, { source = "list", seconds, fromDialog = false } = {}) {
+    if (this.closed || (this.blocked && !fromDialog)) return false;
+    const changes = marks
+      .map((mark) => this.#change(mark, source))
+      .filter(({ from, fromSource, to }) => from !== to || (source === "list" && ELSEWHERE.includes(fromSource)));
+    if (!changes.length) return true;
+    this.#record(changes, seconds ?? this.#secondsOf(changes));
+    this.undoStack.push({ marks: changes, source });
+    return true;
+  }
+
+  #change({ image, relevance, from = null }, source) {
+    const entry = this.store.entry(this.store.rankOf(image));
+    return {
+      image,
+      from: entry ? entry.relevance : from,
+      fromSource: entry?.source ?? null,
+      to: relevance,
+      source,
+    };
+  }
+
+  #record(changes, seconds) {
+    const each = Math.min(MOST_SECONDS, Math.round((seconds * 1000) / changes.length) / 1000);
+    this.outbox.add(
+      changes.map(({ image, from, to, source }) => ({
+        image,
+        relevance: to,
+        client_id: uuid(),
+        seconds: each,
+        source,
+        expected: from,
+      })),
+    );
+    this.store.applyMany(changes.map(({ image, to, source }) => ({ image, relevance: to, source })));
+  }
+
+  /** Undoes the last step, and shows its place. */
+  async undo() {
+    await this.#restep(() => this.undoStack.undo(), true);
+  }
+
+  /** Redoes the last undone step. */
+  async redo() {
+    await this.#restep(() => this.undoStack.redo(), false);
+  }
+
+  async #restep(take, back) {
+    if (this.closed || this.blocked) {
+      this.sayWhyNot();
+      return;
+    }
+    const step = await take();
+    if (!step) {
+      this.announce(back ? "There is nothing to undo." : "There is nothing to redo.");
+      return;
+    }
+    const wanted = step.marks.map((mark) => turned(mark, step.source, back));
+    const changes = wanted.filter(({ image, from }) => this.#standsStill(image, from));
+    const rank = this.store.rankOf(wanted[0].image);
+    const what = wanted.length === 1 ? `rank ${rank ?? "–"}` : `${changes.length} of ${wanted.length} images`;
+    if (changes.length) this.#record(changes, this.clock.take());
+    if (changes.length) this.say(`${back ? "Undone" : "Done again"}: ${what}`);
+    else this.say(`Left as it is, since it was changed elsewhere: ${what}`);
+    if (rank) await this.go(rank);
+  }
+
+  /** Whether an image still has the label that a step gave it; a later change elsewhere is left alone. */
+  #standsStill(image, relevance) {
+    const entry = this.store.entry(this.store.rankOf(image));
+    return !entry || entry.relevance === (relevance ?? null);
+  }
+
+  /** Extends the list, and continues where it ended. */
+  async extend() {
+    const place = this.store.size + 1;
+    await api(`${this.api}extend/`, { method: "POST", body: {} });
+    await this.store.load();
+    this.notices.hide("list");
+    await this.toNextUnlabeled(place);
+  }
+}
+
+/** A person's preferences on this page, stored on the server for every browser. */
+
+const ADDRESS = "/api/preferences/labeling/";
+const QUIET = 600;
+
+class Preferences {
+  /** @param {Object<string, *>} view what the server had when the page was made */
+  constructor(view) {
+    this.view = { ...view };
+    this.timer = 0;
+    window.addEventListener("pagehide", () => this.#flush());
+  }
+
+  get(name, fallback = null) {
+    return this.view[name] ?? fallback;
+  }
+
+  /** Sets a value here, and shortly after on the server. */
+  set(name, value) {
+    if (this.view[name] === value) return;
+    this.view[name] = value;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.#flush(), QUIET);
+  }
+
+  /** Saves the keys that differ from the defaults; rejects with ApiError when they are refused. */
+  saveKeys(keys) {
+    return api(ADDRESS, { method: "PUT", body: { keys } });
+  }
+
+  #flush() {
+    if (!this.timer) return;
+    clearTimeout(this.timer);
+    this.timer = 0;
+    // A failure loses no work: preferences stay in use here and are sent with the next change.
+    api(ADDRESS, { method: "PUT", body: { view: this.view }, keepalive: true }).catch(() => {});
+  }
+}
