@@ -1,30 +1,7 @@
 #!/usr/bin/env python
-"""Django's command line for Inquire Annotator."""
+"""The command line of a checkout; installed, it is `inquire-annotator`."""
 
-import os
-import sys
-
-
-def main() -> None:
-    """Run the command named on the command line."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
-    try:
-        from django.core.management import execute_from_command_line
-    except ImportError as error:
-        raise SystemExit(
-            f"Django cannot be imported ({error}). Run `make demo` once, "
-            "or activate the virtual environment: . .venv/bin/activate"
-        ) from error
-    try:
-        execute_from_command_line(sys.argv)
-    except Exception as error:
-        from core.outages import outage_of
-
-        outage = outage_of(error)
-        if outage is None:
-            raise
-        raise SystemExit(f"{outage.sentence} {str(error).strip()}") from None
-
+from annotator.__main__ import main
 
 if __name__ == "__main__":
     main()

@@ -65,7 +65,7 @@ class Services:
 
         Its exit status, or None if we were asked to end meanwhile.
         """
-        child = Child("command", python("manage.py", *arguments), self.environment, once=True)
+        child = Child("command", python("-m", "annotator", *arguments), self.environment, once=True)
         self.supervisor.run(child)
         self.supervisor.wait(lambda: child.ended() is not None)
         return child.ended()
@@ -88,7 +88,7 @@ class Services:
         self.say("Starting the worker and the web server ...")
         parts = {
             "worker": ("-m", "celery", "-A", "annotator", "worker", *WORKER_OPTIONS),
-            "web": ("-m", "gunicorn", "-c", str(settings.BASE_DIR / "annotator/gunicorn_conf.py")),
+            "web": ("-m", "gunicorn", "-c", "python:annotator.gunicorn_conf"),
         }
         for name, command in parts.items():
             log = self.logs / f"{name}.log"

@@ -15,11 +15,16 @@ from annotator.secret_key import secret_key
 from core.ids import LARGEST_ID
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+CHECKOUT = (BASE_DIR / "manage.py").is_file()
+# A wheel has the templates and static files inside this package.
+FILES_DIR = BASE_DIR if CHECKOUT else BASE_DIR / "annotator" / "files"
 env = Environment()
 
 # Private, also where a server under another account must be let through VAR_DIR itself.
 _PRIVATE = ("images", "log", "matrices", "releases", "runs", "static", "thumbnails")
-VAR_DIR = env.folder("VAR_DIR", BASE_DIR / "var", _PRIVATE)
+_STATE = env.text("XDG_DATA_HOME", str(Path.home() / ".local" / "share"))
+_USUAL_VAR_DIR = BASE_DIR / "var" if CHECKOUT else Path(_STATE) / "inquire-annotator"
+VAR_DIR = env.folder("VAR_DIR", _USUAL_VAR_DIR, _PRIVATE)
 DISK_MIN_FREE_BYTES = env.number("DISK_MIN_FREE_BYTES", 512 * 2**20, minimum=0, maximum=2**60)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
@@ -116,7 +121,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -259,7 +264,7 @@ STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "annotator.static.VegaFinder",
 ]
-STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
+STATICFILES_DIRS = [FILES_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "annotator.static.StaticFilesStorage"},

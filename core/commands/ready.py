@@ -4,6 +4,8 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from core.commands import command
+
 
 def require_migrated() -> None:
     """Raise CommandError, with what to do, unless the database has every table that we know."""
@@ -11,5 +13,5 @@ def require_migrated() -> None:
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise CommandError(
             "The database is not set up, or is older than this program. "
-            "Run “python manage.py migrate” first (“serve” does it too)."
+            f"Run {command('migrate')} first (“serve” does it too)."
         )

@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
+from core.commands import command
 from core.jobs.models import Job
 from core.terminal import ProgressLine, bar, duration
 
@@ -56,7 +57,7 @@ def _wait(job: Job, stdout: Any, starting: str, also: Callable[[Job], str] | Non
             line.end()
             stdout.write(
                 "No worker is at this job: either all are busy or none is running. "
-                "“python manage.py serve” starts one; the job waits in the database."
+                f"{command('serve')} starts one; the job waits in the database."
             )
         line.show(_progress(job, starting, also(job) if also else ""))
     line.end()

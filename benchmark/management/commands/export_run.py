@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from benchmark.management.arguments import open_release, positive
 from benchmark.releases.snapshot.release_files import ReleaseData
 from benchmark.scoring.run_files import RunLine, write_trec
+from core.commands import command
 from labeling.queries.categories import SPLITS
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.encoders import ModelSpecError
@@ -45,7 +46,7 @@ class Command(BaseCommand):
         if model is None:
             raise CommandError(
                 f"No image is embedded with {options['model']!r} yet; run "
-                f"`manage.py embed --model {options['model']} --wait` first."
+                f"{command('embed --model ' + options['model'] + ' --wait')} first."
             )
         counts = corpus_counts(model=model)
         if counts.unembedded:

@@ -16,6 +16,7 @@ from benchmark.reranking.multimodal.prices import Prices, dollars
 from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run
+from core.commands import command
 from core.commands.ready import require_migrated
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.jobs.models import Job
@@ -126,7 +127,7 @@ def _choice(options: dict[str, Any]) -> RerankChoice:
         if model is None:
             raise CommandError(
                 f"No image is embedded with {options['model']!r} yet; run "
-                f"`manage.py embed --model {options['model']} --wait` first."
+                f"{command('embed --model ' + options['model'] + ' --wait')} first."
             )
     elif not options["api_model"]:
         raise CommandError("--endpoint needs --api-model, the model as the server names it.")

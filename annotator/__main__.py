@@ -1,0 +1,31 @@
+"""The command line: `inquire-annotator`, `python -m annotator` and `manage.py` are the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command named on the command line."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError as error:
+        raise SystemExit(
+            f"Django cannot be imported ({error}). Run `make demo` once, "
+            "or activate the virtual environment: . .venv/bin/activate"
+        ) from error
+    try:
+        execute_from_command_line(sys.argv)
+    except Exception as error:
+        from core.outages import outage_of
+
+        outage = outage_of(error)
+        if outage is None:
+            raise
+        raise SystemExit(f"{outage.sentence} {str(error).strip()}") from None
+
+
+if __name__ == "__main__":
+    main()
