@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         harness.section(
             "Loading",
             options.command,
-            ("Django", "psycopg2-binary", "msgspec", "numpy"),
+            ("Django", "psycopg2-binary", "ijson", "numpy"),
             f"Medians of {options.rounds} rounds.",
             harness.table(HEAD, rows),
             f"Aim: at most {AIM:.0f} times the seconds of a bare COPY: {reached} "

@@ -1,7 +1,7 @@
 """COCO's JSON, as iNat21, iNat24 and INQUIRE use it.
 
-Read twice: the first pass checks that the whole file is JSON and indexes it, the second yields the
-images. What the index takes is said in `coco_index`; ids that are texts take more.
+Read once to check that it is JSON and to index its lists, and once more to yield the images. The
+index takes 28 bytes an annotated image (`coco_index`); ids that are texts take more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 from core.text import has_controls
 from retrieval.importing import fields
 from retrieval.importing.coco_index import NO_CATEGORY, NO_KEY, NOT_ANNOTATED, CocoIndex
-from retrieval.importing.json_stream import JsonFile
+from retrieval.importing.json_lists import list_items, value_kinds
 from retrieval.importing.records import (
     ImageRecord,
     ImportRefused,
@@ -27,6 +27,8 @@ from retrieval.importing.species_names import iconic_group, species_from_folder
 MAX_TEXT_ID: Final = 500
 # Ids travel as JSON numbers: beyond this a browser would round them.
 MAX_IMAGE_ID: Final = 2**53 - 1
+_LISTS: Final = ("categories", "licenses", "images", "annotations")
+_BLOCK: Final = 1000
 _RANKS: Final = {
     "kingdom": "kingdom",
     "phylum": "phylum",
@@ -41,32 +43,32 @@ _RANKS: Final = {
 class CocoSource:
     """Reads one COCO file.
 
-    Raises ImportRefused for a file that is not JSON or has no list `images`; single records that
-    cannot be taken in go to `refuse`. `told(done, size)` hears of the bytes that the first pass,
-    which is made at once, has read.
+    Raises ImportRefused for a file that is not JSON or has no list `images`; records that cannot be
+    taken in go to `refuse`. `progress(done, size)` hears of the bytes that the first reading, which
+    is done at once, has read.
     """
 
     def __init__(
         self,
         path: Path,
         refuse: Callable[[Refusal], None],
-        told: Callable[[int, int], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.path = path
         self.root = path.parent
         self._refuse_record = refuse
-        self._licenses: dict[Any, tuple[str, str]] | None = None
+        self._progress = progress
+        self._licenses: dict[Any, tuple[str, str]] = {}
         self._species: dict[int, SpeciesRecord] = {}
         self._category_numbers: dict[Any, int] = {}
         self._category_ids: list[Any] = []
         self._text_ids: dict[str, int] = {}
-        self._file = JsonFile(path)
-        self._index = CocoIndex()
-        self._read_index(told)
-        self._index.close()
+        self._version = self._present_version()
+        self._read_index()
         self._repeated = self._index.repeated()
         self._names = {number: one.scientific_name for number, one in self._species.items()}
         self._names[NOT_ANNOTATED] = ""
+        self._texts = list(self._text_ids)
         for key, own_id in self._index.strangers():
             record = f"annotation {own_id}" if own_id >= 0 else "annotation"
             shown = self._shown_key(key)
@@ -90,15 +92,20 @@ class CocoSource:
         return self._index.count
 
     def images(self) -> Iterator[ImageRecord]:
-        """Yield the images in the file's order; bad ones are refused."""
+        """Yield the images in the file's order; bad ones are refused.
+
+        Raises ImportRefused if the file has changed since it was read first.
+        """
+        if self._present_version() != self._version:
+            self._refuse_file("The file has changed while it was read. Import it again.")
         seen_repeated: set[int] = set()
-        start = 0
-        for block in self._file.list_blocks("images"):
-            stop = start + len(block)
-            keys = self._index.keys[start:stop].tolist()
-            numbers = self._index.categories(start, stop)
-            for at, item in enumerate(block):
-                key = keys[at]
+        items = list_items(self.path, "images")
+        for start in range(0, self._index.count, _BLOCK):
+            keys = self._index.keys[start : start + _BLOCK].tolist()
+            numbers = self._index.categories(start, start + len(keys))
+            for at, (key, number, item) in enumerate(
+                zip(keys, numbers, items, strict=False), start=start + 1
+            ):
                 try:
                     if key == NO_KEY:
                         self._refuse_id(item)
@@ -108,11 +115,10 @@ class CocoSource:
                                 "id", "an earlier image of this file has the same id"
                             )
                         seen_repeated.add(key)
-                    yield self._image(item, key, numbers[at])
+                    yield self._image(item, key, number)
                 except RecordRefused as error:
-                    place = f"number {start + at + 1}" if key == NO_KEY else item["id"]
+                    place = f"number {at}" if key == NO_KEY else item["id"]
                     self._refuse(f"image {place}", error)
-            start = stop
 
     def _refuse(self, record: str, error: RecordRefused) -> None:
         self._refuse_record(Refusal(str(self.path), record, error.field, error.reason))
@@ -125,29 +131,58 @@ class CocoSource:
             raise RecordRefused("", "must be an object")
         self._image_key(item.get("id"), "id")
 
-    def _read_index(self, told: Callable[[int, int], None] | None) -> None:
-        has_images = False
-        readers = {
-            "categories": self._read_category,
-            "licenses": self._read_license,
-            "annotations": self._read_annotation,
-        }
-        for name, position, value in self._file.blocks(told):
-            if position is None and name in _SINGULAR and value != []:
-                self._refuse_file(f"“{name}” must be a list, not {fields.shown(value)}.")
-            if position is None:
-                has_images = has_images or (name == "images" and value == [])
-                if name == "licenses" and value == []:
-                    self._licenses = self._licenses or {}
-            elif name == "images":
-                self._read_image_keys(value)
-            elif name == "annotations" and self._read_plain_annotations(value):
-                continue
-            elif name in readers:
-                for at, item in enumerate(value, start=position):
-                    self._read_record(readers[name], name, at, item)
-        if not has_images:
+    def _read_index(self) -> None:
+        """Read categories, licenses, images and annotations, in this order, once each."""
+        self._index = CocoIndex()
+        self._list_found = dict.fromkeys(_LISTS, False)
+        for position, item in self._items("categories"):
+            self._read_record(self._read_category, "categories", position, item)
+        for position, item in self._items("licenses"):
+            self._read_record(self._read_license, "licenses", position, item)
+        for _, item in self._items("images"):
+            key = self._key_or_none(item.get("id") if isinstance(item, dict) else None)
+            self._index.image_add(NO_KEY if key is None else key)
+        for position, item in self._items("annotations"):
+            self._read_record(self._read_annotation, "annotations", position, item)
+        self._index.close()
+        if not all(self._list_found.values()):
+            self._check_lists()
+
+    def _items(self, name: str) -> Iterator[tuple[int, Any]]:
+        """Yield (position from 1, item) of a list, and report the bytes that are read."""
+        size = self._version[0]
+        done = _LISTS.index(name) * size
+
+        def on_bytes(count: int) -> None:
+            nonlocal done
+            done += count
+            if self._progress:
+                self._progress(done, len(_LISTS) * size)
+
+        if self._progress:
+            self._progress(done, len(_LISTS) * size)
+        for position, item in enumerate(list_items(self.path, name, on_bytes), start=1):
+            self._list_found[name] = True
+            yield position, item
+
+    def _check_lists(self) -> None:
+        """Refuse the file where something else stands in place of a list, or `images` is missing;
+        a list without items is one too.
+        """
+        kinds = value_kinds(self.path)
+        if kinds.get("images") != "start_array":
             self._refuse_file("The file has no list “images”: it is no COCO file.")
+        for name in _LISTS:
+            if kinds.get(name, "start_array") != "start_array":
+                kind = kinds[name].removeprefix("start_").replace("map", "object")
+                self._refuse_file(f"“{name}” must be a list, not {kind}.")
+
+    def _present_version(self) -> tuple[int, int, int]:
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            self._refuse_file(f"The file cannot be read: {error.strerror}.")
+        return found.st_size, found.st_mtime_ns, found.st_ino
 
     def _read_record(
         self, reader: Callable[[dict[str, Any]], None], name: str, position: int, item: Any
@@ -161,27 +196,6 @@ class CocoSource:
             reader(item)
         except RecordRefused as error:
             self._refuse(record, error)
-
-    def _read_image_keys(self, items: list[Any]) -> None:
-        keys = _integers(items, "id")
-        if keys is None:
-            keys = []
-            for item in items:
-                key = self._key_or_none(item.get("id") if isinstance(item, dict) else None)
-                keys.append(NO_KEY if key is None else key)
-        self._index.images_add(keys)
-
-    def _read_plain_annotations(self, items: list[Any]) -> bool:
-        """Take in annotations whose three ids are all integers; tell whether they are."""
-        images, own_ids = _integers(items, "image_id"), _integers(items, "id")
-        categories = _integers(items, "category_id")
-        if images is None or own_ids is None or categories is None:
-            return False
-        for category in set(categories).difference(self._category_numbers):
-            self._category_number(category, "category_id")
-        numbers = list(map(self._category_numbers.__getitem__, categories))
-        self._index.annotations_add(images, numbers, own_ids)
-        return True
 
     def _read_category(self, item: dict[str, Any]) -> None:
         number = self._category_number(item.get("id"), "id")
@@ -208,7 +222,6 @@ class CocoSource:
         self._species[number] = replace(species, iconic_group=group)
 
     def _read_license(self, item: dict[str, Any]) -> None:
-        self._licenses = self._licenses or {}
         name = fields.text(item, "name", limit=200)
         self._licenses[_scalar(item.get("id"), "id")] = name, fields.text(item, "url", limit=500)
 
@@ -218,7 +231,7 @@ class CocoSource:
         number = NO_CATEGORY if category is None else self._category_number(category, "category_id")
         own_id = item.get("id")
         known_id = own_id if isinstance(own_id, int) and _is_id(own_id) else -1
-        self._index.annotations_add([image], [number], [known_id])
+        self._index.annotation_add(image, number, known_id)
 
     def _image(self, item: dict[str, Any], key: int, number: int) -> ImageRecord:
         file_name = item.get("file_name")
@@ -251,12 +264,12 @@ class CocoSource:
         )
 
     def _license_of(self, item: dict[str, Any]) -> tuple[str, str]:
-        known, license_id = self._licenses, item.get("license")
-        if license_id is None or known is None:
+        license_id = item.get("license")
+        if license_id is None or not self._licenses:
             return "", ""
-        if _scalar(license_id, "license") not in known:
-            raise RecordRefused("license", f"the file lists no licence {fields.shown(license_id)}")
-        return known[license_id]
+        if _scalar(license_id, "license") not in self._licenses:
+            raise RecordRefused("license", f"the file lists no license {fields.shown(license_id)}")
+        return self._licenses[license_id]
 
     def _species_of(self, key: int) -> str:
         """Return the one species that an image's annotations name."""
@@ -306,27 +319,14 @@ class CocoSource:
     def _shown_key(self, key: int) -> str:
         if key >= 0:
             return str(key)
-        if not hasattr(self, "_texts"):
-            self._texts = list(self._text_ids)
         return self._texts[-2 - key]
 
 
-_SINGULAR: Final = {"categories": "category", "licenses": "licence", "annotations": "annotation"}
+_SINGULAR: Final = {"categories": "category", "licenses": "license", "annotations": "annotation"}
 
 
 def _is_id(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-
-
-def _integers(items: list[Any], field: str) -> list[int] | None:
-    """Return the field of all items if each is an integer that can be an id, else None."""
-    try:
-        found = [item[field] for item in items]
-    except (KeyError, TypeError):
-        return None
-    if set(map(type, found)) != {int} or min(found) < 0 or max(found) >= 2**63:
-        return None
-    return found
 
 
 def _scalar(value: Any, field: str) -> Any:

@@ -7,7 +7,7 @@ ids, 8 more an image, and, while they are sorted, 28 an annotation.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -34,19 +34,17 @@ class CocoIndex:
         self._keys = array("q")
         self._by_image, self._numbers, self._own_ids = array("q"), array("i"), array("q")
 
-    def images_add(self, keys: Sequence[int]) -> None:
-        """Take in the next images of the file, NO_KEY where one has no valid id."""
-        self._keys.extend(keys)
+    def image_add(self, key: int) -> None:
+        """Take in the next image of the file, NO_KEY where it has no valid id."""
+        self._keys.append(key)
 
-    def annotations_add(
-        self, keys: Sequence[int], numbers: Sequence[int], own_ids: Sequence[int]
-    ) -> None:
-        """Take in annotations: the image's key, the category's number or NO_CATEGORY, and the
+    def annotation_add(self, key: int, number: int, own_id: int) -> None:
+        """Take in an annotation: the image's key, the category's number or NO_CATEGORY, and the
         annotation's own id or -1.
         """
-        self._by_image.extend(keys)
-        self._numbers.extend(numbers)
-        self._own_ids.extend(own_ids)
+        self._by_image.append(key)
+        self._numbers.append(number)
+        self._own_ids.append(own_id)
 
     def close(self) -> None:
         """Sort everything by image for look-up."""

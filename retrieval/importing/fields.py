@@ -161,5 +161,8 @@ def _is_plain(value: str) -> bool:
 
 def shown(value: Any) -> str:
     """Return a value as a message may show it."""
-    written = repr(value)
+    try:
+        written = repr(value)
+    except RecursionError:
+        return "a deeply nested value"
     return written if len(written) <= 60 else written[:57] + "..."

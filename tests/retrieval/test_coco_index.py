@@ -26,11 +26,10 @@ def test_it_knows_what_a_dictionary_would(seed, ascending):
         keys, annotated = sorted(keys), sorted(annotated)
     numbers = [drawn.choice([0, 1, 2, NO_CATEGORY]) for _ in annotated]
     index = CocoIndex()
-    for start in range(0, 3000, 700):
-        index.images_add(keys[start : start + 700])
-        part = slice(start, start + 700)
-        own_ids = range(start, start + len(annotated[part]))
-        index.annotations_add(annotated[part], numbers[part], own_ids)
+    for key in keys:
+        index.image_add(key)
+    for own_id, (key, number) in enumerate(zip(annotated, numbers, strict=True)):
+        index.annotation_add(key, number, own_id)
     index.close()
     plain = defaultdict(list)
     for own_id, (key, number) in enumerate(zip(annotated, numbers, strict=True)):
@@ -51,12 +50,14 @@ def test_it_knows_what_a_dictionary_would(seed, ascending):
 
 def test_an_index_may_lack_images_or_annotations():
     without_images = CocoIndex()
-    without_images.annotations_add([5, 6], [0, 0], [1, -1])
+    without_images.annotation_add(5, 0, 1)
+    without_images.annotation_add(6, 0, -1)
     without_images.close()
     assert list(without_images.strangers()) == [(5, 1), (6, -1)]
     assert (without_images.count, without_images.highest(10)) == (0, -1)
     without_annotations = CocoIndex()
-    without_annotations.images_add([5, 6])
+    without_annotations.image_add(5)
+    without_annotations.image_add(6)
     without_annotations.close()
     assert without_annotations.categories(0, 2) == [NOT_ANNOTATED] * 2
     assert without_annotations.annotations_of(5) == list(without_annotations.strangers()) == []

@@ -1,0 +1,91 @@
+"""Lists of a large JSON file, item by item."""
+
+import json
+import tracemalloc
+
+import pytest
+
+from retrieval.importing.json_lists import list_items, value_kinds
+from retrieval.importing.records import ImportRefused
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "x.json"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_the_items_of_one_list_are_read(file):
+    text = '{"a": 1, "b": {"l": [5]}, "l": [{"e": [1]}, 3, [4, [5.5]], null], "m": []}'
+    path = file(text)
+    assert list(list_items(path, "l")) == [{"e": [1]}, 3, [4, [5.5]], None]
+    assert list(list_items(path, "m")) == list(list_items(path, "none")) == []
+
+
+def test_a_list_named_twice_is_read_twice(file):
+    assert list(list_items(file('{"l": [1, 2], "m": 0, "l": [3]}'), "l")) == [1, 2, 3]
+
+
+def test_every_byte_is_reported_and_the_file_is_not_held(file):
+    items = [{"id": number, "name": "ä" * 50} for number in range(100_000)]
+    path = file(json.dumps({"l": items}, ensure_ascii=False))
+    size = path.stat().st_size
+    read = []
+    tracemalloc.start()
+    found = sum(item == items[at] for at, item in enumerate(list_items(path, "l", read.append)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found, sum(read)) == (len(items), size)
+    assert len(read) > 20
+    assert peak < size / 5
+
+
+def test_the_kinds_of_members_are_told_apart(file):
+    text = '{"a": 1, "b": {"c": []}, "l": [{"e": [1]}], "n": null, "s": "x", "t": true}'
+    assert value_kinds(file(text)) == {
+        "a": "number", "b": "start_map", "l": "start_array", "n": "null", "s": "string",
+        "t": "boolean",
+    }  # fmt: skip
+
+
+def test_a_byte_order_mark_is_passed_over(file):
+    assert list(list_items(file(b'\xef\xbb\xbf{"l": [1.5]}'), "l")) == [1.5]
+
+
+@pytest.mark.parametrize("before", ["", '{"id": 1, "name": "a bär"},\n ' * 30_000])
+@pytest.mark.parametrize(
+    ("end", "line", "reason"),
+    [
+        ("", 0, "premature EOF"),
+        ("{}", 0, "premature EOF"),
+        ('{"id": 2, "name": }]}', 0, "unallowed token"),
+        ('\n\n {"id": 2, "name": }]}', 2, "unallowed token"),
+        ('{"id": 2, "name": "x\ny"}]}', 0, "invalid character inside string"),
+        ('{"id": 2, "name": "\\q"}]}', 0, "inside a string"),
+        ('{"id": 02}]}', 0, "after key and value"),
+        ('{"id": NaN}]}', 0, "invalid char in json text"),
+        ('{"id": 1e400}]}', 0, "overflow"),
+        ('{"id": 9223372036854775808}]}', 0, "integer overflow"),
+        ("{}]}]", 0, "trailing garbage"),
+        ("{}]} x", 0, "trailing garbage"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_its_line(file, before, end, line, reason):
+    path = file('{"l": [' + before + end)
+    at = before.count("\n") + 1 + line
+    with pytest.raises(ImportRefused, match=f"not valid JSON: line {at}: .*{reason}.*Nothing was"):
+        list(list_items(path, "l"))
+
+
+def test_what_is_no_utf8_is_refused_with_its_line(file):
+    with pytest.raises(ImportRefused, match="line 2: invalid bytes in UTF8 string"):
+        list(list_items(file(b'{"l": [\n"\xff"]}'), "l"))
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(ImportRefused, match="cannot be read"):
+        list(list_items(tmp_path / "none.json", "l"))
