@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: $(VENV)/runtime
 	@exec $(BIN)/python manage.py demo
 
-## The application on your own images: see README.md
+## The application on your own images: see docs/operations.md
 serve: $(VENV)/runtime
 	@exec $(BIN)/python manage.py serve
 

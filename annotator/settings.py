@@ -1,4 +1,4 @@
-"""Settings, read from the environment; the README's table documents every variable."""
+"""Settings, read from the environment; docs/operations.md documents every variable."""
 
 import logging
 import os

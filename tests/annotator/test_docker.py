@@ -53,9 +53,6 @@ def test_services_that_others_wait_for_have_a_health_check(service):
     assert COMPOSE["services"][service]["healthcheck"]["test"]
 
 
-def test_the_settings_table_of_the_readme_names_every_variable():
-    readme = ROOT / "README.md"
-    if not readme.exists():
-        pytest.skip("the README is not written yet")
-    missing = {name for name in variables_read() if f"`{name}`" not in readme.read_text()}
-    assert missing == set()
+def test_the_table_of_settings_names_every_variable():
+    text = (ROOT / "docs/operations.md").read_text()
+    assert {name for name in variables_read() if f"`{name}`" not in text} == set()
