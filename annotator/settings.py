@@ -34,7 +34,7 @@ try:
 except OSError as error:
     raise BadSetting(f"The secret key can't be kept in {VAR_DIR}: {error.strerror}.") from None
 
-# What is labelled, and how.
+# What is labeled, and how.
 EMBEDDING_MODEL = (
     env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
 )
@@ -276,7 +276,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabelling"],
+    "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabeling"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["annotator.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "annotator.pagination.Pagination",

@@ -17,9 +17,9 @@ class Role(models.TextChoices):
     """What a user may do.
 
     From the annotator on, each role may do all that the one before it may. A researcher evaluates
-    runs on releases and takes no part in making the labels: no queries in labelling, no judgments,
+    runs on releases and takes no part in making the labels: no queries in labeling, no judgments,
     no search of the corpus. So pages ask `at_least(user, Role.ANNOTATOR)` for what belongs to
-    labelling, which is also what the API asks where a view says nothing else, and `is_evaluator`
+    labeling, which is also what the API asks where a view says nothing else, and `is_evaluator`
     for releases.
     """
 

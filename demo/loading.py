@@ -1,4 +1,4 @@
-"""The demo corpus's queries, ready to be labelled."""
+"""The demo corpus's queries, ready to be labeled."""
 
 from __future__ import annotations
 

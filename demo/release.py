@@ -86,7 +86,7 @@ def demo_release_step(job: Job, deadline: float) -> bool:
     JobFailed: one of the jobs that it waits for failed.
     """
     steps: list[Callable[[Job], bool]] = [
-        _queries_labelled,
+        _queries_labeled,
         _release_made,
         _baselines_made,
         _damaged_submitted,
@@ -110,7 +110,7 @@ def simulated_labels(
     ranked: list[int], relevant: frozenset[int], *, minimum: int, streak: int
 ) -> list[tuple[int, bool]]:
     """What a tireless annotator says of the first images of a list: image id and relevance, until
-    `streak` in a row are not relevant and at least `minimum` are labelled, or the list ends."""
+    `streak` in a row are not relevant and at least `minimum` are labeled, or the list ends."""
     labels = []
     row = 0
     for image_id in ranked:
@@ -132,7 +132,7 @@ def damaged_vectors(vectors: Vectors, *, noise: float, seed: int) -> Vectors:
     return result
 
 
-def _queries_labelled(job: Job) -> bool:
+def _queries_labeled(job: Job) -> bool:
     """Open the queries, label their lists and complete them; whether all are complete."""
     if _release() is not None:
         return True
@@ -310,5 +310,5 @@ def _person(job: Job, role: str) -> Any:
 
 def _refuse_stopped(other: Job | None) -> None:
     """Fail with what stopped a job that is waited for."""
-    if other is not None and other.state in (Job.State.FAILED, Job.State.CANCELLED):
+    if other is not None and other.state in (Job.State.FAILED, Job.State.CANCELED):
         raise JobFailed(f"{other.title or other.kind} {other.state}. {other.error}".strip())

@@ -1,4 +1,4 @@
-"""The admin site's read-only view of labelling: every write goes through the services."""
+"""The admin site's read-only view of labeling: every write goes through the services."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from rest_framework.viewsets import GenericViewSet
 from core.access import Role, at_least, require_role, role_of
 from core.api.parameters import parameters
 from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
-from labeling.judging.api import LabellingActions
+from labeling.judging.api import LabelingActions
 from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import Progress, progress
 from labeling.lifecycle.imports import queries_import_uploads
@@ -76,7 +76,7 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(LabellingActions, OpeningActions, StudioActions, GenericViewSet[Query]):
+class QueryViewSet(LabelingActions, OpeningActions, StudioActions, GenericViewSet[Query]):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()

@@ -14,6 +14,6 @@ urlpatterns = [
     path(
         "preferences/labeling/",
         LabelingPreferencesView.as_view(),
-        name="api-labelling-preferences",
+        name="api-labeling-preferences",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The dashboard and the labelling and review pages."""
+"""The dashboard and the labeling and review pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = [
     ("text", "Query", ""),
     ("state", "State", ""),
     ("split", "Split", ""),
-    ("labelled", "Labelled", "numeric"),
+    ("labeled", "Labeled", "numeric"),
     ("relevant", "Relevant", "numeric"),
     ("streak", "Streak", "numeric"),
     ("last_activity", "Last active", ""),

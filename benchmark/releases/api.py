@@ -67,7 +67,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     """A release and the files of it that you may have; there are none until its state is done."""
 
     state = serializers.CharField(
-        read_only=True, help_text="queued, running, done, failed or cancelled"
+        read_only=True, help_text="queued, running, done, failed or canceled"
     )
     created_by = serializers.CharField(source="created_by.username", default=None, read_only=True)
     error = serializers.SerializerMethodField(help_text="why making it failed; else empty")

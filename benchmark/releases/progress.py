@@ -72,8 +72,8 @@ def job_report(job: Job | None) -> Iterator[Report]:
     """Give a function that records the steps in a job's result, at once visible to others.
 
     While a long transaction is open, a connection of its own does it. Counts of done steps never go
-    back, so that work that kills its worker each time is given up. Raises JobCancelled from the
-    function if the job was cancelled.
+    back, so that work that kills its worker each time is given up. Raises JobCanceled from the
+    function if the job was canceled.
     """
     nested = connection.in_atomic_block
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="progress") as thread:

@@ -114,11 +114,11 @@ def release_steps(release: Release) -> list[dict[str, Any]]:
 
 def release_error(release: Release) -> str:
     """Why making a release failed; empty where it didn't."""
-    if release.state not in (Job.State.FAILED, Job.State.CANCELLED):
+    if release.state not in (Job.State.FAILED, Job.State.CANCELED):
         return ""
     if release.job is None or release.job.state == Job.State.DONE:
         return "The command that made it was cut short."
-    return release.job.error or "It was cancelled."
+    return release.job.error or "It was canceled."
 
 
 def files_for(user: Any, release: Release) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_store
 from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.run_files import Ranking
-from core.jobs.kinds import JobCancelled, JobFailed
+from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from retrieval.embedding.models import EmbeddingModel
@@ -74,7 +74,7 @@ def _keep(run: Run, job: Job, rankings: dict[int, Ranking], depth: int) -> None:
     with transaction.atomic():
         held = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
         if held is None:
-            raise JobCancelled
+            raise JobCanceled
         job_advance(job=job, done=done - job.done, result={"unscored": unscored})
         if not held.ready:
             save_run(run.path, rankings)

@@ -33,7 +33,7 @@ from benchmark.reranking.pairs import (
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_store
-from core.jobs.kinds import JobCancelled, JobFailed
+from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_advance, job_item_error
 from retrieval.images.decoding import ImageRefused
@@ -240,7 +240,7 @@ class _Step:
         try:
             self._fail(failed)
             self._advance(done=len(replies))
-        except JobCancelled as error:
+        except JobCanceled as error:
             self.stop = error
 
     def _trouble(
@@ -263,7 +263,7 @@ class _Step:
             )
 
     def _keep(self, replies: list[tuple[Question, Reply]], paid: Usage) -> None:
-        """Keep answers and what they took at once, also of a job that is cancelled."""
+        """Keep answers and what they took at once, also of a job that is canceled."""
         if not paid.requests:
             return
         with transaction.atomic():

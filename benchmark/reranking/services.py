@@ -122,7 +122,7 @@ def rerank_resume(
     max_cost: float | None = None,
     rpm: int = 0,
 ) -> Run:
-    """Take up a run that stopped, failed or was cancelled, with other limits.
+    """Take up a run that stopped, failed or was canceled, with other limits.
 
     Both limits count for a multimodal model alone: `max_cost` in US dollars for the whole run,
     None for no limit; `rpm` 0 for none. Raises ValidationError for impossible limits; Conflict for

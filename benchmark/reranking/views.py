@@ -141,7 +141,7 @@ def _rows(release: Release) -> list[RunRow]:
 
 def _row(run: Run) -> RunRow:
     state = run.job.state if run.job is not None else ""
-    stopped = not run.ready and state in (Job.State.FAILED, Job.State.CANCELLED)
+    stopped = not run.ready and state in (Job.State.FAILED, Job.State.CANCELED)
     if run.kind != Run.Kind.RERANK_MULTIMODAL:
         return RunRow(run, stopped, "", "", None)
     setup = EndpointSetup.of(run)

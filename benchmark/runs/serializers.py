@@ -30,7 +30,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     )
     link = serializers.CharField(read_only=True, help_text="an address, or empty")
     state = serializers.SerializerMethodField(
-        help_text="ready, or of the job that scores or makes it: queued, running, failed, cancelled"
+        help_text="ready, or of the job that scores or makes it: queued, running, failed, canceled"
     )
     error = serializers.SerializerMethodField(help_text="why it isn't scored; else empty")
     sha256 = serializers.SerializerMethodField(

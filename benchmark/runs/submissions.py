@@ -201,7 +201,7 @@ def _keep(run: Run, rankings: dict[int, Ranking], job: Job) -> None:
     queries = release_data(run.release).queries
     test_split = any(queries[query_id].split == "test" for query_id in rankings)
     with transaction.atomic():
-        # Of a job that was cancelled, or whose run was deleted meanwhile, nothing is kept.
+        # Of a job that was canceled, or whose run was deleted meanwhile, nothing is kept.
         job_advance(job=job)
         run_store(run=run, rankings=rankings)
         Submission.objects.filter(run=run).update(test_split=test_split)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from core.access import Role, require_role
 
 
-class TakesPartInLabelling(IsAuthenticated):
+class TakesPartInLabeling(IsAuthenticated):
     """Annotators and above; researchers get 403, and who isn't logged in 401."""
 
     def has_permission(self, request: Request, view: Any) -> bool:

@@ -40,8 +40,8 @@ class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     @extend_schema(request=None, responses=JobDetailSerializer)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
-        """Queue a failed or cancelled job again; it goes on from where it was."""
-        return self._changed(request, job_retry, "Only a failed or cancelled job can be retried.")
+        """Queue a failed or canceled job again; it goes on from where it was."""
+        return self._changed(request, job_retry, "Only a failed or canceled job can be retried.")
 
     def _changed(self, request: Request, change: Any, refusal: str) -> Response:
         require_role(request.user, Role.ADMIN)

@@ -25,8 +25,8 @@ class JobFailed(Exception):
     """What a handler raises to fail its job with a text for people."""
 
 
-class JobCancelled(Exception):
-    """The job was cancelled while a slice was at work; its open transaction is undone."""
+class JobCanceled(Exception):
+    """The job was canceled while a slice was at work; its open transaction is undone."""
 
 
 def job_handler(kind: str) -> Callable[[StepHandler], StepHandler]:

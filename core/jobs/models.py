@@ -15,7 +15,7 @@ class Job(models.Model):
         RUNNING = "running", "Running"
         DONE = "done", "Done"
         FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        CANCELED = "canceled", "Canceled"
 
     UNFINISHED = (State.QUEUED, State.RUNNING)
 
@@ -50,7 +50,7 @@ class Job(models.Model):
         ordering = ["-pk"]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
+                condition=models.Q(state__in=["queued", "running", "done", "failed", "canceled"]),
                 name="job_state_known",
             ),
         ]

@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from core.jobs.kinds import JobCancelled, JobFailed, UnknownJobKind, handler_for
+from core.jobs.kinds import JobCanceled, JobFailed, UnknownJobKind, handler_for
 from core.jobs.models import Job, JobItemError
 from core.locks import lock_key, try_session_lock
 from core.outages import DISK_FULL, free_bytes, outage_of
@@ -46,7 +46,7 @@ class Slice(enum.Enum):
     LATER = "later"  # the database was in trouble, or the disk is full: the sweep looks again
     BUSY = "busy"  # another worker has it
     STALE = "stale"  # an old message, or nothing is left to do
-    CANCELLED = "cancelled"
+    CANCELED = "canceled"
 
 
 def job_create(
@@ -73,8 +73,8 @@ def job_advance(
 ) -> None:
     """Record progress, in the same transaction as the work that it speaks of.
 
-    `done` and `failed` are added to what was there; the others replace it. Raises JobCancelled if
-    the job was cancelled meanwhile: let it pass, so that the transaction is undone.
+    `done` and `failed` are added to what was there; the others replace it. Raises JobCanceled if
+    the job was canceled meanwhile: let it pass, so that the transaction is undone.
     """
     changes: dict[str, Any] = {
         "done": F("done") + done,
@@ -88,7 +88,7 @@ def job_advance(
             changes[name] = value
             setattr(job, name, value)
     if not Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(**changes):
-        raise JobCancelled
+        raise JobCanceled
     job.done += done
     job.failed += failed
 
@@ -117,17 +117,15 @@ def job_cancel(*, job: Job) -> bool:
     """Stop a job before its next piece of work; tells whether it was still unfinished."""
     return bool(
         Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED).update(
-            state=Job.State.CANCELLED, finished_at=Now(), updated_at=Now()
+            state=Job.State.CANCELED, finished_at=Now(), updated_at=Now()
         )
     )
 
 
 @transaction.atomic
 def job_retry(*, job: Job) -> bool:
-    """Queue a failed or cancelled job again, from where it was; tells whether it was either."""
-    queued = Job.objects.filter(
-        pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELLED]
-    ).update(
+    """Queue a failed or canceled job again, from where it was; tells whether it was either."""
+    queued = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELED]).update(
         state=Job.State.QUEUED,
         error="",
         fruitless_turns=0,
@@ -197,8 +195,8 @@ def _turn_work(job: Job) -> Slice:
     try:
         finished = handler_for(job.kind)(job, started + SLICE_SECONDS)
         return _turn_end(job, finished, time.monotonic() - started)
-    except JobCancelled:
-        return Slice.CANCELLED
+    except JobCanceled:
+        return Slice.CANCELED
     except Exception as error:
         if outage := outage_of(error):
             logger.warning("Job %s is left to the next sweep: %s", job.pk, error)
@@ -221,7 +219,7 @@ def _turn_end(job: Job, finished: bool, seconds: float) -> Slice:
         **changes,
     )
     if not ended:
-        return Slice.CANCELLED
+        return Slice.CANCELED
     return Slice.FINISHED if finished else Slice.MORE
 
 

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
                 ('kind', models.CharField(max_length=50)),
                 ('title', models.CharField(blank=True, max_length=300)),
                 ('params', models.JSONField(default=dict)),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=10)),
+                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('canceled', 'Canceled')], default='queued', max_length=10)),
                 ('done', models.PositiveBigIntegerField(default=0)),
                 ('failed', models.PositiveBigIntegerField(default=0)),
                 ('total', models.PositiveBigIntegerField(blank=True, null=True)),
@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'done', 'failed', 'cancelled'])), name='job_state_known'),
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'done', 'failed', 'canceled'])), name='job_state_known'),
         ),
         migrations.AddConstraint(
             model_name='jobitemerror',

@@ -13,7 +13,7 @@ from typing import Final
 from django.db import IntegrityError, transaction
 
 from core.errors import QueryGone
-from core.jobs.kinds import JobCancelled, JobFailed
+from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import lock_key, try_session_lock
@@ -110,7 +110,7 @@ def _freeze_together(
         try:
             stored = _store(ranked, job if own else None)
             frozen = stored if own else frozen
-        except (ListRefused, QueryGone, IntegrityError, JobCancelled) as error:
+        except (ListRefused, QueryGone, IntegrityError, JobCanceled) as error:
             # Another list's own job comes to the same and says so.
             failure = error if own else failure
     if failure is not None:
@@ -145,7 +145,7 @@ def _ranked_alone(wanted: CandidateList, model: EmbeddingModel) -> _Ranked:
     frozen_at = _freezing_moment(model)
     species_ids = wanted.species_ids
     counts = corpus_counts(model=model, species_ids=species_ids, created_before=frozen_at)
-    # A species filter is small enough to be labelled whole, which is what exhausts it.
+    # A species filter is small enough to be labeled whole, which is what exhausts it.
     depth = counts.embedded if species_ids else wanted.depth
     rows = rank_images(
         model=model,
@@ -197,7 +197,7 @@ def _lists_at_once(wanted: CandidateList, model: EmbeddingModel, job: Job | None
 def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
     """Store a list's order; None if it was superseded.
 
-    With `job`, the list's own, that is cancelled instead if nobody wants it any more; without, the
+    With `job`, the list's own, that is canceled instead if nobody wants it any more; without, the
     list is left as it is if its job has ended meanwhile.
     """
     rows = ranked.rows
@@ -237,7 +237,7 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
 
 
 def _still_wanted(frozen: CandidateList) -> bool:
-    """Whether nobody has cancelled the job of a list."""
+    """Whether nobody has canceled the job of a list."""
     jobs = Job.objects.filter(state__in=Job.UNFINISHED)
     return frozen.job_id is not None and jobs.filter(pk=frozen.job_id).exists()
 

@@ -79,7 +79,7 @@ class CandidateList(models.Model):
 
     @property
     def complete(self) -> bool:
-        """Whether it holds every image of its filter: labelling it all exhausts the filter."""
+        """Whether it holds every image of its filter: labeling it all exhausts the filter."""
         return self.ready and self.size == self.total and self.unembedded == 0
 
 

@@ -65,7 +65,7 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
     """Ask for a list of the query as it is now; the caller holds the query's lock.
 
     A list that is still being made is superseded. Sets `query.current_list` unless a finished list
-    that still fits is there: that one goes on being labelled until the new one is ready.
+    that still fits is there: that one goes on being labeled until the new one is ready.
     """
     for old in query.lists.filter(frozen_at=None).select_related("job"):
         if old.job is not None:
@@ -109,7 +109,7 @@ def list_ensure(*, query: Query, by: Any) -> None:
 def list_refresh(*, query: Query, by: Any) -> CandidateList:
     """Make a new list that takes in what was imported and embedded since; keeps the judgments.
 
-    While it is made, a list that still fits the query goes on being labelled. A refresh that is
+    While it is made, a list that still fits the query goes on being labeled. A refresh that is
     under way is returned instead of a second one. Raises Conflict unless the query is open or
     submitted.
     """

@@ -1,10 +1,10 @@
 """When an annotator may stop: INQUIRE's streak rule and the exhausted list.
 
 Source: Vendrow et al. 2024, section 3 (annotators label the ranked candidates until 100 consecutive
-ones are not relevant; queries narrowed to a species are labelled whole) and appendix H (at least
-500 images were generally labelled for a query that isn't narrowed).
+ones are not relevant; queries narrowed to a species are labeled whole) and appendix H (at least
+500 images were generally labeled for a query that isn't narrowed).
 
-static/js/studio/stopping.js says the same to the labelling page, and
+static/js/studio/stopping.js says the same to the labeling page, and
 tests/labeling/stopping_vectors.json holds both to it.
 """
 
@@ -36,7 +36,7 @@ class StopState:
     relevant: int
     """Candidates judged relevant, gaps or not."""
     prefix: int
-    """The last rank of the labelled prefix: ranks 1..prefix are all judged or withdrawn."""
+    """The last rank of the labeled prefix: ranks 1..prefix are all judged or withdrawn."""
     streak: int
     """Consecutive negatives (not relevant or unsure) at the end of the prefix."""
     required: int
@@ -75,8 +75,8 @@ def stop_state(
 
     `labels` are (rank starting at 1, relevance) of the judged candidates, in any order. `length` is
     the number of ranks in the list; `complete` says that the list holds every image of its filter,
-    so that labelling all of it exhausts the filter. The streak follows the list's order, not the
-    order of judging: a gap ends the labelled prefix, and an unsure judgment counts as a negative.
+    so that labeling all of it exhausts the filter. The streak follows the list's order, not the
+    order of judging: a gap ends the labeled prefix, and an unsure judgment counts as a negative.
 
     `withdrawn` are the ranks of images that are out of the corpus: neither they nor their labels
     count for anything, and they are no gap. `aside` are the ranks judged away from the list (from a
@@ -85,7 +85,7 @@ def stop_state(
     label mean nothing. A prefix that ends before the last rank ends with a judgment made in the
     list. Time O(length), memory one byte a candidate beside the arguments.
 
-    ValueError: a rank outside 1..length, a rank labelled twice, an unknown relevance, length < 0,
+    ValueError: a rank outside 1..length, a rank labeled twice, an unknown relevance, length < 0,
     minimum < 0 or streak_required < 1.
     """
     if length < 0:
@@ -110,7 +110,7 @@ def stop_state(
         if mark == _WITHDRAWN:
             continue
         if mark != _UNLABELLED:
-            raise ValueError(f"rank {rank} is labelled twice")
+            raise ValueError(f"rank {rank} is labeled twice")
         positive = relevance == RELEVANT
         marks[rank - 1] = _POSITIVE if positive else _NEGATIVE
         judged += 1

@@ -81,7 +81,7 @@ def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -
         return "You have handed in your part of this query. Resume it on the query's page to go on."
     if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):
         return ""
-    return f"The query is {query.get_state_display().lower()}, so it isn't labelled now."
+    return f"The query is {query.get_state_display().lower()}, so it isn't labeled now."
 
 
 def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool:

@@ -48,7 +48,7 @@ _ITEM = JudgmentItemSerializer()
 _PROGRESS = ProgressSerializer()
 
 
-class LabellingActions:
+class LabelingActions:
     """What is done on one query's list; part of the queries' view set."""
 
     paginator: BasePagination

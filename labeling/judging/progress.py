@@ -1,4 +1,4 @@
-"""How far a query is labelled, by one annotator or by the consensus of all."""
+"""How far a query is labeled, by one annotator or by the consensus of all."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Progress:
     unsure: int
     """Overall: images for a reviewer to decide, as `Consensus.unsure` has it."""
     streak: int
-    """Consecutive negatives at the end of the labelled prefix."""
+    """Consecutive negatives at the end of the labeled prefix."""
     prefix: int
     """Ranks 1..prefix are all judged."""
     remaining: int
@@ -85,7 +85,7 @@ class _Standing:
 def minimum_labels(query: Query) -> int:
     """How many labels are asked for before the streak rule allows to stop; 0 for none.
 
-    The list of a species filter is short enough to be labelled whole, and asks for no number.
+    The list of a species filter is short enough to be labeled whole, and asks for no number.
     """
     current = query.current_list
     filtered = current is not None and bool(current.species_ids)

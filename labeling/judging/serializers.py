@@ -13,12 +13,12 @@ from labeling.judging.services import MOST_SECONDS, SOURCES, RefusalCode
 
 
 class StopSerializer(serializers.Serializer):
-    """What the stop rules say of the labelled prefix of the list."""
+    """What the stop rules say of the labeled prefix of the list."""
 
     rule = serializers.ChoiceField(choices=["streak", "exhausted", "none"])
     met = serializers.BooleanField(help_text="the query may be handed in")
     streak_met = serializers.BooleanField(help_text="allows to stop once minimum_met holds too")
-    exhausted = serializers.BooleanField(help_text="every image of the filter is labelled")
+    exhausted = serializers.BooleanField(help_text="every image of the filter is labeled")
     required = serializers.IntegerField(help_text="consecutive negatives that meet the rule")
     minimum = serializers.IntegerField(help_text="labels asked for besides the streak, 0 for none")
     minimum_met = serializers.BooleanField()

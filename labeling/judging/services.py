@@ -38,7 +38,7 @@ class RefusalCode(StrEnum):
 
     NONE = ""
     CLOSED = "closed"
-    """The query isn't labelled now, or not by this person."""
+    """The query isn't labeled now, or not by this person."""
     WITHDRAWN = "withdrawn"
     """The image is out of the corpus."""
     NOT_IN_LIST = "not_in_list"
@@ -230,7 +230,7 @@ def _not_in_list(item: JudgmentInput, query: Query) -> str:
 
 def _conflict(expected: str | None, standing: str) -> str:
     now, here = (
-        Relevance(one).label.lower() if one else "unlabelled" for one in (standing, expected)
+        Relevance(one).label.lower() if one else "unlabeled" for one in (standing, expected)
     )
     return f"It was changed elsewhere meanwhile: it is {now} now, and was {here} here."
 

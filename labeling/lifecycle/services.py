@@ -122,7 +122,7 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
         if query.state in (Query.State.SUBMITTED, Query.State.COMPLETE):
             raise Conflict(
                 f"The query is {query.get_state_display().lower()}: its text and species filter "
-                "are what was labelled. Reopen it to change them."
+                "are what was labeled. Reopen it to change them."
             )
         if query.state == Query.State.OPEN:
             list_ensure(query=query, by=by)

@@ -24,8 +24,8 @@ class Query(models.Model):
 
     class RejectReason(models.TextChoices):
         TOO_EASY = "too_easy", "Too easy"
-        NOT_COMPREHENSIVE = "not_comprehensive", "Can't be labelled comprehensively"
-        UNLABELABLE = "unlabelable", "Can't be labelled from images"
+        NOT_COMPREHENSIVE = "not_comprehensive", "Can't be labeled comprehensively"
+        UNLABELABLE = "unlabelable", "Can't be labeled from images"
         OTHER = "other", "Other"
 
     query_id = models.PositiveIntegerField(
@@ -57,7 +57,7 @@ class Query(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="the list that is labelled, or is being made to be",
+        help_text="the list that is labeled, or is being made to be",
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

@@ -37,7 +37,7 @@ class Figures:
 class Tally:
     """What stands of one annotator for one query."""
 
-    labelled: int
+    labeled: int
     relevant: int
     seconds: float
     """Active seconds of the timed judgments, in all."""

@@ -33,7 +33,7 @@ class QueryOverview:
     """Whether the user, as an annotator, has handed in their part."""
 
     @property
-    def labelled(self) -> int:
+    def labeled(self) -> int:
         return self.progress.judged
 
     @property
@@ -61,7 +61,7 @@ class AnnotatorActivity:
     username: str
     role: str
     queries: int
-    labelled: int
+    labeled: int
     relevant: int
     relevant_share: float
     seconds_per_image: float | None
@@ -78,7 +78,7 @@ SORT_KEYS: Mapping[str, Callable[[QueryOverview], Any]] = {
     "split": lambda row: row.query.split,
     "category": lambda row: row.query.category,
     "candidates": lambda row: row.candidates,
-    "labelled": lambda row: row.labelled,
+    "labeled": lambda row: row.labeled,
     "relevant": lambda row: row.relevant,
     "streak": lambda row: row.streak,
     "annotators": lambda row: row.annotators,
@@ -153,7 +153,7 @@ def annotator_activity() -> list[AnnotatorActivity]:
     """
     by_annotator: defaultdict[int, list[Tally]] = defaultdict(list)
     for act, tally in tallies().items():
-        if tally.labelled:
+        if tally.labeled:
             by_annotator[act.annotator].append(tally)
     people = get_user_model().objects.in_bulk(list(by_annotator))
     found = [_activity(people[pk], of_queries) for pk, of_queries in by_annotator.items()]
@@ -162,7 +162,7 @@ def annotator_activity() -> list[AnnotatorActivity]:
 
 
 def _activity(person: Any, of_queries: list[Tally]) -> AnnotatorActivity:
-    labelled = sum(tally.labelled for tally in of_queries)
+    labeled = sum(tally.labeled for tally in of_queries)
     relevant = sum(tally.relevant for tally in of_queries)
     timed = sum(tally.timed for tally in of_queries)
     return AnnotatorActivity(
@@ -170,9 +170,9 @@ def _activity(person: Any, of_queries: list[Tally]) -> AnnotatorActivity:
         username=person.get_username(),
         role=person.role,
         queries=len(of_queries),
-        labelled=labelled,
+        labeled=labeled,
         relevant=relevant,
-        relevant_share=relevant / labelled,
+        relevant_share=relevant / labeled,
         seconds_per_image=math.fsum(tally.seconds for tally in of_queries) / timed
         if timed
         else None,

@@ -1,4 +1,4 @@
-"""What the labelling page reads of one query, and the examples that admins pin for it."""
+"""What the labeling page reads of one query, and the examples that admins pin for it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from retrieval.corpus.models import Image
 
 
 class StudioActions:
-    """Reads for the labelling page; part of the queries' view set."""
+    """Reads for the labeling page; part of the queries' view set."""
 
     @extend_schema(responses=OutlineSerializer)
     @action(detail=True, methods=["get"])

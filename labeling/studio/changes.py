@@ -1,4 +1,4 @@
-"""What is new on a query that somebody is labelling: asked every few seconds by everybody."""
+"""What is new on a query that somebody is labeling: asked every few seconds by everybody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of the labelling page: what each does, what it is by default, and what may be changed.
+"""The keys of the labeling page: what each does, what it is by default, and what may be changed.
 
 A key is written as the browser names it (`KeyboardEvent.key`): letters in lower case, "Space" for
 the space bar, before it the modifiers that are held, in the order "Ctrl+", "Alt+", "Shift+". Shift
@@ -102,7 +102,7 @@ def default_keys() -> dict[str, list[str]]:
 
 
 def as_json() -> list[dict[str, Any]]:
-    """The actions for the labelling page, in the order of its help: name, label, group, context and
+    """The actions for the labeling page, in the order of its help: name, label, group, context and
     default keys.
     """
     return [

@@ -1,4 +1,4 @@
-"""Which candidates a person wants to look at: by date, place, licence, species and state.
+"""Which candidates a person wants to look at: by date, place, license, species and state.
 
 The filters narrow what is shown; the stop rules never see them.
 """
@@ -66,7 +66,7 @@ class Facets:
     """What there is to filter by in a list, withdrawn images left out."""
 
     licenses: list[tuple[str, int]] = field(default_factory=list)
-    """(licence, images), most images first; "" for unknown."""
+    """(license, images), most images first; "" for unknown."""
     species: list[tuple[Species, int]] = field(default_factory=list)
     """(species, images), at most MOST_SPECIES, most images first; none where names are hidden."""
     first_date: date | None = None

@@ -5,7 +5,7 @@ from django.db import models
 
 
 class LabelingPreferences(models.Model):
-    """How one person works on the labelling page, kept here so that every browser has it."""
+    """How one person works on the labeling page, kept here so that every browser has it."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -20,7 +20,7 @@ class LabelingPreferences(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        verbose_name_plural = "labelling preferences"
+        verbose_name_plural = "labeling preferences"
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"

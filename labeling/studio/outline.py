@@ -1,4 +1,4 @@
-"""A whole candidate list in short: what a labelling page must know of every rank."""
+"""A whole candidate list in short: what a labeling page must know of every rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one person works on the labelling page: their keys, and how they left it."""
+"""How one person works on the labeling page: their keys, and how they left it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_VIEW = 4096
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What the labelling page starts from."""
+    """What the labeling page starts from."""
 
     keys: dict[str, list[str]]
     """The keys of every action."""

@@ -1,4 +1,4 @@
-"""How one works on the labelling page, kept for every browser."""
+"""How one works on the labeling page, kept for every browser."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class KeysField(serializers.DictField):
 
 
 class PreferencesSerializer(serializers.Serializer):
-    """Keys and view as the labelling page starts from them."""
+    """Keys and view as the labeling page starts from them."""
 
     keys = KeysField(help_text="of every action")
     defaults = KeysField(help_text="what they are where nobody changed them")
@@ -67,7 +67,7 @@ class PreferencesWriteSerializer(serializers.Serializer):
 
 
 class LabelingPreferencesView(APIView):
-    """One's own keys and view of the labelling page."""
+    """One's own keys and view of the labeling page."""
 
     @extend_schema(operation_id="labeling_preferences", responses=PreferencesSerializer)
     def get(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The reference panel of the labelling page, as JSON."""
+"""The reference panel of the labeling page, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the labelling page reads of one query, as JSON."""
+"""What the labeling page reads of one query, as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CandidateSerializer(serializers.Serializer):
     latitude = serializers.FloatField(source="image.latitude", allow_null=True)
     longitude = serializers.FloatField(source="image.longitude", allow_null=True)
     location_uncertainty = serializers.FloatField(
-        source="image.location_uncertainty", allow_null=True, help_text="metres"
+        source="image.location_uncertainty", allow_null=True, help_text="meters"
     )
     observed_at = serializers.DateTimeField(source="image.observed_at", allow_null=True)
     license = serializers.CharField(source="image.license", help_text="empty where unknown")

@@ -13,7 +13,7 @@ import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
 
-from core.jobs.kinds import JobCancelled, JobFailed, workers_alive
+from core.jobs.kinds import JobCanceled, JobFailed, workers_alive
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_cancel, job_create, job_item_error, slice_prolonged
 from core.locks import lock_key, transaction_lock
@@ -101,7 +101,7 @@ def embedding_share_step(invited: Job, deadline: float) -> bool:
     job = Job.objects.filter(pk=invited.params["job"]).first()
     if job is None or job.state not in (*Job.UNFINISHED, Job.State.DONE):
         job_cancel(job=invited)
-        raise JobCancelled
+        raise JobCanceled
     if job.state == Job.State.DONE or workers_alive() < 2:
         return True
     with device_held() as held:
@@ -110,7 +110,7 @@ def embedding_share_step(invited: Job, deadline: float) -> bool:
         model, encoder = _model(job)
         try:
             left = _Slice(job, invited, model, encoder).work(deadline)
-        except JobCancelled:
+        except JobCanceled:
             job_cancel(job=invited)
             raise
     return left is not Left.UNKNOWN
@@ -140,7 +140,7 @@ def _invite(job: Job) -> None:
     others = min(workers_alive() - 1, remaining // FIRST_SHARE)
     if others < 1 or not Image.objects.filter(pk__gt=job.cursor["last"]).exists():
         return
-    ended = (Job.State.DONE, Job.State.CANCELLED)
+    ended = (Job.State.DONE, Job.State.CANCELED)
     invited = Job.objects.filter(kind=SHARE_KIND, params__job=job.pk).exclude(state__in=ended)
     for _ in range(others - invited.count()):
         job_create(

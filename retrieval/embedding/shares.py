@@ -86,7 +86,7 @@ class Shares:
         """Return up to `count` images that nobody has embedded, in the order of their ids.
 
         They come from shares that others have left, then from new ones of `share_size` images. An
-        empty answer sets `left`. Raises JobCancelled if the job has ended.
+        empty answer sets `left`. Raises JobCanceled if the job has ended.
         """
         taken: list[Item] = []
         while len(taken) < count:

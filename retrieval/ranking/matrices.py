@@ -73,7 +73,7 @@ def pack_request(
 
     Returns the job that does it, also one that was asked for before; None where nothing is to be
     done: matrices are switched off, the model has few embeddings or none that are newer, or the
-    last job failed or was cancelled within the hour.
+    last job failed or was canceled within the hour.
     """
     if not settings.MATRIX or not (rebuild or _worthwhile(model)):
         return None

@@ -99,7 +99,7 @@ def index_build_start(*, model: EmbeddingModel, plan: IndexPlan, job: Job, alone
 
     What is there under the index's name is dropped first. `alone` leaves PostgreSQL's parallel
     workers out, which need shared memory as large as the graph. A failure is noted as the job's
-    item error ITEM; a job that is cancelled ends the build.
+    item error ITEM; a job that is canceled ends the build.
     """
     begun = threading.Event()
     threading.Thread(
@@ -148,7 +148,7 @@ def _create(model: EmbeddingModel, plan: IndexPlan, job: Job, workers: int) -> N
                     f" WITH (m = {int(plan.m)}, ef_construction = {int(plan.ef_construction)})"
                 )
         finally:
-            # Before anything is dropped: a cancelled job would end that too.
+            # Before anything is dropped: a canceled job would end that too.
             ended.set()
             watch.join()
     except Error as error:
@@ -158,10 +158,10 @@ def _create(model: EmbeddingModel, plan: IndexPlan, job: Job, workers: int) -> N
 
 
 def _watch(job: Job, building: Any, ended: threading.Event) -> None:
-    """End the build when its job is cancelled."""
+    """End the build when its job is canceled."""
     try:
         while not ended.wait(WATCH_SECONDS):
-            if Job.objects.filter(pk=job.pk, state=Job.State.CANCELLED).exists():
+            if Job.objects.filter(pk=job.pk, state=Job.State.CANCELED).exists():
                 building.cancel()
     except Error:
         # Without a word from the database the build goes on; its own connection knows.

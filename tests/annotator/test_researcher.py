@@ -81,14 +81,14 @@ def everything(admin: Any, annotator: Any) -> Query:
     return query
 
 
-def test_the_walk_knows_labelling_from_evaluation() -> None:
+def test_the_walk_knows_labeling_from_evaluation() -> None:
     assert {"search/", "corpus/", "queries/1/", "api/queries/", "api/search/"} <= set(LABELLING)
     assert set(READS) <= set(ADDRESSES)
 
 
 @pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete"])
 @pytest.mark.parametrize("address", LABELLING)
-def test_labelling_is_closed_to_researchers(
+def test_labeling_is_closed_to_researchers(
     researcher: Any, everything: Query, address: str, method: str
 ) -> None:
     program = address.startswith("api/")

@@ -17,7 +17,7 @@ from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Step
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
-from core.jobs.kinds import JobCancelled
+from core.jobs.kinds import JobCanceled
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_cancel, job_slice_run
 from labeling.judging.models import Judgment
@@ -191,7 +191,7 @@ def test_a_cancelled_job_ends_it_and_leaves_nothing(labelled: Query, var_dir: Pa
         if steps[1].state == "running":
             elsewhere(lambda: job_cancel(job=job)).join(30)
 
-    with pytest.raises(JobCancelled):
+    with pytest.raises(JobCanceled):
         making.release_make(release=release, job=job, report=report)
     release.refresh_from_db()
     assert not release.files_ready

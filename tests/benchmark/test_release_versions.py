@@ -80,7 +80,7 @@ def test_a_failed_one_is_tried_again_as_it_was_asked_for(db: None, var_dir: Path
     release = requests.release_create(name="Birds", created_by=None, options=options)
     with pytest.raises(ValidationError, match="already being made"):
         requests.release_retry(release=release, by=None)
-    Job.objects.filter(pk=release.job_id).update(state=Job.State.CANCELLED)
+    Job.objects.filter(pk=release.job_id).update(state=Job.State.CANCELED)
     assert requests.release_retry(release=release, by=None).job_id == release.job_id
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release.refresh_from_db()

@@ -165,7 +165,7 @@ def test_a_run_at_work_can_be_stopped(page, first, server, admin):
     run = begun(first.release, first, 6, server.url)
     client_of(admin).post(reverse("rerank-stop", args=[run.pk]))
     run.job.refresh_from_db()
-    assert run.job.state == "cancelled"
+    assert run.job.state == "canceled"
     assert "Resume" in page()
 
 

@@ -15,7 +15,7 @@ from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
 IMAGES = 120
-# Of the queries that are there to be labelled.
+# Of the queries that are there to be labeled.
 LISTS = (
     "FROM labeling_candidatelist l JOIN labeling_query q ON q.id = l.query_id"
     " WHERE l.frozen_at IS NOT NULL AND q.query_id <= 24"

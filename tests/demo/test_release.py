@@ -30,7 +30,7 @@ def test_vectors_are_damaged_the_same_way_each_time():
     assert damaged_vectors(whole, noise=0.0, seed=1) == pytest.approx(whole)
 
 
-def test_the_labelled_queries_have_answers_and_are_no_others():
+def test_the_labeled_queries_have_answers_and_are_no_others():
     scenes = [corpus_scene(number) for number in range(3000)]
     for query in JUDGED:
         assert query.category in CATEGORIES

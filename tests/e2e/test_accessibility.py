@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import DESKTOP, Site
-from tests.e2e.labelling import open_label_page, press
+from tests.e2e.labeling import open_label_page, press
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -195,7 +195,7 @@ def dialog(look: Look, key: str, name: str) -> Iterator[None]:
     expect(page.locator("dialog[open]")).to_have_count(0)
 
 
-def test_the_labelling_page_with_each_dialog(
+def test_the_labeling_page_with_each_dialog(
     site: Site, log_in: Callable[..., Page], places: Places
 ) -> None:
     look = Look(log_in("ann", **STILL), site)
@@ -222,7 +222,7 @@ def test_the_labelling_page_with_each_dialog(
     assert not look.wrong, "\n".join(look.wrong)
 
 
-def test_the_labelling_page_in_both_views(
+def test_the_labeling_page_in_both_views(
     site: Site, log_in: Callable[..., Page], places: Places
 ) -> None:
     look = Look(log_in("ann", **STILL), site)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e import tiles
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.labelling import open_label_page, press
+from tests.e2e.labeling import open_label_page, press
 
 pytestmark = pytest.mark.e2e
 

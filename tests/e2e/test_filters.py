@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import DEPTH, Site
-from tests.e2e.labelling import open_label_page, press
+from tests.e2e.labeling import open_label_page, press
 from tests.e2e.tiles import open_grid, ranks, tile
 from tests.processes import wait_for
 
@@ -265,7 +265,7 @@ def test_nothing_that_passes_is_said_plainly_and_undone(site: Site, query: int, 
     expect(grid.locator("[data-filters-bar]")).to_be_hidden()
 
 
-def test_what_is_labelled_while_filtered_counts_in_the_list(
+def test_what_is_labeled_while_filtered_counts_in_the_list(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("an animal to label under a filter")
@@ -344,10 +344,10 @@ def test_on_a_narrow_phone_by_touch(
 def test_pictures_under_the_filters_are_not_submitted(grid: Page, site: Site, query: int) -> None:
     before = site.progress("ann", query)["judged"]
     grid.set_viewport_size({"width": 700, "height": 760})
-    unlabelled = grid.locator("[name=filter-judged][value=no]")
-    unlabelled.check()
+    unlabeled = grid.locator("[name=filter-judged][value=no]")
+    unlabeled.check()
     expect(grid.locator("[data-filters-count]")).to_contain_text(f" of {DEPTH} candidates shown")
-    expect(unlabelled).to_be_focused()
+    expect(unlabeled).to_be_focused()
     grid.get_by_role("heading", name="Filters").click()
     grid.keyboard.press("Enter")
     expect(grid.locator("[data-hint]")).to_contain_text("Nothing was submitted")

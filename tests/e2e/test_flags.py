@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from retrieval.flags.models import ImageFlag
 from tests.e2e.conftest import Site
-from tests.e2e.labelling import fits, focused, open_label_page, own, press
+from tests.e2e.labeling import fits, focused, open_label_page, own, press
 
 pytestmark = pytest.mark.e2e
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from demo.corpus import write_corpus
 from tests.e2e.conftest import Site
-from tests.e2e.labelling import judge, open_label_page
+from tests.e2e.labeling import judge, open_label_page
 from tests.e2e.outboxes import events, images_of
 from tests.processes import Served, fill
 

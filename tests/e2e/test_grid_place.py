@@ -114,7 +114,7 @@ def test_a_page_is_undone_in_one_step_and_its_marks_come_back(
     wait_stored(site, "ann", query, expected)
 
 
-def test_what_is_labelled_already_is_shown_and_left_alone(
+def test_what_is_labeled_already_is_shown_and_left_alone(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a wasp on fruit, by pages")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.labelling import fits, focused, open_label_page, press, wait_stored
+from tests.e2e.labeling import fits, focused, open_label_page, press, wait_stored
 
 pytestmark = pytest.mark.e2e
 

@@ -1,4 +1,4 @@
-"""Labelling in a real browser: keys, streak, stop, exhaustion, change of mind, lost servers."""
+"""Labeling in a real browser: keys, streak, stop, exhaustion, change of mind, lost servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DEPTH, IMAGES, PHONE, Site
-from tests.e2e.labelling import open_label_page, press, saved, shown, wait_painted
+from tests.e2e.labeling import open_label_page, press, saved, shown, wait_painted
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -48,7 +48,7 @@ def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_
     assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "submitted"
 
 
-def test_a_species_filter_is_labelled_to_exhaustion_by_touch(
+def test_a_species_filter_is_labeled_to_exhaustion_by_touch(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     species = site.api("ada", "GET", "/api/species/?search=marsh+hopper")["results"][0]
@@ -95,9 +95,7 @@ def test_stepping_back_changes_a_judgment_and_the_old_value_is_kept(
     assert kept.stdout.splitlines()[-1] == "['not_relevant', 'relevant']"
 
 
-def test_a_reload_continues_at_the_first_unlabelled(
-    site: Site, log_in: Callable[..., Page]
-) -> None:
+def test_a_reload_continues_at_the_first_unlabeled(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a snail")
     page = log_in("ann")
     open_label_page(page, site, query)
@@ -170,7 +168,7 @@ def test_keys_faster_than_the_server_do_not_run_past_the_hundredth_negative(
     assert site.progress("ann", query)["judged"] == 100
 
 
-def test_a_list_labelled_to_its_end_is_extended(site: Site, log_in: Callable[..., Page]) -> None:
+def test_a_list_labeled_to_its_end_is_extended(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("an animal in the fog")
     images = [candidate["image"] for candidate in site.candidates("otto", query)["results"]]
     assert len(images) == DEPTH

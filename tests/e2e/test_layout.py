@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DESKTOP, PHONE, Site
-from tests.e2e.labelling import box, open_label_page, painted, press, saved, shown, wait_painted
+from tests.e2e.labeling import box, open_label_page, painted, press, saved, shown, wait_painted
 
 pytestmark = pytest.mark.e2e
 
@@ -72,7 +72,7 @@ def test_buttons_stay_where_they_are_whatever_the_texts(
     assert places(page) == wanted
 
 
-def test_labelling_with_a_thumb_at_360_pixels(site: Site, log_in: Callable[..., Page]) -> None:
+def test_labeling_with_a_thumb_at_360_pixels(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a sheep on a hill", guidelines="Only whole animals count.")
     page = log_in("otto", viewport=NARROW, has_touch=True, is_mobile=True)
     open_label_page(page, site, query)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.labelling import box, open_label_page, press
+from tests.e2e.labeling import box, open_label_page, press
 
 pytestmark = pytest.mark.e2e
 
@@ -87,7 +87,7 @@ def test_no_page_is_wider_than_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
-def test_the_labelling_page_fits_a_phone_without_scrolling(
+def test_the_labeling_page_fits_a_phone_without_scrolling(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a turtle with its young on a beach at sunset, seen from the side")

@@ -1,7 +1,7 @@
 """Judgments on their way: each arrives exactly once and in order.
 
 Whatever happens to network, server, tab or session. The outbox is driven on pages that have no
-labelling of their own.
+labeling of their own.
 """
 
 from __future__ import annotations

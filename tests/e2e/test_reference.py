@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.labelling import fits, open_label_page, press
+from tests.e2e.labeling import fits, open_label_page, press
 
 pytestmark = pytest.mark.e2e
 

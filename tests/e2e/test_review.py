@@ -61,13 +61,13 @@ def test_a_query_is_given_up_and_rejected_with_the_same_reason(
     form.get_by_label("Note").fill("Nobody can see that.")
     form.get_by_role("button", name="Give up").click()
     notice = page.locator("[data-given-up]")
-    expect(notice).to_contain_text("Given up: Can't be labelled from images.")
+    expect(notice).to_contain_text("Given up: Can't be labeled from images.")
     expect(notice.get_by_role("button")).to_have_count(0)
     reviewer = log_in("rita")
     reviewer.goto(f"{site.url}/queries/{query}/")
     expect(notice_of(reviewer)).to_contain_text("Nobody can see that.")
     notice_of(reviewer).get_by_role("button", name="Reject for this reason").click()
-    expect(reviewer.locator(".notice.error")).to_contain_text("Can't be labelled from images.")
+    expect(reviewer.locator(".notice.error")).to_contain_text("Can't be labeled from images.")
     assert site.api("rita", "GET", f"/api/queries/{query}/")["state"] == "rejected"
 
 

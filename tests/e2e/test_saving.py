@@ -1,4 +1,4 @@
-"""The labelling page tells what is saved and what waits, and goes on through every trouble."""
+"""The labeling page tells what is saved and what waits, and goes on through every trouble."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.labelling import judge, open_label_page, shown, wait_painted
+from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import events, images_of, log_in_again, new_tab, post
 from tests.processes import wait_for
 
@@ -28,7 +28,7 @@ def saved(page: Page, text: str) -> None:
     expect(page.locator("[data-saved]")).to_contain_text(text, timeout=60_000)
 
 
-def test_labelling_goes_on_without_a_connection(site: Site, log_in: Callable[..., Page]) -> None:
+def test_labeling_goes_on_without_a_connection(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a swan on a river")
     page = log_in("ann")
     open_label_page(page, site, query)
@@ -52,7 +52,7 @@ def test_labelling_goes_on_without_a_connection(site: Site, log_in: Callable[...
     assert events(site, query) == acts(site, query, "rnnnuu" + "n" * 26)
 
 
-def test_a_crashed_labelling_page_opened_again_still_has_every_label(
+def test_a_crashed_labeling_page_opened_again_still_has_every_label(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a swan with its young")
@@ -117,7 +117,7 @@ def test_labels_refused_after_the_page_was_closed_are_told_on_the_next_page(
     page.close()
     notice = other.locator(".notice", has_text="2 judgments of yours")
     expect(notice).to_contain_text("for “a swan on ice” were not stored: The query is complete")
-    # The labelling page of a closed query isn't there any more: the notice is on each page instead.
+    # The labeling page of a closed query isn't there any more: the notice is on each page instead.
     other.goto(f"{site.url}/queries/{query}/label/")
     expect(notice).to_be_visible()
     expect(notice.get_by_role("link")).to_have_attribute("href", f"/queries/{query}/")

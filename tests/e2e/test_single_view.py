@@ -11,7 +11,7 @@ from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.labelling import (
+from tests.e2e.labeling import (
     box,
     open_label_page,
     painted,
@@ -108,7 +108,7 @@ def test_the_next_picture_is_in_the_document_before_the_key_is_done(
     assert found == [urls[1], True]
 
 
-def test_nothing_is_labelled_that_is_not_on_the_screen(
+def test_nothing_is_labeled_that_is_not_on_the_screen(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a seal on ice")
@@ -162,7 +162,7 @@ def test_a_picture_that_fails_says_so_and_can_be_loaded_again_or_skipped(
     assert labels(site, "ann", query, 3) == ["not_relevant", None, None]
 
 
-def test_a_skipped_image_holds_the_streak_until_it_is_labelled(
+def test_a_skipped_image_holds_the_streak_until_it_is_labeled(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a hedgehog in leaves")

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.e2e import tiles
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.labelling import fits, open_label_page, press
+from tests.e2e.labeling import fits, open_label_page, press
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.labelling import judge, open_label_page, shown, wait_painted
+from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import Desk, events, images_of, log_in_again, new_tab, post
 
 pytestmark = pytest.mark.e2e
@@ -74,7 +74,7 @@ def test_two_tabs_label_the_same_list_without_undoing_each_other(
     judge(page, "rn")
     expect(shown(tab, "judged")).to_have_text("2")
     expect(shown(tab, "relevant")).to_have_text("1")
-    # The second tab goes on at what neither has labelled.
+    # The second tab goes on at what neither has labeled.
     tab.keyboard.press("End")
     wait_painted(tab, 3)
     judge(tab, "uu")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.labelling import judge, open_label_page, shown, wait_painted
+from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import events, images_of, new_tab
 
 pytestmark = pytest.mark.e2e

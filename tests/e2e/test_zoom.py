@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
 from tests.e2e.conftest import PHONE, Site
-from tests.e2e.labelling import box, open_label_page, painted, press, wait_painted
+from tests.e2e.labeling import box, open_label_page, painted, press, wait_painted
 
 pytestmark = pytest.mark.e2e
 

@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.conftest import Site
-from tests.e2e.labelling import wait_same
+from tests.e2e.labeling import wait_same
 
 NOT = "not_relevant"
 SHOWN = '[data-tiles] [data-rank]:not([data-rank=""])'
@@ -24,7 +24,7 @@ def open_grid(
 
 
 def prefer(site: Site, user: str, **view: Any) -> None:
-    """Set how the labelling page is found."""
+    """Set how the labeling page is found."""
     site.api(user, "PUT", "/api/preferences/labeling/", {"view": view})
 
 

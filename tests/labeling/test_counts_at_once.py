@@ -1,5 +1,5 @@
 """Numbers of images while several write at once: right, without waiting in a circle, and never in
-the way of labelling.
+the way of labeling.
 """
 
 from __future__ import annotations

@@ -41,13 +41,13 @@ def check(people: list[Any]) -> None:
         assert {pk: one.progress for pk, one in found.items()} == progress
         assert {pk: one.activity for pk, one in found.items()} == activity
     standing = {
-        (act.query, act.annotator): tally.labelled
+        (act.query, act.annotator): tally.labeled
         for act, tally in tallies().items()
-        if tally.labelled
+        if tally.labeled
     }
     assert sum(standing.values()) == Judgment.objects.count()
-    for (query, annotator), labelled in standing.items():
-        assert Judgment.objects.filter(query=query, annotator=annotator).count() == labelled
+    for (query, annotator), labeled in standing.items():
+        assert Judgment.objects.filter(query=query, annotator=annotator).count() == labeled
 
 
 def test_whatever_happens_the_figures_are_right(

@@ -1,4 +1,4 @@
-"""The filters' part of the labelling page."""
+"""The filters' part of the labeling page."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_on_the_page_the_reviewer_rejects_with_the_same_reason(
     asked = {"state": "submitted", "give_up": "not_comprehensive", "note": "Too many <toads>"}
     clients["annotator"].post(transition, asked)
     text = clients["annotator"].get(page).content.decode()
-    assert "Given up: Can&#x27;t be labelled comprehensively." in text
+    assert "Given up: Can&#x27;t be labeled comprehensively." in text
     assert "Reject for this reason" not in text
     text = clients["reviewer"].get(page).content.decode()
     assert "Too many &lt;toads&gt;" in text

@@ -187,7 +187,7 @@ class TestExpecting:
             ("refused", "conflict", None, None),
         ]
         assert outcomes[0].detail == (
-            "It was changed elsewhere meanwhile: it is relevant now, and was unlabelled here."
+            "It was changed elsewhere meanwhile: it is relevant now, and was unlabeled here."
         )
         assert stored(query) == [(0, "relevant", 1, 1)]
         assert JudgmentEvent.objects.count() == 1

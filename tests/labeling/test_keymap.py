@@ -1,4 +1,4 @@
-"""The keys of the labelling page: the defaults, and what may be changed."""
+"""The keys of the labeling page: the defaults, and what may be changed."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_a_change_supersedes_a_list_that_is_being_made(
     first = list_refresh(query=query, by=admin)
     query_update(query=query, by=admin, text="other")
     assert list_freeze(list_id=first.pk) is None
-    assert {job.state for job in Job.objects.filter(pk=first.job_id)} == {"cancelled"}
+    assert {job.state for job in Job.objects.filter(pk=first.job_id)} == {"canceled"}
     run_jobs()
     assert ranked(current(query)) == list(reversed(range(8)))
 

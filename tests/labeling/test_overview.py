@@ -48,12 +48,12 @@ def test_reviewers_see_the_consensus_and_annotators_their_own(
     judge(three[0], other_annotator, [1, 2], "not_relevant")
     by_id = {row.query.query_id: row for row in queries_overview(user=reviewer)}
     overall = by_id[3]
-    assert (overall.labelled, overall.relevant, overall.streak) == (3, 1, 2)
+    assert (overall.labeled, overall.relevant, overall.streak) == (3, 1, 2)
     assert (overall.candidates, overall.annotators, overall.stop_met) == (6, 2, False)
     assert overall.last_activity == three[0].judgments.latest("updated_at").updated_at
     assert (by_id[2].candidates, by_id[2].last_activity, by_id[2].can_label) == (0, None, False)
     own = {row.query.query_id: row for row in queries_overview(user=annotator)}[3]
-    assert (own.labelled, own.relevant, own.streak, own.annotators) == (2, 2, 0, 1)
+    assert (own.labeled, own.relevant, own.streak, own.annotators) == (2, 2, 0, 1)
 
 
 def test_annotators_see_open_queries_and_those_they_judged_for(
@@ -110,7 +110,7 @@ def test_filters(
         ("-query_id", [3, 2, 1]),
         ("text", [2, 1, 3]),
         ("state", [2, 1, 3]),
-        ("-labelled", [3, 1, 2]),
+        ("-labeled", [3, 1, 2]),
         ("relevant", [1, 2, 3]),
         ("-streak", [1, 2, 3]),
         ("-last_activity", [1, 3, 2]),
@@ -159,8 +159,8 @@ def test_what_each_annotator_did(
         annotator_activity()
     with django_assert_num_queries(2):
         last, first = annotator_activity()
-    assert (last.username, last.labelled, last.relevant, last.queries) == ("otto", 1, 0, 1)
-    assert (first.username, first.labelled, first.relevant, first.queries) == ("ann", 4, 3, 2)
+    assert (last.username, last.labeled, last.relevant, last.queries) == ("otto", 1, 0, 1)
+    assert (first.username, first.labeled, first.relevant, first.queries) == ("ann", 4, 3, 2)
     assert (first.relevant_share, first.seconds_per_image) == (0.75, 1.0)
 
 

@@ -243,7 +243,7 @@ def test_names_stay_hidden_from_annotators_on_every_page(
     settings.HIDE_SPECIES_NAMES = True
     for path in (f"/queries/{query.pk}/", f"/queries/{query.pk}/label/"):
         assert b"Rana alba" not in clients["annotator"].get(path).content
-    # The labelling page reads them from the API, which hides them by itself.
+    # The labeling page reads them from the API, which hides them by itself.
     assert b"Rana alba" in clients["reviewer"].get(f"/queries/{query.pk}/").content
 
 

@@ -1,4 +1,4 @@
-"""Keys and view of the labelling page, kept on the server for each person."""
+"""Keys and view of the labeling page, kept on the server for each person."""
 
 from __future__ import annotations
 

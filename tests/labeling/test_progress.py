@@ -331,7 +331,7 @@ def test_what_is_judged_elsewhere_does_not_move_the_streak(
     judge(query, annotator, [6], "not_relevant")
     found = progress(query, annotator=annotator)
     assert (found.prefix, found.streak) == (7, 1)
-    # A correction of what was labelled in the list keeps its place there.
+    # A correction of what was labeled in the list keeps its place there.
     record(query, annotator, item(6, "unsure", source=source))
     found = progress(query, annotator=annotator)
     assert (found.prefix, found.streak) == (7, 1)

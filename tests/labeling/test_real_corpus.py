@@ -1,4 +1,4 @@
-"""Real photos, INQUIRE's queries and the demo model: one species labelled to its last image."""
+"""Real photos, INQUIRE's queries and the demo model: one species labeled to its last image."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def work_off() -> None:
 
 
 @pytest.mark.django_db
-def test_a_filtered_query_is_labelled_to_exhaustion(
+def test_a_filtered_query_is_labeled_to_exhaustion(
     shared_dir: Path, demo_encoder: str, admin: Any, annotator: Any
 ) -> None:
     report = import_images(path=shared_dir / "photos" / "train.json")

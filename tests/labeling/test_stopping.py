@@ -84,7 +84,7 @@ def test_the_order_of_judging_does_not_matter():
     assert stop_state(iter(labels), length=500, complete=False) == expected
 
 
-def test_a_complete_list_labelled_whole_is_exhausted():
+def test_a_complete_list_labeled_whole_is_exhausted():
     result = state("+-?", length=3, complete=True)
     assert (result.exhausted, result.rule, result.remaining, result.next_rank) == (
         True,
@@ -94,7 +94,7 @@ def test_a_complete_list_labelled_whole_is_exhausted():
     )
 
 
-def test_a_cut_list_labelled_whole_is_not_exhausted():
+def test_a_cut_list_labeled_whole_is_not_exhausted():
     result = state("+-?", length=3, complete=False)
     assert (result.exhausted, result.rule, result.next_rank) == (False, "none", None)
 
@@ -116,7 +116,7 @@ def test_an_empty_list_meets_no_rule(complete):
     assert not result.met
 
 
-def test_nothing_labelled_yet():
+def test_nothing_labeled_yet():
     result = state("", length=5)
     assert (result.judged, result.streak, result.next_rank, result.rule) == (0, 0, 1, "none")
 
@@ -124,7 +124,7 @@ def test_nothing_labelled_yet():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([(1, "unsure"), (1, "unsure")], "rank 1 is labelled twice"),
+        ([(1, "unsure"), (1, "unsure")], "rank 1 is labeled twice"),
         ([(0, "unsure")], "rank 0 is outside 1..5"),
         ([(6, "unsure")], "rank 6 is outside 1..5"),
         ([(2, "maybe")], "unknown relevance at rank 2: 'maybe'"),
@@ -150,7 +150,7 @@ def test_impossible_settings_are_refused(setting, message):
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=[case["name"] for case in VECTORS])
-def test_what_the_labelling_page_must_say_too(case: dict[str, Any]):
+def test_what_the_labeling_page_must_say_too(case: dict[str, Any]):
     given = case["input"]
     labels = [
         (rank, LETTERS[letter])

@@ -1,4 +1,4 @@
-"""Who may ask what of the labelling page's part of the API, and what is kept from them."""
+"""Who may ask what of the labeling page's part of the API, and what is kept from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidates page by page or by rank, with what the labelling page shows of each."""
+"""Candidates page by page or by rank, with what the labeling page shows of each."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_unknown_states_and_reasons_are_named(new_query: MakeQuery, admin: Any) 
 
 
 @pytest.mark.parametrize("state", ["submitted", "complete"])
-def test_what_was_labelled_against_is_fixed_when_it_is_handed_in(
+def test_what_was_labeled_against_is_fixed_when_it_is_handed_in(
     state: str, images: list[Image], open_query: MakeQuery, admin: Any
 ) -> None:
     query = open_query()

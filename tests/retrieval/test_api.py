@@ -206,8 +206,8 @@ def test_a_bad_job_names_its_field(admin_api, body, field):
 def test_admins_cancel_and_retry(admin_api):
     job = job_create(kind="embed", params={"model": "toy"})
     address = f"/api/jobs/{job.pk}"
-    assert "Only a failed or cancelled job" in problem(admin_api.post(f"{address}/retry/"), 409)
-    assert admin_api.post(f"{address}/cancel/").json()["state"] == "cancelled"
+    assert "Only a failed or canceled job" in problem(admin_api.post(f"{address}/retry/"), 409)
+    assert admin_api.post(f"{address}/cancel/").json()["state"] == "canceled"
     assert "ended already" in problem(admin_api.post(f"{address}/cancel/"), 409)
     assert admin_api.post(f"{address}/retry/").json()["state"] == "queued"
     assert problem(admin_api.post("/api/jobs/0/cancel/"), 404)

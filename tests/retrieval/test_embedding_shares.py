@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from core.jobs import services as job_services
-from core.jobs.kinds import JobCancelled, count_workers_by
+from core.jobs.kinds import JobCanceled, count_workers_by
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_cancel, job_create, job_slice_run
 from retrieval.embedding import device as embedding_device
@@ -165,7 +165,7 @@ def test_a_connection_that_ends_leaves_its_shares(job, toy_model):
 
 def test_a_cancelled_job_gives_nothing(job, toy_model):
     job_cancel(job=job)
-    with Shares(job=job, model=toy_model) as shares, pytest.raises(JobCancelled):
+    with Shares(job=job, model=toy_model) as shares, pytest.raises(JobCanceled):
         shares.take(1, share_size=1)
     assert EmbeddingShare.objects.count() == 0
 
@@ -249,9 +249,9 @@ def test_who_is_invited_is_cancelled_with_the_job(large, workers, monkeypatch):
     job_slice_run(job_id=large.pk)
     (own,) = invited()
     job_cancel(job=large)
-    assert job_slice_run(job_id=own.pk) is Slice.CANCELLED
+    assert job_slice_run(job_id=own.pk) is Slice.CANCELED
     own.refresh_from_db()
-    assert own.state == "cancelled"
+    assert own.state == "canceled"
 
 
 def test_who_is_invited_leaves_when_the_others_are_gone(large, workers):

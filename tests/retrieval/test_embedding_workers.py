@@ -90,7 +90,7 @@ def test_both_stop_when_the_job_is_cancelled(two):
     assert job_cancel(job=main)
     wait_for(lambda: ended(SHARE_KIND), what="the end of the other's job")
     states = Job.objects.filter(kind__in=[KIND, SHARE_KIND]).values_list("state", flat=True)
-    assert list(states) == ["cancelled", "cancelled"]
+    assert list(states) == ["canceled", "canceled"]
     main.refresh_from_db()
     assert main.done == Embedding.objects.count() < ENOUGH
     assert all(worker.alive() for worker in two)

@@ -151,7 +151,7 @@ def test_a_cancelled_job_ends_its_build(model: EmbeddingModel) -> None:
         wait_for(lambda: kind_of(model) == ("halfvec", 16, 64, False), what="the build")
         assert job_cancel(job=job)
         wait_for(lambda: not running("CREATE INDEX CONCURRENTLY"), what="the end of the build")
-        # What drops the rest waits for the writer too, and isn't cancelled with the build.
+        # What drops the rest waits for the writer too, and isn't canceled with the build.
         wait_for(lambda: running("DROP INDEX CONCURRENTLY"), what="the rest to be dropped")
         time.sleep(2.5 * WATCH_SECONDS)
         assert running("DROP INDEX CONCURRENTLY")

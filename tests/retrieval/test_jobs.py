@@ -205,7 +205,7 @@ def test_a_kind_has_one_handler(counting):
 
 
 def test_cancelling_undoes_the_work_in_hand(handlers, looks):
-    @job_handler("cancelled")
+    @job_handler("canceled")
     def step(job, deadline):
         job_cancel(job=job)
         with transaction.atomic():
@@ -213,18 +213,18 @@ def test_cancelling_undoes_the_work_in_hand(handlers, looks):
             job_advance(job=job, done=1)
         return False
 
-    job = job_create(kind="cancelled", params={})
-    assert job_slice_run(job_id=job.pk) is Slice.CANCELLED
+    job = job_create(kind="canceled", params={})
+    assert job_slice_run(job_id=job.pk) is Slice.CANCELED
     job.refresh_from_db()
-    assert (job.state, job.done, JobItemError.objects.count()) == ("cancelled", 0, 0)
+    assert (job.state, job.done, JobItemError.objects.count()) == ("canceled", 0, 0)
     assert looks == []
 
 
 def test_a_job_cancelled_during_its_last_slice_stays_cancelled(handlers, looks):
     job_handler("late")(lambda job, deadline: job_cancel(job=job))
     job = job_create(kind="late", params={})
-    assert job_slice_run(job_id=job.pk) is Slice.CANCELLED
-    assert Job.objects.get(pk=job.pk).state == "cancelled"
+    assert job_slice_run(job_id=job.pk) is Slice.CANCELED
+    assert Job.objects.get(pk=job.pk).state == "canceled"
     assert job_cancel(job=job) is False
 
 

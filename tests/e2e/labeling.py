@@ -1,4 +1,4 @@
-"""Steps that tests of the labelling page share, whatever the view."""
+"""Steps that tests of the labeling page share, whatever the view."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAINTED = "document.querySelector('[data-single]').dataset.painted"
 
 
 def open_label_page(page: Page, site: Site, query: int) -> None:
-    """The labelling page of a query, with the first picture painted."""
+    """The labeling page of a query, with the first picture painted."""
     page.goto(f"{site.url}/queries/{query}/label/")
     expect(page.locator("[data-single][data-painted]")).to_be_visible()
 

@@ -155,7 +155,7 @@ def test_every_item_is_answered_with_what_stands_after_it(
         sent(99, "relevant"),
     ]
     answer = annotator_api.post(address, [*items, items[0]]).json()
-    conflict = "It was changed elsewhere meanwhile: it is relevant now, and was unlabelled here."
+    conflict = "It was changed elsewhere meanwhile: it is relevant now, and was unlabeled here."
     unlisted = "image: image 1100 is not in the query's candidate list."
     expected = [
         ("stored", "", "", "relevant", "relevant", 1),
@@ -195,7 +195,7 @@ def test_a_closed_query_says_so(
         f"/api/queries/{query.pk}/judgments/", [sent(1, "relevant")]
     ).json()["results"]
     assert (result["status"], result["code"]) == ("refused", "closed")
-    assert result["detail"] == "The query is complete, so it isn't labelled now."
+    assert result["detail"] == "The query is complete, so it isn't labeled now."
 
 
 def test_a_query_that_one_does_not_see_takes_nothing(
