@@ -67,7 +67,7 @@ def rerank_run(job: Job, deadline: float) -> bool:
 @job_handler("import_benchmark")
 def import_benchmark(job: Job, deadline: float) -> bool:
     """Make a release of a benchmark's files in one slice."""
-    from benchmark.releases.importing.inquire_layout import LayoutRefused
+    from benchmark.releases.importing.layout_files import LayoutRefused
     from benchmark.releases.importing.services import benchmark_import_run
 
     try:

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from benchmark.releases.giving import release_export
 from benchmark.releases.importing.import_snapshot import JUDGED_RULE, UNNAMED_MODEL
-from benchmark.releases.importing.inquire_layout import LayoutRefused
+from benchmark.releases.importing.layout_files import LayoutRefused
 from benchmark.releases.importing.services import benchmark_import
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.snapshot import Pair, Snapshot
@@ -143,12 +143,12 @@ def test_a_disagreement_is_named_by_file_and_line(exported: Path) -> None:
     line = judgments.index("31,5,relevant,annotator_1,,1.250,list") + 1
     assert (
         f"judgments.csv, line {line}, relevance: image 5 of query 31 is not relevant by its "
-        "judgments, but stands in the annotations"
+        "judgments, but is in the annotations"
     ) in change("judgments.csv", "31,5,relevant", "31,5,unsure")
     line = judgments.index("31,6,not_relevant,annotator_2,,1.250,list") + 1
     assert (
         f"judgments.csv, line {line}, relevance: image 6 of query 31 is relevant by its "
-        "judgments, but doesn't stand in the annotations"
+        "judgments, but isn't in the annotations"
     ) in change("judgments.csv", "31,6,not_relevant", "31,6,relevant")
     assert (
         "inquire_annotations.csv, line 4, image_id: image 5 of query 31 has no judgment"
@@ -201,8 +201,8 @@ def test_lists_alone_tell_judged_images_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("7,1,8,0.5,1,1,a/8.jpg", "relevant: image 8 of query 7 doesn't stand in the annotations"),
-        ("7,1,1,0.5,0,1,a/1.jpg", "relevant: image 1 of query 7 stands in the annotations"),
+        ("7,1,8,0.5,1,1,a/8.jpg", "relevant: image 8 of query 7 isn't in the annotations"),
+        ("7,1,1,0.5,0,1,a/1.jpg", "relevant: image 1 of query 7 is in the annotations"),
         ("7,1,1,0.5,1,0,a/1.jpg", "judged: image 1 of query 7 is relevant, so somebody judged it"),
         ("7,2,1,0.5,1,1,a/1.jpg", "rank: the ranks of query 7 are not 1, 2, 3 and so on"),
         ("7,1,1,nan,1,1,a/1.jpg", "clip_score: 'nan' is not a number"),

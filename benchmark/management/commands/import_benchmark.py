@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmark.management.arguments import refuse
-from benchmark.releases.importing.inquire_layout import LayoutRefused
+from benchmark.releases.importing.layout_files import LayoutRefused
 from benchmark.releases.importing.services import (
     NO_IMAGES,
     benchmark_import,

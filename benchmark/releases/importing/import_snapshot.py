@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from heapq import merge
-from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 from benchmark.releases import fixed_lists
 from benchmark.releases.images import Corpus, released_images
 from benchmark.releases.images import corpus as corpus_now
-from benchmark.releases.importing.layout_store import Effort, Layout, LayoutQuery
+from benchmark.releases.importing.layout import Effort, Layout, LayoutQuery
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.snapshot.snapshot import (
@@ -109,25 +108,23 @@ def snapshot_import(
     efforts = layout.efforts()
     with progress.step(QUERIES_STEP, len(layout.queries)):
         writer.table("queries", (_query(one, layout, efforts) for one in layout.queries))
-    with progress.step(PAIRS_STEP, layout.pair_count) as count, writer.rows("pairs") as write:
-        for pair in layout.pairs():
-            write(pair)
-            count(1)
-    writer.table("judgments", layout.judgments())
+    with progress.step(PAIRS_STEP):
+        writer.arrow("pairs", layout.pairs)
+        writer.arrow("judgments", layout.judgments)
     model = EmbeddingModel.objects.filter(name=release.options.get("rerank_model", "")).first()
     with moments.snapshot():
         listed: set[int] = set()
+        with progress.step(FIXED_STEP, len(layout.queries)) as count:
+            if model is None:
+                writer.arrow("fixed", layout.fixed)
+            else:
+                with writer.rows("fixed") as write:
+                    for one in _ranked(layout, model):
+                        write(one)
+                        listed.add(one.image_id)
+                        count(one.rank == 1)
         with (
-            progress.step(FIXED_STEP, len(layout.queries)) as count,
-            writer.rows("fixed") as write,
-        ):
-            for one in _ranked(layout, model) if model else layout.fixed():
-                write(one)
-                if model:
-                    listed.add(one.image_id)
-                count(one.rank == 1)
-        with (
-            progress.step(IMAGES_STEP, layout.image_count) as count,
+            progress.step(IMAGES_STEP, len(layout.images)) as count,
             writer.rows("images") as write,
         ):
             for image in _images_and(listed, layout, corpus_images, found):
@@ -138,11 +135,10 @@ def snapshot_import(
         with progress.step(CORPUS_STEP):
             # Of a corpus that has only some of the images, nothing follows for the benchmark.
             corpus = corpus_now() if found.whole else _NOTHING
-    judged = layout.judgment_count > 0
-    told = layout.header
+    own = layout.header
     rerank_model = model.name if model else ""
-    if not rerank_model and layout.has_fixed:
-        rerank_model = told.rerank_model if told else UNNAMED_MODEL
+    if not rerank_model and len(layout.fixed):
+        rerank_model = own.rerank_model if own else UNNAMED_MODEL
     writer.header(
         Header(
             name=release.name,
@@ -154,10 +150,10 @@ def snapshot_import(
             corpus_images=corpus.images,
             corpus_species=corpus.species,
             corpus_fingerprint=corpus.fingerprint,
-            models=told.models if told else [],
+            models=own.models if own else [],
             rerank_model=rerank_model,
-            consensus=JUDGED_RULE if judged else CONSENSUS_RULE,
-            annotators=layout.annotator_count or None,
+            consensus=JUDGED_RULE if len(layout.judgments) else CONSENSUS_RULE,
+            annotators=layout.annotators or None,
             matched={
                 "path": found.by_path,
                 "data_set": found.by_data_set,
@@ -235,15 +231,13 @@ def _images(
     layout: Layout, corpus_images: CorpusImages, found: ImagesFound
 ) -> Iterator[SnapshotImage]:
     """Every image by id, with what the corpus tells of those that it has."""
-    images = layout.images()
-    while part := dict(islice(images, IMAGES_AT_A_TIME)):
+    for part in layout.image_parts(IMAGES_AT_A_TIME):
         known = {}
         if corpus_images.used:
             known = {one.image_id: one for one in released_images(list(part))}
-        told = layout.told(min(part), max(part))
-        for image_id, path in part.items():
+        for image_id, details in part.items():
+            path = details.pop("path")
             image = known.get(image_id)
-            more = told.get(image_id, {})
             if image is not None and _same_path(path, image.file_name):
                 found.by_path += 1
             elif image is not None and _same_source(path, image, corpus_images.data_set):
@@ -252,10 +246,9 @@ def _images(
                 found.absent += 1
                 found.others += image is not None
                 image = None
-            # What the benchmark itself tells goes first, so that its files come out as they went
-            # in.
+            # What the benchmark itself says goes first, so that its files come out as they went in.
             known_image = image or _unknown(image_id)
-            yield replace(known_image, file_name=path or known_image.file_name, **more)
+            yield replace(known_image, file_name=path or known_image.file_name, **details)
 
 
 def _same_path(path: str, file_name: str) -> bool:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
@@ -23,8 +19,8 @@ from benchmark.releases.importing.import_snapshot import (
     images_here,
     snapshot_import,
 )
-from benchmark.releases.importing.inquire_layout import layout_read
-from benchmark.releases.importing.layout_store import Layout
+from benchmark.releases.importing.layout import Layout
+from benchmark.releases.importing.layout_files import layout_read
 from benchmark.releases.making import release_fill
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Report
@@ -73,7 +69,7 @@ def benchmark_import(
     report: Report | None = None,
     on_refusal: OnRefusal | None = None,
 ) -> BenchmarkReport:
-    """Make a release of a benchmark in INQUIRE's layout; see `inquire_layout`.
+    """Make a release of a benchmark in INQUIRE's layout; see `layout_files`.
 
     `name` is by default the directory's; a name that was imported before gets its next version,
     unless `new_only` refuses it. An image of the corpus is that of the benchmark if it has its id
@@ -94,11 +90,11 @@ def benchmark_import(
     """
     corpus_images = CorpusImages(use_corpus, data_set)
     _require_data_set(corpus_images, images)
-    with _read(directory) as layout:
-        _require_corpus(layout, rerank_model, corpus_images)
-        wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
-        release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
-        return _fill(release, layout, images, corpus_images, report, on_refusal, None)
+    layout = layout_read(directory)
+    _require_corpus(layout, rerank_model, corpus_images)
+    wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
+    release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
+    return _fill(release, layout, images, corpus_images, report, on_refusal, None)
 
 
 @transaction.atomic
@@ -120,10 +116,10 @@ def benchmark_import_begin(
     """
     corpus_images = CorpusImages(use_corpus, data_set)
     _require_data_set(corpus_images, images)
-    with _read(directory) as layout:
-        _require_corpus(layout, rerank_model, corpus_images)
-        wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
-        release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
+    layout = layout_read(directory)
+    _require_corpus(layout, rerank_model, corpus_images)
+    wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
+    release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
     release.job = job_create(
         kind=JOB_KIND,
         params={
@@ -144,21 +140,10 @@ def benchmark_import_run(*, job: Job) -> BenchmarkReport:
     """Do the import of a job. Raises as `benchmark_import`."""
     release = Release.objects.get(pk=job.params["release"])
     folder = job.params["images"]
-    with _read(Path(job.params["directory"])) as layout:
-        images = Path(folder) if folder else None
-        corpus_images = CorpusImages(job.params["use_corpus"], job.params.get("data_set", ""))
-        return _fill(release, layout, images, corpus_images, None, None, job)
-
-
-@contextmanager
-def _read(directory: Path) -> Iterator[Layout]:
-    scratch = Path(settings.VAR_DIR) / "tmp"
-    scratch.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(dir=scratch, prefix="import-") as folder,
-        layout_read(directory, database=Path(folder) / "benchmark.sqlite") as layout,
-    ):
-        yield layout
+    layout = layout_read(Path(job.params["directory"]))
+    images = Path(folder) if folder else None
+    corpus_images = CorpusImages(job.params["use_corpus"], job.params["data_set"])
+    return _fill(release, layout, images, corpus_images, None, None, job)
 
 
 def _require_data_set(corpus_images: CorpusImages, images: Path | None) -> None:
@@ -227,9 +212,9 @@ def _fill(
     release = release_fill(release=release, steps=STEPS, take=take, job=job, report=report)
     return BenchmarkReport(
         release=release,
-        rows=layout.rows,
+        rows=len(layout.annotations),
         duplicates=layout.duplicates,
-        images=layout.image_count,
+        images=len(layout.images),
         found=found,
         added=added,
     )
@@ -238,7 +223,7 @@ def _fill(
 def _bring_in(layout: Layout, folder: Path, dataset: str, on_refusal: OnRefusal | None) -> int:
     """Bring images in that the corpus doesn't have, under their ids; how many."""
     added = 0
-    images = layout.images()
+    images = layout.paths()
     while part := dict(islice(images, IMAGES_AT_A_TIME)):
         taken = set(Image.objects.filter(pk__in=part).values_list("pk", flat=True))
         records = [

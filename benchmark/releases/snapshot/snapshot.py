@@ -316,6 +316,13 @@ class SnapshotWriter:
                 count += 1
         return count
 
+    def arrow(self, name: str, table: pa.Table) -> None:
+        """Write a whole table that is in its order, of the columns that the snapshot has."""
+        schema = schema_of(TABLES[name])
+        rows = table.select(schema.names).cast(schema)
+        with pq.ParquetWriter(self._path(name), schema, compression="zstd") as file:
+            file.write_table(rows, row_group_size=ROWS_AT_A_TIME)
+
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[Any], None]]:
         """Give a function that writes one row of a table; the table is whole after the block."""
@@ -323,8 +330,7 @@ class SnapshotWriter:
         schema = schema_of(row_type)
         names = schema.names
         waiting: list[Any] = []
-        path = self.directory / f"{name}.parquet"
-        with pq.ParquetWriter(path, schema, compression="zstd") as file:
+        with pq.ParquetWriter(self._path(name), schema, compression="zstd") as file:
 
             def flush() -> None:
                 columns = [
@@ -343,6 +349,9 @@ class SnapshotWriter:
 
             yield write
             flush()
+
+    def _path(self, table: str) -> Path:
+        return self.directory / f"{table}.parquet"
 
 
 def write_header(directory: Path, content: Mapping[str, Any]) -> None:
