@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
 import ijson
-from core.regular_files import open_regular
 
+from core.files import open_regular
 from retrieval.importing.records import ImportRefused
 
 _CHUNK: Final = 256 * 1024
