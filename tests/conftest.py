@@ -15,18 +15,37 @@ from rest_framework.test import APIClient
 
 from annotator.embedded_postgres import embedded_postgres
 from core.access import Role
+from tests.databases import use_copy
 from tests.processes import ROOT, Served, Worker, database_url, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share the tests out file by file, and those of a browser together: they share a site."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return "tests/e2e" if file.startswith("tests/e2e/") else file
+
+    return ByFile(config, log)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the session's database server and remove its state folder."""
-    if not hasattr(config, "workerinput") and "VAR_DIR" in os.environ:
-        var_dir = Path(os.environ["VAR_DIR"])
-        if var_dir.name.startswith("inquire-tests-"):
-            embedded_postgres(var_dir).leave(wait=True)
-            shutil.rmtree(var_dir, ignore_errors=True)
+    """Wait for the end of the session's database server, and remove the session's folder."""
+    if not hasattr(config, "workerinput") and "INQUIRE_TESTS_DIR" in os.environ:
+        folder = Path(os.environ["INQUIRE_TESTS_DIR"])
+        embedded_postgres(folder).leave(wait=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> None:
+    """Give this process a database of its own, in place of the one that pytest-django makes."""
+    with django_db_blocker.unblock():
+        use_copy(f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
 
 
 @pytest.fixture(scope="session")

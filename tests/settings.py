@@ -1,15 +1,30 @@
-"""The application's settings over a state folder of the test session's own."""
+"""The application's settings, over state folders of the test session's own.
+
+One PostgreSQL server serves the whole session. Each process of pytest-xdist has a state folder and
+databases of its own beside it; without pytest-xdist there is one such process.
+"""
 
 import os
 import tempfile
+from pathlib import Path
 
 for variable in ("DATABASE_URL", "CELERY_BROKER_URL", "PORT", "SECRET_KEY", "ALLOWED_HOSTS"):
     os.environ.pop(variable, None)
-os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="inquire-tests-")
+if "INQUIRE_TESTS_DIR" not in os.environ:
+    os.environ["INQUIRE_TESTS_DIR"] = tempfile.mkdtemp(prefix="inquire-tests-")
+#: The folder of the session; its PostgreSQL server's state folder.
+SESSION_DIR = Path(os.environ["INQUIRE_TESTS_DIR"])
+os.environ["VAR_DIR"] = str(SESSION_DIR / os.environ.get("PYTEST_XDIST_WORKER", "main"))
 # Django's test client speaks plain HTTP to a host that is not the loopback address.
 os.environ["HTTPS_ONLY"] = "false"
 os.environ["LOG_LEVEL"] = "WARNING"
 
+from annotator.postgres_guardian import Layout  # noqa: E402
 from annotator.settings import *  # noqa: E402, F403
+from annotator.settings import DATABASES  # noqa: E402
 
+DATABASES["default"] |= {
+    "ENGINE": "django.db.backends.postgresql",
+    "HOST": str(Layout(SESSION_DIR).socket_dir),
+}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
