@@ -43,9 +43,7 @@ def _make_migrated() -> None:
 
 def _execute(*statements: str) -> None:
     known = connection.settings_dict
-    server = psycopg2.connect(
-        host=known["HOST"], port=PORT, user=known["USER"], dbname="postgres"
-    )
+    server = psycopg2.connect(host=known["HOST"], port=PORT, user=known["USER"], dbname="postgres")
     server.autocommit = True
     with server.cursor() as cursor:
         for statement in statements:

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.apps import apps
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group
+
+from annotator.models import WorkerHeartbeat
 from benchmark.releases.making import release_make
 from benchmark.releases.models import Release
 from benchmark.releases.requests import release_claim
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
 from core.access import Role
-from core.jobs.models import Job
+from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_create
 from labeling.lifecycle.examples import example_pin
 from labeling.lifecycle.services import query_create, query_transition
-from labeling.queries.models import Query
-from retrieval.corpus.models import Image, Species
+from labeling.queries.models import Assignment, Query
+from retrieval.corpus.models import Image, ImageRoot, Species
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flag_raise, image_withdraw
 from retrieval.importing.services import import_images
+from tests.annotator.addresses import filled, routes
 from tests.benchmark.runs import scored_run, stored_run
 from tests.conftest import person
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
@@ -52,16 +60,47 @@ class World:
     job: Job
 
     @property
-    def numbers(self) -> dict[str, dict[str, int]]:
+    def parameters(self) -> dict[str, dict[str, object]]:
         """What stands for the parameters of addresses, by the part before them."""
         return {
-            "images": {"id": self.image.pk, "flag": self.flag.pk},
-            "species": {"id": self.species.pk},
-            "queries": {"id": self.queries["open"].pk, "image": FIRST_ID},
-            "releases": {"id": self.release.pk},
-            "runs": {"id": self.run.pk},
-            "jobs": {"id": self.job.pk},
+            "images": {
+                "pk": self.image.pk,
+                "flag": self.flag.pk,
+                "version": self.image.url.rpartition("/")[2].removesuffix(".jpg"),
+            },
+            "species": {"pk": self.species.pk},
+            "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},
+            "releases": {
+                "pk": self.release.pk,
+                "name": "inquire_queries_val.csv",
+                "extension": "csv",
+            },
+            "runs": {"pk": self.run.pk, "query_id": 3},
+            "jobs": {"pk": self.job.pk},
         }
+
+    @property
+    def addresses(self) -> list[str]:
+        """The address of each route, of something that is there, and of a thumbnail."""
+        found = [self.image.thumbnail_url[1:]]
+        for route in routes():
+            # Whatever else is asked of the admin site, and pages that no model of ours has.
+            if route in {"admin/{url}", "admin/r/{content_type_id}/{object_id}/"}:
+                continue
+            part, *rest = route.removeprefix("api/").split("/")
+            if part == "admin":
+                found.append(filled(route, partial(_of_admin, rest)))
+            else:
+                found.append(filled(route, lambda name, part=part: self.parameters[part][name]))
+        return found
+
+
+def _of_admin(route: list[str], name: str) -> object:
+    """What stands for a parameter of an address of Django's admin site."""
+    if name == "app_label":
+        return "retrieval"
+    model = apps.get_model(*route[:2])
+    return quote(model._default_manager.order_by("pk").values_list("pk", flat=True)[0])
 
 
 def make_world(settings: Any, folder: Path) -> World:
@@ -108,4 +147,12 @@ def make_world(settings: Any, folder: Path) -> World:
     run_publish(run=run)
     private = stored_run(release, order, owner=admin, name="not yet")
     job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
+    Assignment.objects.create(query=queries["complete"], annotator=annotator)
+    JobItemError.objects.create(job=job, item="a", message="odd")
+    ImageRoot.objects.create(location="/pictures")
+    Group.objects.create(name="a class")
+    WorkerHeartbeat.objects.create(worker="worker:1")
+    AccessAttempt.objects.create(username="nobody", failures_since_start=1)
+    AccessLog.objects.create(username="nobody")
+    AccessFailureLog.objects.create(username="nobody")
     return World(people, real[0], flag, species, queries, release, run, private, job)

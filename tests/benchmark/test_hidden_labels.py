@@ -30,7 +30,7 @@ from benchmark.scoring.hidden import FEWEST_QUERIES, LabelsHidden, summarize
 from core.access import Role
 from core.jobs.services import job_slice_run
 from retrieval.corpus.models import Image
-from tests.annotator.test_anonymous import ADDRESSES
+from tests.annotator.addresses import addresses
 from tests.benchmark.runs import rankings, scored_run
 from tests.benchmark.snapshots import header, image, pair, query, write_snapshot
 from tests.benchmark.toy_release import toy_release
@@ -144,7 +144,7 @@ def body_of(answer: HttpResponseBase) -> bytes:
 
 def first_addresses() -> Iterator[str]:
     """Every address with ids that are there, and every choice of the pages of scores."""
-    for address in ADDRESSES:
+    for address in addresses():
         if not address.startswith("admin/"):
             yield from {f"/{address}", f"/{address}".replace("/1/", "/2/")}
     for run, number in product(range(1, 13), (VAL[0], TEST[0])):

@@ -1,0 +1,50 @@
+"""Every address that the application has, from its own list of routes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from django.urls import URLPattern, URLResolver, get_resolver
+
+#: Parameters that hold a name; all others hold a number.
+NAMES = {"app_label", "extension", "name", "url", "version"}
+#: What anybody may ask.
+OPEN = {
+    "healthz",
+    "login/",
+    "logout/",
+    "admin/login/",
+    "admin/logout/",
+    "api/token/",
+    "api/schema/",  # the description of the API, which holds no data
+}
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>(?:\[[^]]*\]|[^)])*\)")
+
+
+def routes() -> list[str]:
+    """The routes, with their parameters in braces: `api/queries/{pk}/`."""
+    return sorted(set(_walk(get_resolver().url_patterns)))
+
+
+def filled(route: str, value: Callable[[str], object]) -> str:
+    """A route's address with `value(name)` in place of each parameter."""
+    return re.sub(r"{(\w+)}", lambda match: str(value(match[1])), route)
+
+
+def addresses(number: object = 1) -> list[str]:
+    """The address of each route, with `number` or a name that nothing has as its parameters."""
+    return sorted(
+        {filled(route, lambda name: "abcdef12" if name in NAMES else number) for route in routes()}
+    )
+
+
+def _walk(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        text = re.sub(r"^\^|\$$|\\Z$", "", str(pattern.pattern))
+        text = PARAMETER.sub(lambda match: f"{{{match[1] or match[2]}}}", text)
+        route = before + text.replace("\\.", ".").replace("/?", "/").replace("\\", "")
+        if isinstance(pattern, URLResolver):
+            yield from _walk(pattern.url_patterns, route)
+        else:
+            yield route
