@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve test lint bench clean
+.PHONY: demo serve test test-bench lint bench clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -17,7 +17,11 @@ serve: $(VENV)/runtime
 
 ## Checks of form and types, then all tests
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 $(PYTEST_OPTIONS)
+
+## Tests of the benchmarks
+test-bench: $(VENV)/development
+	$(BIN)/python -m pytest tests/bench
 
 lint: $(VENV)/development
 	$(BIN)/ruff check .

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from demo.corpus import write_corpus
-from tests.processes import Served, wait_for
+from tests.databases import make_copy
+from tests.processes import Served, database_url, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"
 IMAGES = 260
@@ -22,6 +24,12 @@ DEPTH = 150
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1366, "height": 850}
+CREATE_USERS = """
+import json
+from annotator.services import user_create
+made = {{n: user_create(username=n, role=r, password={word!r})[0] for n, r in {roles}.items()}}
+print(json.dumps({{name: user.auth_token.key for name, user in made.items()}}))
+"""
 
 expect.set_options(timeout=15_000)
 
@@ -34,12 +42,26 @@ class Site:
         self.url = served.url
         self.tokens: dict[str, str] = {}
         self.roles: dict[str, str] = {}
+        self.sessions: dict[str, Any] = {}
 
-    def create_user(self, name: str, role: str) -> None:
-        self.served.manage("create_user", name, "--role", role, "--password", PASSWORD)
-        answer = self.api("", "POST", "/api/token/", {"username": name, "password": PASSWORD})
-        self.tokens[name] = answer["token"]
-        self.roles[name] = role
+    def create_users(self, roles: dict[str, str]) -> None:
+        """People by name, with the password PASSWORD and a token."""
+        ran = self.served.manage("shell", "-c", CREATE_USERS.format(roles=roles, word=PASSWORD))
+        self.tokens |= json.loads(ran.stdout.splitlines()[-1])
+        self.roles |= roles
+
+    def session(self, browser: Browser, user: str) -> Any:
+        """The cookies of a browser in which the user has logged in, once for all tests."""
+        if user not in self.sessions:
+            with browser.new_context() as context:
+                page = context.new_page()
+                page.goto(f"{self.url}/login/")
+                page.get_by_label("User name").fill(user)
+                page.get_by_label("Password").fill(PASSWORD)
+                page.get_by_role("button", name="Log in").click()
+                page.wait_for_url(lambda address: "/login/" not in address)
+                self.sessions[user] = context.cookies()
+        return self.sessions[user]
 
     def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
         """The parsed answer of the REST API; raises HTTPError for a refusal."""
@@ -88,22 +110,27 @@ class Site:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Site]:
     """One served application for all browser tests; each test makes queries of its own."""
     folder = tmp_path_factory.mktemp("site")
-    served = Served(folder / "var", CANDIDATE_DEPTH=str(DEPTH))
+    with django_db_blocker.unblock():
+        make_copy("site")
+    url = database_url(connection.settings_dict | {"NAME": "site"})
+    served = Served(folder / "var", CANDIDATE_DEPTH=str(DEPTH), DATABASE_URL=url)
     try:
-        site = Site(served.wait_healthy())
-        for name, role in (
-            ("ann", "annotator"),
-            ("otto", "annotator"),
-            ("rita", "reviewer"),
-            ("ada", "admin"),
-            ("rosa", "researcher"),
-            ("rolf", "researcher"),
-        ):
-            site.create_user(name, role)
+        site = Site(served)
         corpus = write_corpus(folder / "corpus", count=IMAGES)
+        served.wait_healthy()
+        site.create_users(
+            {
+                "ann": "annotator",
+                "otto": "annotator",
+                "rita": "reviewer",
+                "ada": "admin",
+                "rosa": "researcher",
+                "rolf": "researcher",
+            }
+        )
         served.manage("import_images", str(corpus / "train.json"))
         served.manage("embed", "--wait")
         yield site
@@ -139,15 +166,15 @@ def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     begins with the keys and the view that nobody has changed.
     """
     for name, role in site.roles.items():
-        if role == "researcher":
-            continue
-        site.api(name, "PUT", "/api/preferences/labeling/", {"keys": {}, "view": {}})
+        if role != "researcher":
+            site.api(name, "PUT", "/api/preferences/labeling/", {"keys": {}, "view": {}})
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
     def start(user: str, **options: Any) -> Page:
         context = browser.new_context(**{"viewport": DESKTOP, **options})
         contexts.append(context)
+        context.add_cookies(site.session(browser, user))
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
@@ -156,12 +183,7 @@ def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
                 problems.append(message.text) if "Content Security" in message.text else None
             ),
         )
-        page.goto(f"{site.url}/login/")
-        page.get_by_label("User name").fill(user)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Log in").click()
-        if site.roles[user] != "researcher":
-            expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+        page.goto(f"{site.url}/")
         return page
 
     yield start

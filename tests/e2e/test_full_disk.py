@@ -32,8 +32,7 @@ def site(small_disk: Path) -> Iterator[Site]:
     served = Served(small_disk / "var", CANDIDATE_DEPTH="40", DISK_MIN_FREE_BYTES="0")
     try:
         site = Site(served.wait_healthy())
-        site.create_user("ann", "annotator")
-        site.create_user("ada", "admin")
+        site.create_users({"ann": "annotator", "ada": "admin"})
         corpus = write_corpus(small_disk.parent / "corpus", count=IMAGES)
         served.manage("import_images", str(corpus / "train.json"))
         served.manage("embed", "--wait")

@@ -54,8 +54,7 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list
     """The addresses of pages that show such words: as names of people, species, releases and runs,
     texts, guidelines, reasons."""
     roles = {ANN: "annotator", OTTO: "annotator", RITA: "reviewer", ADA: "admin"}
-    for name, role in roles.items():
-        site.create_user(name, role)
+    site.create_users(roles)
     names = rename_a_species(site, "W" * 80, "W" * 90)
     queries = []
     for text, split in ((WORD, "test"), ("W" * 200, "test"), ("W" * 199, "val")):

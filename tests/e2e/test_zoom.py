@@ -160,7 +160,7 @@ def tone(page: Page) -> str:
 def test_brightness_and_contrast_are_kept_for_the_next_session(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
-    site.create_user("lux", "annotator")
+    site.create_users({"lux": "annotator"})
     query = site.open_query("an owl in the dark")
     page = log_in("lux")
     open_label_page(page, site, query)
