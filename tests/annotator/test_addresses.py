@@ -171,7 +171,7 @@ def test_what_only_django_s_admin_finds_is_asked_in_its_own_words(
 ) -> None:
     """Its search and filters take texts: numbers beyond a column are no rows."""
     client, _ = clients["admin"]
-    for model in ("retrieval/image", "labeling/judgment", "retrieval/jobitemerror"):
+    for model in ("retrieval/image", "labeling/judgment", "core/jobitemerror"):
         for number in LARGE:
             assert client.get(f"/admin/{model}/", {"q": number}).status_code == 200
 
