@@ -15,4 +15,4 @@ def demo_release(job: Job, deadline: float) -> bool:
     """Make the demo's release and its runs, step by step."""
     from demo.release import demo_release_step
 
-    return demo_release_step(job, deadline)
+    return demo_release_step(job)

@@ -1,31 +1,34 @@
-"""The demo's people, pictures and queries. Each step can be cut short and done again."""
+"""The demo's people, images and queries. Each step can be cut short and done again."""
 
 import json
-import os
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 
 from annotator.models import User
 from annotator.services import user_create
 from core.access import Role
 from core.jobs.models import Job
 from demo.corpus import write_corpus
-from demo.loading import DemoSpeciesMissing, demo_queries_load
-from demo.release import demo_release_begin
-from labeling.candidates.models import CandidateList
+from demo.queries import QUERIES, DemoQuery
+from labeling.candidates.services import lists_refresh_stale
+from labeling.lifecycle.services import lock_query_ids, query_create_in_state
 from labeling.queries.models import Query
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.encoders import ModelSpecError
-from retrieval.importing.services import ImportReport, import_images
+from retrieval.importing.services import import_images
+from retrieval.importing.species_names import iconic_group
+from retrieval.species.selectors import species_resolve
 
 DATASET = "demo"
 POLL_SECONDS = 0.2
-LABELLER = "simulated"
+LABELER = "simulated"
 CAST = {
     "admin": Role.ADMIN,
     "reviewer": Role.REVIEWER,
@@ -66,104 +69,107 @@ def demo_people() -> list[Person]:
     ]
     if joining:
         people += joining
-        _write_private(file, json.dumps([asdict(person) for person in people], indent=1))
+        draft = file.with_suffix(".draft")
+        draft.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)
+        draft.touch(mode=0o600)
+        draft.write_text(json.dumps([asdict(person) for person in people], indent=1))
+        draft.replace(file)
     for person in people:
         if not User.objects.filter(username=person.name).exists():
             user_create(username=person.name, role=Role(person.role), password=person.password)
     return people
 
 
-def demo_corpus_draw(*, count: int, progress: Progress) -> Path:
-    """Draw what is missing of the demo's `count` pictures; the folder that holds train.json."""
-    return write_corpus(Path(settings.VAR_DIR) / "demo", count=count, progress=progress)
+def simulated_labeler() -> User:
+    """The annotator of the demo's release, whose password nobody knows."""
+    if not User.objects.filter(username=LABELER).exists():
+        password = secrets.token_urlsafe(24)
+        user_create(username=LABELER, role=Role.ANNOTATOR, password=password)
+    return User.objects.get(username=LABELER)
 
 
-def demo_corpus_import(*, corpus: Path, progress: Progress) -> ImportReport:
-    """Bring the drawn pictures into the corpus, as any data set in the iNat24 layout.
+def demo_corpus_import(*, count: int, drawing: Progress, importing: Progress) -> None:
+    """Draw what is missing of the demo's `count` images and import them.
 
     Raises DemoError if one of them was refused.
     """
-    report = import_images(path=corpus / "train.json", dataset=DATASET, progress=progress)
+    corpus = write_corpus(Path(settings.VAR_DIR) / "demo", count=count, progress=drawing)
+    report = import_images(path=corpus / "train.json", dataset=DATASET, progress=importing)
     if report.refused_count:
-        raise DemoError(f"{report.refused_count} of the demo's pictures were refused: {report}")
-    return report
+        raise DemoError(f"{report.refused_count} of the demo's images were refused: {report}")
 
 
-def demo_queries_open() -> list[Query]:
-    """Import the demo's queries where they are missing and open them.
+def demo_embed(*, by: User, progress: Progress) -> None:
+    """Have what is not embedded yet embedded under the model in use, and wait for it.
 
-    Raises DemoError if the corpus lacks the species of one.
+    Raises DemoError if EMBEDDING_MODEL does not name a model or the job failed.
     """
     try:
-        return demo_queries_load(by=User.objects.get(username="admin"))
-    except DemoSpeciesMissing as error:
-        raise DemoError(f"{error} Too few pictures were asked for (--images).") from error
+        job = embedding_job_create(created_by=by)
+    except ModelSpecError as error:
+        raise DemoError(str(error)) from error
+    _wait(job, progress)
 
 
-def demo_release_job() -> Job:
-    """The job that labels fifteen more queries as the scenes truly are, makes a release of them,
-    and runs on it: it works on while the demo is used."""
-    people = {name: User.objects.get(username=name) for name in ("admin", "researcher")}
-    labeller = User.objects.filter(username=LABELLER).first()
-    if labeller is None:
-        # Nobody logs in as a simulation, so nobody is told the password.
-        labeller, _ = user_create(
-            username=LABELLER, role=Role.ANNOTATOR, password=secrets.token_urlsafe(24)
+def demo_queries_load(*, by: Any, demo_queries: Sequence[DemoQuery] = QUERIES) -> list[Query]:
+    """Create and open demo queries, `by` an admin; returns them in their order.
+
+    A demo query that exists is left as people have made it, so running it again only adds what is
+    missing and asks again for lists that failed. Raises DemoError before the demo corpus is
+    imported.
+    """
+    loaded = [_load(demo_query, by) for demo_query in demo_queries]
+    lists_refresh_stale(by=by)
+    return loaded
+
+
+@transaction.atomic
+def _load(demo_query: DemoQuery, by: Any) -> Query:
+    lock_query_ids()
+    known = Query.objects.filter(text=demo_query.query_text).first()
+    if known is not None:
+        return known
+    species, missing = species_resolve(demo_query.species)
+    if missing:
+        raise DemoError(
+            f"The corpus lacks {', '.join(map(str, missing))}, which the species filter of "
+            f"“{demo_query.query_text}” names. Import more of the demo corpus first (--images)."
         )
-    return demo_release_begin(
-        admin=people["admin"], researcher=people["researcher"], labeller=labeller
+    taken = Query.objects.filter(query_id=demo_query.query_id).exists()
+    return query_create_in_state(
+        to_state=Query.State.OPEN,
+        created_by=by,
+        query_id=None if taken else demo_query.query_id,
+        text=demo_query.query_text,
+        category=demo_query.category,
+        iconic_group=iconic_group(supercategory=demo_query.iconic_group),
+        scientific_terms=demo_query.scientific_terms,
+        split=demo_query.split,
+        guidelines=demo_query.guidelines,
+        species=species,
     )
 
 
-def demo_embedding_job() -> Job:
-    """The job that embeds what is not embedded yet under the model in use.
-
-    Raises DemoError if EMBEDDING_MODEL does not name a model.
-    """
-    try:
-        return embedding_job_create(created_by=User.objects.get(username="admin"))
-    except ModelSpecError as error:
-        raise DemoError(str(error)) from error
+def demo_queries_open(*, by: User, progress: Progress) -> None:
+    """Open the queries to be labeled and wait for their candidate lists; DemoError if one fails."""
+    for done, query in enumerate(demo_queries_load(by=by), start=1):
+        _wait(query.lists.latest("pk").job)
+        progress(done, len(QUERIES))
 
 
-def job_wait(*, job: Job, progress: Progress) -> Job:
+def _wait(job: Job | None, progress: Progress | None = None) -> None:
     """Wait until a worker has done a job.
 
     Raises DemoError if the job failed, or if it could not do all of its items.
     """
+    if job is None:
+        return
     while job.state in Job.UNFINISHED:
         time.sleep(POLL_SECONDS)
         job.refresh_from_db()
-        if job.total:
+        if job.total and progress:
             progress(job.done, job.total)
     if job.state != Job.State.DONE or job.failed:
         errors = "; ".join(str(error) for error in job.item_errors.all()[:3])
         raise DemoError(f"{job.title or job} {job.state}. {job.error} {errors}".strip())
-    return job
-
-
-def lists_wait(*, queries: Iterable[Query], progress: Progress) -> None:
-    """Wait until each query has a frozen candidate list; DemoError if one of the jobs failed."""
-    wanted = {query.pk for query in queries}
-    while True:
-        lists = CandidateList.objects.filter(query__in=wanted)
-        ready = set(lists.filter(frozen_at__isnull=False).values_list("query_id", flat=True))
-        progress(len(ready), len(wanted))
-        if ready == wanted:
-            return
-        broken = lists.filter(frozen_at__isnull=True, job__state=Job.State.FAILED).first()
-        if broken is not None and broken.job is not None:
-            raise DemoError(f"The list of “{broken.text}” failed: {broken.job.error}")
-        time.sleep(POLL_SECONDS)
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)

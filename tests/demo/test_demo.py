@@ -105,8 +105,8 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
     assert rows(third, RUNS) == [
         ("full", "model", "demo"),
         ("full", "random", "Random order"),
-        ("full", "rerank_embedding", "Damaged vectors, top 50 by the demo model"),
-        ("full", "upload", "Demo model, damaged vectors"),
+        ("full", "rerank_embedding", "Damaged scores, top 50 by the demo model"),
+        ("full", "upload", "Demo model, damaged scores"),
     ]
     complete = "SELECT count(*) FROM labeling_query WHERE state = 'complete' AND query_id > 24"
     assert rows(third, complete) == [(15,)]

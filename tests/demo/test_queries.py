@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from demo.loading import DemoSpeciesMissing, demo_queries_load
 from demo.queries import QUERIES
+from demo.steps import DemoError, demo_queries_load
 from labeling.queries.models import Query
 from tests.labeling.conftest import make_species, run_jobs
 
@@ -53,5 +53,5 @@ def test_a_taken_number_is_left_to_its_query(
 
 
 def test_without_the_corpus_it_says_so(toy_model: Any, admin: Any) -> None:
-    with pytest.raises(DemoSpeciesMissing, match="Import the demo corpus first"):
+    with pytest.raises(DemoError, match="Import more of the demo corpus first"):
         demo_queries_load(by=admin)

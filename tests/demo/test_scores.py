@@ -1,4 +1,4 @@
-"""The demo model's score: candidates, ties, chance and the exact answer."""
+"""The demo model's score: candidates, ties and chance."""
 
 import io
 
@@ -8,47 +8,31 @@ from django.core.management import CommandError, call_command
 
 from benchmark.scoring.expectations import random_average_precision_at_k
 from demo.corpus import write_corpus
+from demo.management.commands.score_demo_model import average_precision
 from demo.queries import QUERIES, read_scenes
-from demo.scores import demo_score, mean_score
 
 IDS = np.array([10, 11, 12, 13, 14], dtype=np.int64)
 
 
 def test_ties_go_to_the_smaller_id():
     similarities = np.array([0.1, 0.5, 0.5, 0.5, 0.0])
-    score = demo_score(similarities, IDS, relevant={12}, k=5)
-    assert (score.model, score.exact) == (0.5, 1.0)
-    reversed_rows = demo_score(similarities[::-1], IDS[::-1], relevant={12}, k=5)
-    assert reversed_rows == score
+    assert average_precision(similarities, IDS, {12}, set(IDS), 5)[0] == 0.5
+    assert average_precision(similarities[::-1], IDS[::-1], {12}, set(IDS), 5)[0] == 0.5
 
 
 def test_chance_is_the_exact_expectation():
-    score = demo_score(np.arange(5.0), IDS, relevant={10}, k=5)
+    model, chance = average_precision(np.arange(5.0), IDS, {10}, set(IDS), 5)
     # One relevant image at each of five ranks alike.
-    assert score.random == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5)
-    assert score.model == 0.2
+    assert chance == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5)
+    assert model == 0.2
 
 
 def test_candidates_leave_the_others_out():
-    score = demo_score(np.arange(5.0), IDS, relevant={10, 14}, candidates={10, 11}, k=5)
-    assert (score.positives, score.candidates, score.model) == (1, 2, 0.5)
-    assert score.random == pytest.approx(0.75)
+    model, chance = average_precision(np.arange(5.0), IDS, {10, 14}, {10, 11}, 5)
+    assert (model, chance) == (0.5, pytest.approx(0.75))
 
 
-def test_a_query_without_an_answer_has_no_score():
-    assert demo_score(np.arange(5.0), IDS, relevant=set(), k=5) is None
-    assert demo_score(np.arange(5.0), IDS, relevant={10}, candidates={11}, k=5) is None
-
-
-def test_means_over_queries():
-    first = demo_score(np.arange(5.0), IDS, relevant={14}, k=5)
-    second = demo_score(np.arange(5.0), IDS, relevant={13}, k=5)
-    model, random, exact = mean_score([first, second])
-    assert (model, exact) == (0.75, 1.0)
-    assert random == pytest.approx((first.random + second.random) / 2)
-
-
-def test_the_command_prints_the_model_chance_and_the_exact_answer(tiny_model, tmp_path):
+def test_the_command_prints_the_model_and_chance(tiny_model, tmp_path):
     corpus = write_corpus(tmp_path / "corpus", count=300, processes=1)
     scenes = read_scenes(corpus)
     answered = [query for query in QUERIES if any(map(query.matches, scenes.values()))]
@@ -63,13 +47,12 @@ def test_the_command_prints_the_model_chance_and_the_exact_answer(tiny_model, tm
     lines = output.getvalue().splitlines()
     left_out = [line for line in lines if line.startswith("  left out, no image answers it: ")]
     assert len(left_out) == len(QUERIES) - len(answered)
-    assert lines[-4] == (
+    assert lines[-3] == (
         f"mAP@50 on {len(answered)} queries, 300 images: whole corpus, within species filters"
     )
-    assert lines[-1].split() == ["exact", "answer", "1.0000", "1.0000"]
     sizes = {query: sum(query.matches(scene) for scene in scenes.values()) for query in answered}
     chance = sum(float(random_average_precision_at_k(size, 300, 50)) for size in sizes.values())
-    assert lines[-2].split()[:3] == ["random", "order", f"{chance / len(answered):.4f}"]
+    assert lines[-1].split()[:3] == ["random", "order", f"{chance / len(answered):.4f}"]
     for query, size in sizes.items():
         assert any(line.split()[2:] == [str(size), *query.query_text.split()] for line in lines)
 

@@ -11,18 +11,18 @@ from django.core.management.base import CommandError
 from annotator.environment import choose_model
 from annotator.management.commands import serve
 from annotator.serving import Services
-from demo.management.commands import demo_data
+from demo.corpus import DEFAULT_COUNT
 from demo.steps import demo_people
 
 
 class Command(serve.Command):
     """demo [--images N]"""
 
-    help = "As `serve`, with the demo's pictures, model, queries and people."
+    help = "As `serve`, with the demo's images, model, queries and people."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """How many pictures; fewer make a first start quicker."""
-        parser.add_argument("--images", type=int, default=demo_data.IMAGES)
+        """How many images; fewer make a first start quicker."""
+        parser.add_argument("--images", type=int, default=DEFAULT_COUNT)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Start everything, do what is left of the demo's steps, say how to get in, run on."""
@@ -38,7 +38,7 @@ class Command(serve.Command):
             if status != 0:
                 raise CommandError(
                     "The demo could not be prepared; the lines above say why. "
-                    f"Run it again to go on from there. Logs: {services.logs}"
+                    f"Run it again to resume. Logs: {services.logs}"
                 )
             self.say(f"\nInquire Annotator is at {services.address} (Ctrl-C ends it)\n")
             for person in demo_people():

@@ -1,17 +1,17 @@
 """The steps of the demo, with progress. `demo` runs this beside a worker."""
 
-import sys
-import time
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import InterfaceError, OperationalError, connection
 
-from core.terminal import ProgressLine, bar, duration
-from demo import steps as demo
+from annotator.models import User
+from core.terminal import Pace, ProgressLine
+from demo import steps
+from demo.corpus import DEFAULT_COUNT
+from demo.release import demo_release_begin
 
-IMAGES = 3000
 ATTEMPTS = 5
 
 
@@ -21,64 +21,40 @@ class Command(BaseCommand):
     help = "Draws, imports and embeds the demo corpus and opens its queries; needs a worker."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """How many pictures."""
-        parser.add_argument("--images", type=int, default=IMAGES)
+        """How many images."""
+        parser.add_argument("--images", type=int, default=DEFAULT_COUNT)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do what is left of each step, in order."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self._steps(options["images"])
-                break
-            except demo.DemoError as error:
+                return self._steps(options["images"])
+            except steps.DemoError as error:
                 raise CommandError(str(error)) from error
             except (OperationalError, InterfaceError) as error:
-                # Every step goes on where it was, and a new connection starts a dead server.
+                # Every step resumes where it was, and a new connection starts a dead server.
                 if attempt == ATTEMPTS:
                     raise CommandError(f"The database cannot be reached: {error}") from error
-                self.stdout.write("The database went away; going on.")
+                self.stdout.write("The database went away; trying again.")
                 connection.close()
+        return None
 
     def _steps(self, count: int) -> None:
-        demo.demo_people()
-        with Step("Drawing the demo's pictures") as step:
-            corpus = demo.demo_corpus_draw(count=count, progress=step.progress)
-        with Step("Importing them") as step:
-            demo.demo_corpus_import(corpus=corpus, progress=step.progress)
-        with Step("Embedding them in the worker") as step:
-            demo.job_wait(job=demo.demo_embedding_job(), progress=step.progress)
-        with Step("Opening the queries and ranking the pictures for each") as step:
-            demo.lists_wait(queries=demo.demo_queries_open(), progress=step.progress)
-        demo.demo_release_job()
+        steps.demo_people()
+        admin, researcher = (User.objects.get(username=name) for name in ("admin", "researcher"))
+        drawing, importing = self._progress("Drawing"), self._progress("Importing")
+        steps.demo_corpus_import(count=count, drawing=drawing, importing=importing)
+        steps.demo_embed(by=admin, progress=self._progress("Embedding"))
+        steps.demo_queries_open(by=admin, progress=self._progress("Ranking", "candidate lists"))
+        labeler = steps.simulated_labeler()
+        demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
 
+    def _progress(self, title: str, unit: str = "images") -> steps.Progress:
+        line, pace = ProgressLine(self.stdout), Pace()
 
-class Step:
-    """One line of progress: `title [####----] 12 of 24, 30 s left`."""
+        def show(done: int, total: int) -> None:
+            line.show(f"{title}: {pace.line(done, total, unit)}")
+            if done == total:
+                line.end()
 
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.line = ProgressLine(sys.stdout)
-        self.last = ""
-        self.began = time.monotonic()
-        self.before = -1
-
-    def __enter__(self) -> "Step":
-        self.line.show(f"{self.title} ...")
-        return self
-
-    def progress(self, done: int, total: int) -> None:
-        """Show how far it is."""
-        if self.before < 0:
-            self.before = done
-        self.last = f"{done} of {total}"
-        left = ""
-        if total > done > self.before:
-            seconds = (time.monotonic() - self.began) * (total - done) / (done - self.before)
-            left = f", {duration(seconds)} left"
-        self.line.show(f"{self.title} {bar(done, total)} {self.last}{left}")
-
-    def __exit__(self, *error: object) -> None:
-        if error[0] is None:
-            finished = ProgressLine(sys.stdout) if not sys.stdout.isatty() else self.line
-            finished.show(f"{self.title}: done{f', {self.last}' if self.last else ''}")
-        self.line.end()
+        return show
