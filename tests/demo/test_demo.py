@@ -96,7 +96,9 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
 
     third = start(serve, var_dir=first.var_dir)
     wait_for(
-        lambda: third.output.read_text().count("password") == 2 * len(CAST), what="the demo again"
+        lambda: third.output.read_text().count("password") == 2 * len(CAST),
+        seconds=120,
+        what="the demo again",
     )
     assert rows(third, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id") == lists
     assert rows(third, embedded) == [(IMAGES,)]

@@ -1,5 +1,6 @@
 """The steps of the demo, with progress. `demo` runs this beside a worker."""
 
+import time
 from argparse import ArgumentParser
 from typing import Any
 
@@ -7,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import InterfaceError, OperationalError, connection
 
 from annotator.models import User
-from core.terminal import Pace, ProgressLine
+from core.terminal import ProgressLine, bar, duration
 from demo import steps
 from demo.corpus import DEFAULT_COUNT
 from demo.release import demo_release_begin
@@ -50,11 +51,21 @@ class Command(BaseCommand):
         demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
 
     def _progress(self, title: str, unit: str = "images") -> steps.Progress:
-        line, pace = ProgressLine(self.stdout), Pace()
+        """Shows how far a step is, and how long it will take at its pace since the first call."""
+        line = ProgressLine(self.stdout)
+        began: list[tuple[float, int]] = []
 
         def show(done: int, total: int) -> None:
-            line.show(f"{title}: {pace.line(done, total, unit)}")
+            began.append((time.monotonic(), done))
+            since, before = began[0]
+            left = ""
+            if before < done < total:
+                seconds = (time.monotonic() - since) * (total - done) / (done - before)
+                left = f", {duration(seconds)} left"
+            # Away from a terminal a line has its own pace, and the last one must not be lost.
+            shown = line if done < total or self.stdout.isatty() else ProgressLine(self.stdout)
+            shown.show(f"{title} {bar(done, total)} {done:,} of {total:,} {unit}{left}")
             if done == total:
-                line.end()
+                shown.end()
 
         return show
