@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core.files import whole_file
 from demo.drawing import SIZE, jpeg
 from demo.queries import MOTIFS
 from demo.scenes import ATTRIBUTES, Scene, scene
@@ -108,9 +109,8 @@ def _write(path: Path, content: bytes) -> None:
     """Write a file whole, unless it holds this already."""
     if path.is_file() and path.read_bytes() == content:
         return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    part.replace(path)
+    with whole_file(path, durable=False) as draft:
+        draft.write(content)
 
 
 def _truth_file(count: int, seed: int) -> bytes:

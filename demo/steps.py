@@ -14,6 +14,7 @@ from django.db import transaction
 from annotator.models import User
 from annotator.services import user_create
 from core.access import Role
+from core.files import whole_file
 from core.jobs.models import Job
 from demo.corpus import write_corpus
 from demo.queries import QUERIES, DemoQuery
@@ -69,12 +70,9 @@ def demo_people() -> list[Person]:
     ]
     if joining:
         people += joining
-        draft = file.with_suffix(".draft")
-        draft.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft.unlink(missing_ok=True)
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps([asdict(person) for person in people], indent=1))
-        draft.replace(file)
+        # Only its owner reads what whole_file writes.
+        with whole_file(file) as draft:
+            draft.write(json.dumps([asdict(person) for person in people], indent=1).encode())
     for person in people:
         if not User.objects.filter(username=person.name).exists():
             user_create(username=person.name, role=Role(person.role), password=person.password)
