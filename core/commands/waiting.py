@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
 from core.commands import command
+from core.commands.progress import Progress
 from core.jobs.models import Job
-from core.terminal import ProgressLine, bar, duration
 
 POLL_SECONDS = 0.3
 # Without a sign of work: loading a large model takes a while once a worker has the job.
@@ -36,43 +35,40 @@ def wait_for_job(
     goes on.
     """
     try:
-        _wait(job, stdout, starting, also)
+        with Progress() as show:
+            _wait(job, stdout, starting, also, show)
     except KeyboardInterrupt:
         stdout.write(f"\nJob {job.pk} goes on without this command.")
         return False
     return True
 
 
-def _wait(job: Job, stdout: Any, starting: str, also: Callable[[Job], str] | None) -> None:
-    line = ProgressLine(sys.stderr)
-    heard, turn, told = time.monotonic(), job.turn, False
+def _wait(
+    job: Job,
+    stdout: Any,
+    starting: str,
+    also: Callable[[Job], str] | None,
+    show: Progress,
+) -> None:
+    heard, turn, warned = time.monotonic(), job.turn, False
     while job.state in Job.UNFINISHED:
         time.sleep(POLL_SECONDS)
         job.refresh_from_db()
         if job.turn != turn:
             heard, turn = time.monotonic(), job.turn
         patience = PATIENCE_SECONDS.get(job.state)
-        if patience is not None and not told and time.monotonic() - heard > patience:
-            told = True
-            line.end()
+        if patience is not None and not warned and time.monotonic() - heard > patience:
+            warned = True
+            show.close()
             stdout.write(
                 "No worker is at this job: either all are busy or none is running. "
                 f"{command('serve')} starts one; the job waits in the database."
             )
-        line.show(_progress(job, starting, also(job) if also else ""))
-    line.end()
+        show(job.done + job.failed, job.total, _note(job, starting, also))
 
 
-def _progress(job: Job, starting: str, also: str) -> str:
+def _note(job: Job, starting: str, also: Callable[[Job], str] | None) -> str:
     if job.total is None:
-        return f"{job.state}: {starting}" if job.started_at else "waiting for a worker"
-    worked = job.done + job.failed
-    parts = [f"{bar(worked, job.total)} {worked} of {job.total}"]
-    if job.failed:
-        parts.append(f"{job.failed} failed")
-    if also:
-        parts.append(also)
-    if job.rate:
-        left = duration(max(job.total - worked, 0) / job.rate)
-        parts.append(f"{job.rate:.1f} a second, {left} left")
-    return ", ".join(parts)
+        return starting if job.started_at else "waiting for a worker"
+    failed = f"{job.failed} failed" if job.failed else ""
+    return ", ".join(filter(None, [failed, also(job) if also else ""]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +19,9 @@ from benchmark.releases.importing.services import (
 )
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Step
+from core.commands.progress import Progress
 from core.commands.ready import require_migrated
 from core.jobs.kinds import JobFailed
-from core.terminal import ProgressLine, bar
 from retrieval.importing.records import Refusal
 
 
@@ -109,22 +108,21 @@ class Command(BaseCommand):
             raise CommandError(f"Can't read the benchmark: {error}") from error
 
     def _import(self, wanted: dict[str, Any]) -> None:
-        line = ProgressLine(sys.stderr)
+        show = Progress()
 
         def report(steps: Sequence[Step]) -> None:
             running = next((step for step in steps if step.state == "running"), None)
             if running is not None:
-                done = f" {bar(running.done, running.total)}" if running.total else ""
-                line.show(f"{running.title}{done}")
+                show(running.done, running.total or None, running.title)
 
         def on_refusal(refusal: Refusal) -> None:
-            line.end()
+            show.close()
             self.stdout.write(f"refused {refusal}")
 
         try:
             found = benchmark_import(**wanted, report=report, on_refusal=on_refusal)
         finally:
-            line.end()
+            show.close()
         release, images = found.release, found.found
         self.stdout.write(
             f"{release}: {release.val_queries} val and {release.test_queries} test queries, "

@@ -1,6 +1,5 @@
 """The steps of the demo, with progress. `demo` runs this beside a worker."""
 
-import time
 from argparse import ArgumentParser
 from typing import Any
 
@@ -8,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import InterfaceError, OperationalError, connection
 
 from annotator.models import User
-from core.terminal import ProgressLine, bar, duration
+from core.commands.progress import Progress
 from demo import steps
 from demo.corpus import DEFAULT_COUNT
 from demo.release import demo_release_begin
@@ -51,21 +50,11 @@ class Command(BaseCommand):
         demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
 
     def _progress(self, title: str, unit: str = "images") -> steps.Progress:
-        """Shows how far a step is, and how long it will take at its pace since the first call."""
-        line = ProgressLine(self.stdout)
-        began: list[tuple[float, int]] = []
+        bar = Progress(unit, title=title, stream=self.stdout)
 
         def show(done: int, total: int) -> None:
-            began.append((time.monotonic(), done))
-            since, before = began[0]
-            left = ""
-            if before < done < total:
-                seconds = (time.monotonic() - since) * (total - done) / (done - before)
-                left = f", {duration(seconds)} left"
-            # Away from a terminal a line has its own pace, and the last one must not be lost.
-            shown = line if done < total or self.stdout.isatty() else ProgressLine(self.stdout)
-            shown.show(f"{title} {bar(done, total)} {done:,} of {total:,} {unit}{left}")
+            bar(done, total)
             if done == total:
-                shown.end()
+                bar.close()
 
         return show

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from core.commands.progress import Progress
 from core.commands.ready import require_migrated
-from core.terminal import Pace, ProgressLine
 from retrieval.corpus.models import Image
 from retrieval.importing.checks import CheckReport, PlaceUnavailable, images_check
 
@@ -38,16 +37,16 @@ class Command(BaseCommand):
         dataset = options["dataset"]
         if dataset is not None and not Image.objects.filter(dataset=dataset).exists():
             raise CommandError(f"There is no data set “{dataset}”.")
-        line, pace = ProgressLine(sys.stderr, quiet=options["quiet"]), Pace()
+        show = Progress("images", quiet=options["quiet"])
         last = options["after"]
 
         def progress(report: CheckReport, total: int) -> None:
             nonlocal last
             last = report.last
-            line.show(f"{pace.line(report.looked_at, total, 'images')}, up to image {report.last}")
+            show(report.looked_at, total, f"up to image {report.last}")
 
         def on_problem(image_id: int, file_name: str, reason: str) -> None:
-            line.end()
+            show.close()
             self.stdout.write(f"image {image_id} ({file_name}): {reason}")
 
         try:
@@ -62,7 +61,7 @@ class Command(BaseCommand):
             behind = f" with --after {last}" if last >= 0 else ""
             raise CommandError(f"{error} Run this again{behind} when it is there.") from error
         finally:
-            line.end()
+            show.close()
         self.stdout.write(
             f"{report.looked_at} images looked at: {report.filled} are known by their content now, "
             f"{report.changed} changed, {report.problems} not readable"

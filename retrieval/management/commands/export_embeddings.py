@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from core.commands.progress import Progress
 from core.commands.ready import require_migrated
 from core.files import TargetRefused
-from core.terminal import Pace, ProgressLine
 from retrieval.embedding.exporting import DTYPES, export_embeddings
 from retrieval.embedding.model_selectors import embedded_models
 from retrieval.embedding.models import EmbeddingModel
@@ -50,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"No image is embedded with {name!r}. Models with embeddings: {there}"
             )
-        line, pace = ProgressLine(sys.stderr, quiet=options["quiet"]), Pace()
+        show = Progress("vectors", quiet=options["quiet"])
         try:
             report = export_embeddings(
                 model=model,
@@ -60,12 +59,12 @@ class Command(BaseCommand):
                 withdrawn=options["withdrawn"],
                 without_suffix=options["without_suffix"],
                 replace=options["force"],
-                progress=lambda done, total: line.show(pace.line(done, total, "vectors")),
+                progress=show,
             )
         except (TargetRefused, OSError) as error:
             raise CommandError(str(error)) from error
         finally:
-            line.end()
+            show.close()
         self.stdout.write(
             f"{options['out']}: {report.rows:,} vectors of {report.dimension:,} numbers, "
             f"{report.files:,} files"

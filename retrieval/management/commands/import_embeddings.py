@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from core.commands.progress import Progress
 from core.commands.ready import require_migrated
-from core.terminal import Pace, ProgressLine
 from retrieval.embedding.files import LayoutRefused
 from retrieval.embedding.importing import EmbeddingImportReport, import_embeddings
 
@@ -59,17 +59,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()
-        line = ProgressLine(sys.stderr, quiet=options["quiet"])
-        pace: list[Pace] = []
-
-        def progress(done: int, total: int) -> None:
-            line.show(pace[-1].line(done, total, "rows"))
+        show = Progress("rows", quiet=options["quiet"])
 
         def on_stage(text: str) -> None:
-            line.end()
+            show.close()
             if not options["quiet"]:
                 sys.stderr.write(f"{text} …\n")
-            pace.append(Pace())
 
         try:
             report = import_embeddings(
@@ -81,13 +76,13 @@ class Command(BaseCommand):
                 limit_to_known=options["limit_to_known"],
                 normalize=options["normalize"],
                 replace=options["replace"],
-                progress=progress,
+                progress=show,
                 on_stage=on_stage,
             )
         except LayoutRefused as error:
             raise CommandError(str(error)) from error
         finally:
-            line.end()
+            show.close()
         self._report(report)
 
     def _report(self, report: EmbeddingImportReport) -> None:

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from core.commands.progress import Progress
 from core.commands.ready import require_migrated
-from core.terminal import Pace, ProgressLine
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.roots import RootRefused, image_root_get_or_create
 from retrieval.importing.records import ImportRefused, Refusal
@@ -46,18 +44,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()
-        line = ProgressLine(sys.stderr, quiet=options["quiet"])
-        # Each begins with the first that is heard of its phase.
-        paces: defaultdict[str, Pace] = defaultdict(Pace)
-
-        def checking(done: int, size: int) -> None:
-            line.show(f"checking the file {paces['checking'].share(done, size)}")
+        checking = Progress("bytes", title="checking the file", quiet=options["quiet"])
+        show = Progress("images", quiet=options["quiet"])
 
         def progress(done: int, total: int) -> None:
-            line.show(paces["importing"].line(done, total, "images"))
+            checking.close()
+            show(done, total)
 
         def on_refusal(refusal: Refusal) -> None:
-            line.end()
+            show.close()
             self.stdout.write(f"refused {refusal}")
 
         try:
@@ -76,7 +71,8 @@ class Command(BaseCommand):
                 f"{error}. What was imported until then stays; run this again to go on."
             ) from error
         finally:
-            line.end()
+            checking.close()
+            show.close()
         self.stdout.write(
             f"{report.dataset}: {report.added} added, {report.updated} updated, "
             f"{report.skipped} skipped, {report.refused_count} refused"

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
 from core.commands.ready import require_migrated
-from core.terminal import SECONDS_BETWEEN_LINES, Pace, ProgressLine
 from retrieval.embedding.model_selectors import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import MatrixRefused, pack
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             raise CommandError(f"Wrong: {', '.join(wrong)}.")
 
     def _pack(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
-        line, pace = ProgressLine(self.stderr, quiet=options["verbosity"] < 1), Pace()
+        show = Progress("embeddings", quiet=options["verbosity"] < 1)
         rebuild = options["rebuild"]
         while True:
             try:
@@ -60,19 +60,16 @@ class Command(BaseCommand):
                 raise CommandError(f"Another process packs the matrix of {model} now.")
             if packing.finished:
                 break
-            line.show(pace.line(packing.rows, packing.total, "embeddings"))
-        line.end()
+            show(packing.rows, packing.total)
+        show.close()
         if options["verbosity"]:
             read = f"{packing.rows:,} embeddings read" if packing.total else "up to date"
             self.stdout.write(f"{model}: {read}, in {folder_of(model)}")
         return True
 
     def _check(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
-        line, pace = ProgressLine(self.stderr, quiet=options["verbosity"] < 1), Pace()
-        found = faults(
-            model, lambda done, total: line.show(pace.line(done, total, "embeddings compared"))
-        )
-        line.end()
+        with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
+            found = faults(model, show)
         for fault in found:
             self.stdout.write(f"{model}: {fault}")
         if not found and options["verbosity"]:
