@@ -1,5 +1,6 @@
 """The steps of the demo, with progress. `demo` runs this beside a worker."""
 
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -50,7 +51,7 @@ class Command(BaseCommand):
         demo_release_begin(admin=admin, researcher=researcher, labeler=labeler)
 
     def _progress(self, title: str, unit: str = "images") -> steps.Progress:
-        bar = Progress(unit, title=title, stream=self.stdout)
+        bar = Progress(unit, title=title, stream=sys.stdout)
 
         def show(done: int, total: int) -> None:
             bar(done, total)
