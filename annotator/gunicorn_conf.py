@@ -5,6 +5,8 @@ import os
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
+# A web process loads no model.
+os.environ.setdefault("TEXT_PROCESS", "true")
 
 wsgi_app = "annotator.wsgi:application"
 # A wrong setting ends gunicorn here, before its workers would each fail.

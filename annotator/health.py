@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 
 from annotator.models import WorkerHeartbeat
+from core.locks import is_locked, lock_key
 from core.outages import free_bytes
 
 OK = "ok"
@@ -32,9 +33,10 @@ Parts = dict[str, str]
 
 def database_health() -> Parts:
     """`database`, and what it knows: `migrations` (pending where the tables are older than the
-    code) and `worker` (silent where none gave a sign of life lately, by the database's clock).
+    code), `worker` (silent where none gave a sign of life lately, by the database's clock) and
+    `texts` (silent where no process encodes texts for this one).
     """
-    parts = {"database": UNREACHABLE, "migrations": UNKNOWN, "worker": UNKNOWN}
+    parts = {"database": UNREACHABLE, "migrations": UNKNOWN, "worker": UNKNOWN, "texts": UNKNOWN}
     try:
         executor = MigrationExecutor(connection)
         parts["database"] = OK
@@ -42,6 +44,8 @@ def database_health() -> Parts:
         parts["migrations"] = "pending" if pending else OK
         lively = WorkerHeartbeat.objects.filter(seen_at__gt=Now() - WORKER_SILENCE)
         parts["worker"] = OK if lively.exists() else "silent"
+        served = not settings.TEXT_PROCESS or is_locked(lock_key("texts"))
+        parts["texts"] = OK if served else "silent"
     except (DatabaseError, InterfaceError):
         pass
     finally:
@@ -72,7 +76,12 @@ def disk_health() -> Parts:
 
 # Each check with what stands for its parts when it doesn't end in time.
 CHECKS: dict[Callable[[], Parts], Parts] = {
-    database_health: {"database": NO_ANSWER, "migrations": UNKNOWN, "worker": UNKNOWN},
+    database_health: {
+        "database": NO_ANSWER,
+        "migrations": UNKNOWN,
+        "worker": UNKNOWN,
+        "texts": UNKNOWN,
+    },
     broker_health: {"broker": NO_ANSWER},
     disk_health: {"disk": NO_ANSWER},
 }

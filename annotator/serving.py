@@ -1,4 +1,4 @@
-"""The parts that `serve` and `demo` run: database, Celery worker and web server."""
+"""The parts that `serve` and `demo` run: database, Celery worker, encoder of texts, web server."""
 
 import errno
 import fcntl
@@ -27,7 +27,7 @@ class Services:
 
     def __init__(self, say: Callable[[str], Any], environment: dict[str, str]) -> None:
         self.say = say
-        self.environment = {**os.environ, **environment}
+        self.environment = {**os.environ, "TEXT_PROCESS": "true", **environment}
         self.supervisor = Supervisor(say)
 
     @property
@@ -87,11 +87,12 @@ class Services:
             return False
         self.say("Starting the worker and the web server ...")
         parts = {
+            "encoder of texts": ("manage.py", "encode_texts"),
             "worker": ("-m", "celery", "-A", "annotator", "worker", *WORKER_OPTIONS),
             "web": ("-m", "gunicorn", "-c", "python:annotator.gunicorn_conf"),
         }
         for name, command in parts.items():
-            log = self.logs / f"{name}.log"
+            log = self.logs / f"{name.split()[-1]}.log"
             self.supervisor.run(Child(name, python(*command), self.environment, log))
         return self.supervisor.wait(self._healthy, every=0.3)
 

@@ -38,6 +38,8 @@ except OSError as error:
 EMBEDDING_MODEL = (
     env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
 )
+# Whether `manage.py encode_texts` encodes texts; else each process that needs a vector does.
+TEXT_PROCESS = env.flag("TEXT_PROCESS")
 # 0: found by trial, and as many threads as suit the device.
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
 EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)

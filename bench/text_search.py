@@ -117,14 +117,15 @@ def _encoding(name: str, count: int) -> tuple[float, float, float, int]:
     """
     import torch
 
-    from retrieval.encoding.encoders import load_encoder, load_open_clip
+    from retrieval.encoding.loading import load_open_clip
+    from retrieval.encoding.text import load_text_encoder
 
-    encoder = load_encoder(name)
+    encoder = load_text_encoder(name)
     model, _, tokenizer = load_open_clip(name, encoder.device)
     first, *asked = _texts(3 * count + 1)
 
     def one(text: str) -> np.ndarray:
-        return encoder.encode_texts([text])[0].astype(np.float16)
+        return encoder.encode(text).astype(np.float16)
 
     def batch(texts: Sequence[str]) -> np.ndarray:
         with torch.inference_mode():

@@ -29,6 +29,7 @@ _SUBJECTS = {
     "query": 15,
     "annotator": 16,
     "query_ids": 17,
+    "texts": 18,
 }
 
 

@@ -22,7 +22,7 @@ from labeling.candidates.services import lists_refresh_stale
 from labeling.lifecycle.services import lock_query_ids, query_create_in_state
 from labeling.queries.models import Query
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.importing.services import import_images
 from retrieval.importing.species_names import iconic_group
 from retrieval.species.selectors import species_resolve

@@ -29,7 +29,7 @@ from torch.nn import functional
 from demo.captions import FACTS, Caption, write_caption
 from demo.drawing import render
 from demo.scenes import ATTRIBUTES, Scene, scene
-from retrieval.encoding.encoders import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
+from retrieval.encoding.model_specs import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
 from retrieval.encoding.torchvision_compat import ensure_torchvision
 
 TRAINING_SEED = 71

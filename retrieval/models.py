@@ -15,6 +15,7 @@ from retrieval.embedding.models import (
     EmbeddingModel,
     EmbeddingRemoval,
     EmbeddingShare,
+    TextVector,
 )
 from retrieval.flags.models import ImageFlag
 
@@ -32,4 +33,5 @@ __all__ = [
     "Species",
     "SpeciesCount",
     "SpeciesName",
+    "TextVector",
 ]

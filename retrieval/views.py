@@ -15,7 +15,7 @@ from core.jobs.selectors import jobs_visible_to
 from retrieval.corpus.selectors import corpus_counts
 from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.species.selectors import species_listed, with_image_counts
 
 SPECIES_PER_PAGE = 50

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from retrieval.encoding.encoders import CONFIG_NAME, WEIGHTS_NAME
+from retrieval.encoding.model_specs import CONFIG_NAME, WEIGHTS_NAME
 from retrieval.encoding.torchvision_compat import ensure_torchvision
 
 WIDTH = 8

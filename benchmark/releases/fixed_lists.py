@@ -16,9 +16,10 @@ from labeling.candidates.models import Candidate, CandidateList
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.embedding.text_vectors import text_vectors
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.ranking.batches import in_batches, vectors_at_once
-from retrieval.ranking.selectors import rank_images_many, text_vector
+from retrieval.ranking.selectors import rank_images_many
 
 FIXED_DEPTH: Final = 100
 
@@ -28,9 +29,7 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
 
     Of all images that are embedded under the model and aren't withdrawn now. A query's candidate
     list that is of the same text, model and images gives its own first ranks; the others are ranked
-    exactly, many in one pass where the model's matrix is there. Raises what
-    `load_encoder` raises for a model that cannot be loaded, where a text has to
-    be embedded.
+    exactly, many in one pass where the model's matrix is there. Raises as `text_vectors`.
     """
     queries = (
         Query.objects.filter(state=Query.State.COMPLETE)
@@ -41,9 +40,7 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
     for batch in in_batches(list(queries), vectors_at_once(model)):
         rows = {query.query_id: _own_candidates(query, model, newest) for query in batch}
         unranked = [query for query in batch if len(rows[query.query_id]) < FIXED_DEPTH]
-        vectors = [
-            _own_vector(query, model) or text_vector(model, query.text) for query in unranked
-        ]
+        vectors = text_vectors(model, [query.text for query in unranked])
         ranked = rank_images_many(model=model, text_vectors=vectors, limit=FIXED_DEPTH)
         for query, found in zip(unranked, ranked, strict=True):
             rows[query.query_id] = found
@@ -57,19 +54,10 @@ def fixed_lists(
     model and aren't withdrawn now, best first. Raises as `released_fixed_lists`.
     """
     for batch in in_batches(texts, vectors_at_once(model)):
-        vectors = [text_vector(model, text) for _, text in batch]
+        vectors = text_vectors(model, [text for _, text in batch])
         ranked = rank_images_many(model=model, text_vectors=vectors, limit=FIXED_DEPTH)
         for (query_id, _), rows in zip(batch, ranked, strict=True):
             yield _numbered(query_id, rows)
-
-
-def _own_vector(query: Query, model: EmbeddingModel) -> Sequence[float] | None:
-    """The vector of the query's text, where its candidate list has kept it."""
-    frozen = query.current_list
-    if frozen is None or frozen.embedding_model_id != model.pk or frozen.text != query.text:
-        return None
-    vector: Sequence[float] | None = frozen.text_vector
-    return vector
 
 
 def _own_candidates(
@@ -79,7 +67,7 @@ def _own_candidates(
     ranked for it; else none.
     """
     frozen = query.current_list
-    if frozen is None or _own_vector(query, model) is None:
+    if frozen is None or frozen.embedding_model_id != model.pk or frozen.text != query.text:
         return []
     if frozen.species_ids or frozen.size < FIXED_DEPTH or not _same_images(frozen, newest):
         return []

@@ -38,7 +38,7 @@ from core.jobs.kinds import JobFailed
 from labeling.judging.consensus import consensus
 from retrieval.embedding.model_selectors import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 
 CONSENSUS_RULE: Final = (
     "The judgment of a reviewer or admin decides, the latest where there are several. Without one, "

@@ -18,8 +18,9 @@ from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError
-from retrieval.ranking.selectors import image_scores, text_vector
+from retrieval.embedding.text_vectors import text_vector
+from retrieval.encoding.model_specs import ModelSpecError
+from retrieval.ranking.selectors import image_scores
 
 
 def embedding_scores(

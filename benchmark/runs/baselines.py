@@ -30,9 +30,10 @@ from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error, job_retry
 from retrieval.embedding.model_selectors import embedded_models
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError, describe, load_encoder
+from retrieval.embedding.text_vectors import text_vectors
+from retrieval.encoding.model_specs import ModelSpecError, describe
 from retrieval.ranking.batches import in_batches, vectors_at_once
-from retrieval.ranking.selectors import corpus_counts, image_scores, rank_images_many, text_vector
+from retrieval.ranking.selectors import corpus_counts, image_scores, rank_images_many
 
 BASELINES_JOB: Final = "make_baselines"
 #: Images that an embedding model's run has for a query of the full task.
@@ -229,7 +230,7 @@ def _model_step(
         release=release, task=task, kind=Run.Kind.MODEL, embedding_model=model
     ).first()
     if run is None:
-        run = _model_run(release, model, task)
+        run = _model_run(release, model, task, list(texts.values()))
     if not run.ready:
         made = _taken_up(_ModelRun(run=run, model=model, texts=texts))
         finished = _rank(made, release, data, deadline)
@@ -247,10 +248,12 @@ def _model_step(
     return True
 
 
-def _model_run(release: Release, model: EmbeddingModel, task: str) -> Run:
+def _model_run(release: Release, model: EmbeddingModel, task: str, texts: Sequence[str]) -> Run:
     """The row of a model's run, with what the model tells of itself. ModelSpecError: it can't be
     loaded, so there is none."""
-    encoder = load_encoder(model.name)
+    # With the vectors comes what the model tells of itself.
+    text_vectors(model, texts)
+    model.refresh_from_db(fields=["parameters"])
     told = describe(model.name)
     # "<architecture>/<pretrained tag>" is there for everybody; files on this machine may not be.
     downloaded = told.name == model.name and "/" in model.name
@@ -262,7 +265,7 @@ def _model_run(release: Release, model: EmbeddingModel, task: str) -> Run:
         defaults={
             "name": told.name[:150],
             "description": _about(release, model),
-            "parameters": encoder.parameters / 1e6,
+            "parameters": model.millions_of_parameters,
             "training_data": told.name.rpartition("/")[2] if downloaded else "",
             "open_weights": True if downloaded else None,
             "published_at": timezone.now(),
@@ -301,7 +304,7 @@ def _rankings(
 ) -> list[list[tuple[int, float]]]:
     """(image id, score), best first, for each (query id, text)."""
     model = made.model
-    vectors = [text_vector(model, text) for _, text in queries]
+    vectors = text_vectors(model, [text for _, text in queries])
     if made.run.task == Run.Task.FULL:
         return rank_images_many(model=model, text_vectors=vectors, limit=DEPTH, corpus_at=moment)
     scored = (

@@ -25,6 +25,7 @@ from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
 )
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.text_vectors import text_vector, text_vectors
 from retrieval.flags.services import withdrawals_freeze
 from retrieval.ranking.batches import vectors_at_once
 from retrieval.ranking.selectors import (
@@ -32,7 +33,6 @@ from retrieval.ranking.selectors import (
     corpus_counts,
     rank_images,
     rank_images_many,
-    text_vector,
 )
 
 logger = logging.getLogger(__name__)
@@ -119,13 +119,12 @@ def _freeze_together(
 
 
 def _ranked_together(wanted: CandidateList, model: EmbeddingModel, at_once: int) -> list[_Ranked]:
-    lists, vectors = [wanted], [text_vector(model, wanted.text)]
-    for other in _waiting_beside(wanted, at_once - 1):
-        try:
-            vectors.append(text_vector(model, other.text))
-            lists.append(other)
-        except ValueError:
-            logger.warning("List %s has a text without a vector", other.pk, exc_info=True)
+    lists = [wanted, *_waiting_beside(wanted, at_once - 1)]
+    try:
+        vectors = text_vectors(model, [one.text for one in lists])
+    except ValueError:
+        # Another list's text may be the one without a vector.
+        lists, vectors = [wanted], [text_vector(model, wanted.text)]
     frozen_at = _freezing_moment(model)
     counts = corpus_counts(model=model, created_before=frozen_at)
     rankings = rank_images_many(

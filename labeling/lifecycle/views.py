@@ -30,7 +30,7 @@ from labeling.lifecycle.services import query_transition as change_state
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, transitions_for
 from labeling.review.selectors import agreements_of, given_up, left_open
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.species.selectors import species_by_ids
 
 LARGEST_UPLOAD = 5 * 1024 * 1024

@@ -11,7 +11,7 @@ from core.jobs.api import JobViewSet
 from core.jobs.serializers import JobDetailSerializer
 from retrieval.embedding.serializers import JobCreateSerializer
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 
 
 class EmbeddingJobViewSet(JobViewSet):

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from core.locks import lock_key, transaction_lock
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.encoders import describe
+from retrieval.encoding.model_specs import describe
 
 
 def embedding_model_get_or_create(

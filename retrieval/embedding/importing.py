@@ -25,7 +25,7 @@ from retrieval.embedding.models import LARGEST_DIMENSION, EmbeddingModel
 from retrieval.embedding.selectors import embeddings_of
 from retrieval.embedding.signals import embeddings_stored
 from retrieval.embedding.store import embeddings_copy
-from retrieval.encoding.encoders import ModelSpecError, describe
+from retrieval.encoding.model_specs import ModelSpecError, describe
 from retrieval.encoding.unit_rows import Fault, UnitRows, unit_rows
 
 NAMED: Final = 20

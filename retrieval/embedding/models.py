@@ -19,6 +19,9 @@ class EmbeddingModel(models.Model):
     name = models.CharField(max_length=300, unique=True, help_text="for example ViT-B-32/openai")
     dimension = models.PositiveIntegerField()
     precision = models.CharField(max_length=10, default="fp32")
+    parameters = models.PositiveBigIntegerField(
+        null=True, help_text="of image and text side together; empty until its text side is loaded"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     identity = models.UUIDField(
         unique=True,
@@ -37,6 +40,11 @@ class EmbeddingModel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def millions_of_parameters(self) -> float | None:
+        """How many numbers the model has learned, in millions; None before a text was encoded."""
+        return None if self.parameters is None else self.parameters / 1e6
 
 
 class Embedding(models.Model):
@@ -57,6 +65,39 @@ class Embedding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model_id}/{self.image_id}"
+
+
+class TextVector(models.Model):
+    """The unit-length vector of one text under one model; without a vector, a request for it.
+
+    Written by `retrieval.embedding.text_vectors`.
+    """
+
+    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="text_vectors")
+    text = models.TextField()
+    digest = models.BinaryField(max_length=32, help_text="SHA-256 of the text in UTF-8")
+    vector = HalfVectorField(null=True)
+    error = models.TextField(blank=True, help_text="why there is no vector")
+    page = models.CharField(
+        max_length=100, blank=True, help_text="the only page that waits for it, if that is known"
+    )
+    asked_at = models.DateTimeField(help_text="when it was last asked for while there was none")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["model", "digest"], name="text_vector_once"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["asked_at"],
+                condition=models.Q(vector=None, error=""),
+                name="text_vector_wanted",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model_id}: {self.text}"
 
 
 class EmbeddingCount(models.Model):

@@ -118,8 +118,8 @@ def embedding_share_step(invited: Job, deadline: float) -> bool:
 
 def _model(job: Job) -> tuple[EmbeddingModel, Encoder]:
     try:
+        encoder = load_encoder(job.params["model"])
         model = embedding_model_get_or_create(name=job.params["model"])
-        encoder = load_encoder(model.name)
     except ModelSpecError as error:
         raise JobFailed(str(error)) from error
     encoder.quicken(compiled=settings.EMBEDDING_COMPILE)

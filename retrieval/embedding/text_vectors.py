@@ -1,149 +1,228 @@
-"""The vectors of texts: encoded once, remembered, and shared by everybody who asks for the same.
+"""The vectors of texts: each text is encoded once under a model, and its vector stored for all.
 
-A text is always encoded alone. A batch would give other bits: matrix products of other shapes add
-in another order, and after rounding to half precision most vectors differ somewhere
-(`python -m bench.text_search` counts them), while a labelling list must come out the same for any
-neighbours that its text may have. On processors a batch is no faster either.
+Where settings.TEXT_PROCESS holds, one process on all machines of a database encodes (`manage.py
+encode_texts`, which runs `serve_texts`). Others store a request, a row without a vector, wake that
+process by NOTIFY, and wait until the row has its vector. Elsewhere the process that needs a vector
+encodes the text itself.
 """
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections import OrderedDict
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+import hashlib
+import logging
+import select
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 
-from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError, load_encoder
+from core.locks import lock_key, session_lock
+from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.models import EmbeddingModel, TextVector
+from retrieval.encoding.model_specs import ModelSpecError
+from retrieval.encoding.text import load_text_encoder
 from retrieval.encoding.unit_vectors import half_rounded
 
-REMEMBERED: Final = 4096
-"""Texts; at 1,024 dimensions that is 8 MB a process."""
+PATIENCE: Final = 600.0
+"""Seconds that a job waits for a text's vector: a model of some gigabytes may be loaded first."""
+_LOOK_SECONDS: Final = 0.005
+_AGAIN_SECONDS: Final = 1.0
+_IDLE_SECONDS: Final = 15.0
+_CHANNEL: Final = "texts_wanted"
+
+# A row that others than one page wait for belongs to no page.
+_ASK: Final = f"""
+INSERT INTO retrieval_textvector AS known
+    (model_id, text, digest, error, page, asked_at, created_at)
+SELECT %(model)s, text, sha256(convert_to(text, 'UTF8')), '', %(page)s, now(), now()
+FROM unnest(%(texts)s) text ORDER BY 3
+ON CONFLICT (model_id, digest) DO UPDATE SET
+    error = '', asked_at = now(),
+    page = CASE WHEN known.page = excluded.page OR known.error > '' THEN excluded.page ELSE '' END
+WHERE known.vector IS NULL;
+NOTIFY {_CHANNEL}
+"""
+
+logger = logging.getLogger(__name__)
+
+
+class TextsUnavailable(OperationalError):
+    """A text was not encoded in time; a job goes on later, as after an outage of the database."""
 
 
 class Superseded(Exception):
-    """Its asker has asked for something else meanwhile, so that nobody waits for this."""
+    """The page that asked has asked for something else meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """A page on which somebody types, by an id of its own, and which of its searches this is."""
-
-    page: str
-    number: int
-
-
-@dataclass
-class _Wanted:
-    """A text that is to be encoded, and those who wait for it."""
-
-    vector: Future[np.ndarray] = field(default_factory=Future)
-    askers: list[Asker | None] = field(default_factory=list)
+def text_vector(
+    model: EmbeddingModel, text: str, *, patience: float = PATIENCE, page: str = ""
+) -> list[float]:
+    """Return the text's vector; see `text_vectors`."""
+    return text_vectors(model, [text], patience=patience, page=page)[0]
 
 
-class TextVectors:
-    """Remembers the `size` vectors that were used last; safe with threads.
+def text_vectors(
+    model: EmbeddingModel, texts: Sequence[str], *, patience: float = PATIENCE, page: str = ""
+) -> list[list[float]]:
+    """Return for each text its vector (d,) under the model, unit length, rounded to half precision.
 
-    Several threads that ask for one text have it encoded once. A page that types waits for its last
-    text only: earlier ones that have not begun are given up.
+    The same bits for everybody who uses the database. `page` names the page of a person who types:
+    what it asked for before and nobody else waits for is given up. Raises ModelSpecError for a
+    model that can't be loaded, TextsUnavailable where vectors are not there after `patience`
+    seconds, and Superseded where the page has asked for something else.
     """
+    found = _stored(model, texts)
+    missing = list(dict.fromkeys(text for text in texts if text not in found))
+    if missing and not settings.TEXT_PROCESS:
+        found |= _encoded_here(model, missing)
+    elif missing and connection.in_atomic_block:
+        # A transaction's request is seen by nobody before its end, and it may not see the answer.
+        with ThreadPoolExecutor(1) as pool:
+            found |= pool.submit(_encoded_on_own_connection, model, missing, patience).result()
+    elif missing:
+        found |= _encoded_elsewhere(model, missing, patience, page)
+    return [found[text] for text in texts]
 
-    def __init__(self, size: int = REMEMBERED) -> None:
-        self._size = size
-        self._known: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
-        self._wanted: dict[tuple[str, str], _Wanted] = {}
-        self._last: OrderedDict[str, int] = OrderedDict()
-        self._state = threading.Lock()
-        self._encoding = threading.Lock()
 
-    def vector(self, model_name: str, text: str, *, asker: Asker | None = None) -> np.ndarray:
-        """Return the text's vector (d,) under the model: float16, unit length before rounding.
+def _rows(model: EmbeddingModel, texts: Collection[str]) -> QuerySet[TextVector]:
+    return TextVector.objects.filter(model=model, digest__in=[_digest(text) for text in texts])
 
-        Raises Superseded for an asker whose page asks for something later before this text's turn
-        comes, and what `load_encoder` raises for a model that can't be loaded.
-        """
-        key = (model_name, text)
-        with self._state:
-            self._note(asker)
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
-                return known
-            wanted = self._wanted.get(key)
-            first = wanted is None
-            if wanted is None:
-                wanted = self._wanted[key] = _Wanted()
-            wanted.askers.append(asker)
-        if first:
-            self._fulfil(key, wanted)
-        return wanted.vector.result()
 
-    def _note(self, asker: Asker | None) -> None:
-        if asker is None:
-            return
-        self._last[asker.page] = max(asker.number, self._last.get(asker.page, asker.number))
-        self._last.move_to_end(asker.page)
-        if len(self._last) > self._size:
-            self._last.popitem(last=False)
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
-    def _fulfil(self, key: tuple[str, str], wanted: _Wanted) -> None:
+
+def _stored(model: EmbeddingModel, texts: Collection[str]) -> dict[str, list[float]]:
+    rows = _rows(model, texts).values_list("text", "vector")
+    # The database writes a half in as few digits as tell it from the next.
+    return {
+        text: np.array(vector, np.float16).astype(float).tolist()
+        for text, vector in rows
+        if vector is not None
+    }
+
+
+def _encoded_here(model: EmbeddingModel, texts: Sequence[str]) -> dict[str, list[float]]:
+    found = {text: _encoded(model, text) for text in texts}
+    TextVector.objects.bulk_create(
+        [
+            TextVector(
+                model=model, text=text, digest=_digest(text), vector=found[text], asked_at=Now()
+            )
+            for text in texts
+        ],
+        update_conflicts=True,
+        unique_fields=["model", "digest"],
+        update_fields=["vector", "error"],
+    )
+    return found
+
+
+def _encoded(model: EmbeddingModel, text: str) -> list[float]:
+    encoder = load_text_encoder(model.name)
+    if model.parameters is None:
+        model.parameters = encoder.parameters
+        model.save(update_fields=["parameters"])
+    return half_rounded(encoder.encode(text))
+
+
+def _encoded_on_own_connection(
+    model: EmbeddingModel, texts: Sequence[str], patience: float
+) -> dict[str, list[float]]:
+    try:
+        return _encoded_elsewhere(model, texts, patience, "")
+    finally:
+        connection.close()
+
+
+def _encoded_elsewhere(
+    model: EmbeddingModel, texts: Sequence[str], patience: float, page: str
+) -> dict[str, list[float]]:
+    """Have another process encode the texts."""
+    latest = time.monotonic() + patience
+    with connection.cursor() as cursor:
+        if page:
+            cursor.execute(
+                "DELETE FROM retrieval_textvector"
+                " WHERE page = %s AND vector IS NULL AND text <> ALL(%s)",
+                [page, list(texts)],
+            )
+        cursor.execute(_ASK, {"model": model.pk, "texts": list(texts), "page": page})
+    while (rows := _rows(model, texts)).filter(vector=None, error="").exists():
+        if time.monotonic() > latest:
+            raise TextsUnavailable(
+                "The text could not be encoded in time: the model is being loaded, or “python "
+                "manage.py encode_texts”, which “serve” runs, is not running. Try again soon."
+            )
+        time.sleep(_LOOK_SECONDS)
+    for error in rows.exclude(error="").values_list("error", flat=True):
+        raise ModelSpecError(model.name, error)
+    found = _stored(model, texts)
+    if len(found) < len(texts):
+        raise Superseded
+    return found
+
+
+def serve_texts() -> None:
+    """Encode what is asked for, in this process and for good; another process that does so is
+    waited for. What fails for want of the database is begun anew.
+    """
+    while True:
         try:
-            with self._encoding:
-                self._give_up_unless_awaited(key, wanted)
-                model_name, text = key
-                encoded = load_encoder(model_name).encode_texts([text])[0]
-            vector = np.asarray(half_rounded(encoded), dtype=np.float16)
-            vector.flags.writeable = False
-        except BaseException as error:
-            with self._state:
-                if self._wanted.get(key) is wanted:
-                    del self._wanted[key]
-            wanted.vector.set_exception(error)
-            return
-        with self._state:
-            self._wanted.pop(key, None)
-            self._known[key] = vector
-            if len(self._known) > self._size:
-                self._known.popitem(last=False)
-        wanted.vector.set_result(vector)
-
-    def _give_up_unless_awaited(self, key: tuple[str, str], wanted: _Wanted) -> None:
-        with self._state:
-            if not any(self._awaited(asker) for asker in wanted.askers):
-                # Whoever asks for it from here on has it encoded anew.
-                del self._wanted[key]
-                raise Superseded
-
-    def _awaited(self, asker: Asker | None) -> bool:
-        return asker is None or self._last.get(asker.page, asker.number) <= asker.number
+            with session_lock(lock_key("texts")):
+                _serve()
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("Texts are not encoded until the database answers: %s", error)
+            connection.close()
+            time.sleep(_AGAIN_SECONDS)
 
 
-_vectors = TextVectors()
-_warmed: set[str] = set()
+def _serve() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"LISTEN {_CHANNEL}")
+    expected = False
+    while True:
+        if not expected and embedded_models().filter(name=settings.EMBEDDING_MODEL).exists():
+            expected = True
+            # Whoever asks for a text is told why.
+            with suppress(ModelSpecError):
+                load_text_encoder(settings.EMBEDDING_MODEL)
+        while (wanted := _wanted()) is not None:
+            _answer(wanted)
+        _wait()
 
 
-def warm_up(model_name: str) -> None:
-    """Have the model loaded in a thread, so that the first text needn't wait for it."""
-    if model_name not in _warmed:
-        _warmed.add(model_name)
-        threading.Thread(target=_load, args=(model_name,), daemon=True).start()
+def _wanted() -> TextVector | None:
+    """The text that was asked for last: who types waits for that one."""
+    rows = TextVector.objects.filter(vector=None, error="").select_related("model")
+    return rows.order_by("-asked_at").first()
 
 
-def _load(model_name: str) -> None:
-    # A model that can't be loaded says so to who searches.
-    with contextlib.suppress(ModelSpecError):
-        load_encoder(model_name)
+def _answer(wanted: TextVector) -> None:
+    vector, error = None, ""
+    try:
+        vector = _encoded(wanted.model, wanted.text)
+        logger.debug("Encoded: %s", wanted.text)
+    except ModelSpecError as failure:
+        error = failure.reason
+    except (RuntimeError, ValueError) as failure:
+        logger.exception("A text could not be encoded by %s", wanted.model.name)
+        error = f"a text could not be encoded ({failure})"
+    TextVector.objects.filter(pk=wanted.pk).update(vector=vector, error=error)
 
 
-def text_vector(model: EmbeddingModel, text: str, *, asker: Asker | None = None) -> list[float]:
-    """Return the text's vector (d,) under the model, unit length, rounded to half precision.
-
-    The same bits in every process of a machine. The model is loaded by the first call in a process;
-    the last texts are remembered. Raises what `TextVectors.vector` raises.
-    """
-    vector: list[float] = _vectors.vector(model.name, text, asker=asker).tolist()
-    return vector
+def _wait() -> None:
+    """Return when something was asked for, or after a while."""
+    with connection.wrap_database_errors:
+        raw = connection.connection
+        if not raw.notifies:
+            select.select([raw], [], [], _IDLE_SECONDS)
+            raw.poll()
+        raw.notifies.clear()

@@ -182,6 +182,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(help_text='for example ViT-B-32/openai', max_length=300, unique=True)),
                 ('dimension', models.PositiveIntegerField()),
                 ('precision', models.CharField(default='fp32', max_length=10)),
+                ('parameters', models.PositiveBigIntegerField(help_text='of image and text side together; empty until its text side is loaded', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('identity', models.UUIDField(db_default=django.contrib.postgres.functions.RandomUUID(), editable=False, help_text='the same in every copy of this database, and in no other', unique=True)),
             ],
@@ -296,6 +297,24 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['language', 'pk'],
+            },
+        ),
+        migrations.CreateModel(
+            name='TextVector',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField()),
+                ('digest', models.BinaryField(help_text='SHA-256 of the text in UTF-8', max_length=32)),
+                ('vector', pgvector.django.halfvec.HalfVectorField(null=True)),
+                ('error', models.TextField(blank=True, help_text='why there is no vector')),
+                ('page', models.CharField(blank=True, help_text='the only page that waits for it, if that is known', max_length=100)),
+                ('asked_at', models.DateTimeField(help_text='when it was last asked for while there was none')),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('model', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='text_vectors', to='retrieval.embeddingmodel')),
+            ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('error', ''), ('vector', None)), fields=['asked_at'], name='text_vector_wanted')],
+                'constraints': [models.UniqueConstraint(fields=('model', 'digest'), name='text_vector_once')],
             },
         ),
         migrations.CreateModel(

@@ -15,7 +15,6 @@ import numpy as np
 from django.db import connection
 
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.embedding.text_vectors import text_vector
 from retrieval.encoding.unit_vectors import half_rounded
 from retrieval.ranking import matrix_ranking as matrix
 from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
@@ -30,7 +29,6 @@ __all__ = [
     "rank_images",
     "rank_images_many",
     "ranking_method",
-    "text_vector",
 ]
 
 

@@ -8,7 +8,8 @@ from rest_framework.views import APIView
 
 from core.api.errors import ConflictProblem, UnavailableProblem
 from core.api.parameters import parameters
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.embedding.text_vectors import TextsUnavailable
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.search.selectors import SearchUnavailable, search_images
 from retrieval.search.serializers import SearchQuerySerializer, SearchResultsSerializer
 from retrieval.search.turns import SearchBusy, SearchTooSlow
@@ -53,6 +54,6 @@ class SearchView(APIView):
             raise ConflictProblem(str(error)) from error
         except SearchBusy as error:
             raise Throttled(wait=BUSY_SECONDS, detail=str(error)) from error
-        except (ModelSpecError, SearchTooSlow) as error:
+        except (ModelSpecError, TextsUnavailable, SearchTooSlow) as error:
             raise UnavailableProblem(str(error)) from error
         return Response(SearchResultsSerializer(found, context={"request": request}).data)

@@ -12,11 +12,11 @@ from django.conf import settings
 from retrieval.corpus.models import Image
 from retrieval.embedding.model_selectors import embedded_models
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.embedding.text_vectors import Asker, text_vector, warm_up
+from retrieval.embedding.text_vectors import text_vector
 from retrieval.ranking import arithmetic
 from retrieval.ranking import selectors as ranking
 from retrieval.search.approximate import rank_by_index
-from retrieval.search.turns import search_turn
+from retrieval.search.turns import Asker, search_turn
 from retrieval.search.vector_indexes import VectorIndex, vector_index
 
 
@@ -91,8 +91,8 @@ def search_images(
     `model` is by default settings.EMBEDDING_MODEL.
 
     Raises SearchUnavailable if the model has embedded nothing, SearchTooSlow and SearchBusy (see
-    `search_turn`), Superseded where a later search of the `asker`'s page has come, and what
-    `retrieval.encoding.encoders.load_encoder` raises if the model cannot be loaded.
+    `search_turn`), Superseded where a later search of the `asker`'s page has come, and as
+    `text_vector` where the text can't be encoded.
     """
     began = time.monotonic()
     name = model or settings.EMBEDDING_MODEL
@@ -102,7 +102,9 @@ def search_images(
             f"The corpus has not been embedded by {name} yet. An admin starts that on the corpus "
             "page, or with “python manage.py embed”."
         )
-    vector = text_vector(known, text, asker=asker)
+    vector = text_vector(
+        known, text, patience=settings.SEARCH_TIMEOUT, page=asker.page if asker else ""
+    )
     method, ranked, total = _ranked(known, vector, species_ids, limit, person, asker)
     images = Image.objects.select_related("species").prefetch_related("species__names")
     found = images.in_bulk([image_id for image_id, _ in ranked])
@@ -123,10 +125,8 @@ def search_images(
 def search_expected() -> None:
     """Have ready what a search needs, if the corpus can be searched: somebody is about to."""
     known = embedded_models().filter(name=settings.EMBEDDING_MODEL).first()
-    if known is not None:
-        warm_up(known.name)
-        if settings.MATRIX:
-            arithmetic.warm_up()
+    if known is not None and settings.MATRIX:
+        arithmetic.warm_up()
 
 
 def _ranked(

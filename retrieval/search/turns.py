@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
@@ -14,7 +15,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 
 from core.locks import lock_key
-from retrieval.embedding.text_vectors import Asker, Superseded
+from retrieval.embedding.text_vectors import Superseded
 
 QUERY_CANCELED: Final = "57014"
 LOCK_NOT_AVAILABLE: Final = "55P03"
@@ -36,6 +37,14 @@ FROM (
       AND l.pid <> pg_backend_pid()
 ) held
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A page on which somebody types, by an id of its own, and which of its searches this is."""
+
+    page: str
+    number: int
 
 
 class SearchTooSlow(Exception):

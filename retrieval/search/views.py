@@ -13,10 +13,10 @@ from django.views.decorators.http import require_safe
 
 from core.access import Role, names_hidden_from, require_role
 from core.address_choices import chosen, chosen_ids
-from retrieval.embedding.text_vectors import Asker, Superseded
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.embedding.text_vectors import Superseded, TextsUnavailable
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.search.selectors import SearchUnavailable, search_expected, search_images
-from retrieval.search.turns import SearchBusy, SearchTooSlow
+from retrieval.search.turns import Asker, SearchBusy, SearchTooSlow
 from retrieval.species.selectors import species_by_ids
 
 SEARCH_RESULTS = 60
@@ -24,6 +24,7 @@ _ASKER = re.compile(r"([0-9a-f-]{36})\.(\d{1,9})")
 _STATUS: dict[type[Exception], HTTPStatus] = {
     SearchUnavailable: HTTPStatus.OK,
     ModelSpecError: HTTPStatus.SERVICE_UNAVAILABLE,
+    TextsUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     SearchTooSlow: HTTPStatus.SERVICE_UNAVAILABLE,
     SearchBusy: HTTPStatus.TOO_MANY_REQUESTS,
 }
@@ -57,7 +58,7 @@ def search(request: HttpRequest) -> HttpResponse:
             )
         except Superseded:
             return HttpResponse("A later search of this page has come.", status=HTTPStatus.CONFLICT)
-        except (SearchUnavailable, ModelSpecError, SearchTooSlow, SearchBusy) as error:
+        except tuple(_STATUS) as error:
             context["error"] = str(error)
             status = _STATUS[type(error)]
     else:

@@ -6,17 +6,20 @@ from datetime import timedelta
 from threading import Event
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.db.models.functions import Now
 
 from annotator import health as checks
 from annotator.models import WorkerHeartbeat
 from annotator.worker import beat
+from core.locks import lock_key
 from core.outages import free_bytes
 from tests.processes import ROOT, free_port, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WELL = dict.fromkeys(("status", "database", "migrations", "worker", "broker", "disk"), "ok")
+WELL = dict.fromkeys(
+    ("status", "database", "migrations", "worker", "texts", "broker", "disk"), "ok"
+)
 
 
 def health(client):
@@ -54,6 +57,19 @@ def test_a_worker_that_was_killed(client, start_worker):
     worker.kill()
     pass_time(46)
     assert health(client) == (503, {**WELL, "status": "unavailable", "worker": "silent"})
+
+
+def test_nobody_encodes_texts_for_this_process(client, settings):
+    beat("worker@here:1")
+    settings.TEXT_PROCESS = True
+    assert health(client) == (503, {**WELL, "status": "unavailable", "texts": "silent"})
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [lock_key("texts")])
+        assert health(client) == (200, WELL)
+    finally:
+        other.close()
 
 
 def test_a_disk_with_less_than_it_should_have(client, settings):
@@ -169,6 +185,7 @@ def test_a_database_that_cannot_be_reached(tmp_path, monkeypatch):
         "database": "unreachable",
         "migrations": "unknown",
         "worker": "unknown",
+        "texts": "unknown",
         "broker": "ok",
         "disk": "ok",
     }

@@ -34,7 +34,7 @@ def test_what_is_killed_comes_back_and_the_end_leaves_nothing(serve):
         "create_user", "mia", "--role", "reviewer", "--password", "tawny-owl-at-dusk-7"
     ).stdout.strip()
 
-    for words in (("celery", "worker"), ("gunicorn",)):
+    for words in (("celery", "worker"), ("gunicorn",), ("encode_texts",)):
         before = served.find(*words)
         kill(before)
 
@@ -61,6 +61,7 @@ def test_what_is_killed_comes_back_and_the_end_leaves_nothing(serve):
     assert f"Inquire Annotator is at {served.url} (Ctrl-C ends it)" in text
     assert "The worker ended (SIGKILL); starting it again." in text
     assert "The web ended (SIGKILL); starting it again." in text
+    assert "The encoder of texts ended (SIGKILL); starting it again." in text
     assert text.endswith("Stopped.\n")
 
 

@@ -11,7 +11,7 @@ import pytest
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from retrieval.encoding.encoders import CONFIG_NAME, WEIGHTS_NAME
+from retrieval.encoding.model_specs import CONFIG_NAME, WEIGHTS_NAME
 from retrieval.encoding.torchvision_compat import ensure_torchvision
 from tests.benchmark.toy import TINY_MODEL, make_query
 

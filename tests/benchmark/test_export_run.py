@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from benchmark.scoring.run_files import read_run
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding
-from retrieval.encoding.encoders import load_encoder
+from retrieval.encoding.text import load_text_encoder
 from tests.benchmark.toy import WIDTH
 
 
@@ -62,7 +62,7 @@ def test_the_run_is_the_exact_order_of_the_whole_corpus(vectors, tiny_model, exp
         run, errors = read_run(file, name="run.txt")
     assert errors == []
     for query_id, text in ((30, "two storks"), (31, "a fox")):
-        encoded = load_encoder(tiny_model).encode_texts([text])[0].astype(np.float16)
+        encoded = load_text_encoder(tiny_model).encode(text).astype(np.float16)
         scores = vectors @ encoded.astype(np.float64)
         expected = sorted(range(1, 7), key=lambda image: (-round(scores[image - 1], 5), image))
         assert run[query_id].image_ids.tolist() == expected

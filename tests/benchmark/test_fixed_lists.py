@@ -21,9 +21,10 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.embedding.text_vectors import text_vector
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.flags.services import image_restore, image_withdraw
-from retrieval.ranking.selectors import rank_images, text_vector
+from retrieval.ranking.selectors import rank_images
 from tests.benchmark.toy import WIDTH, make_list, make_query
 
 COUNT = 130

@@ -18,7 +18,7 @@ from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Query
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
 from retrieval.embedding.models import Embedding
-from retrieval.encoding.encoders import describe
+from retrieval.encoding.model_specs import describe
 from tests.labeling.conftest import make_images
 from tests.processes import Worker, wait_for
 

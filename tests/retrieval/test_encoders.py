@@ -21,6 +21,8 @@ from retrieval.encoding.encoders import (
     describe,
     load_encoder,
 )
+from retrieval.encoding.loading import load_open_clip
+from retrieval.encoding.text import load_text_encoder
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,21 +52,36 @@ def test_demo_model_gives_unit_vectors() -> None:
     assert encoder.name == "demo"
     assert encoder.dimension == 256 == describe("demo").dimension
     assert_unit_rows(encoder.encode_images(pictures()), 3, 256)
-    assert_unit_rows(encoder.encode_texts(["a fox", "two blue marsh hoppers at night"]), 2, 256)
     assert encoder.encode_images([]).shape == (0, 256)
-    assert encoder.encode_texts([]).shape == (0, 256)
 
 
-def test_texts_give_the_same_vector_whatever_their_neighbours() -> None:
-    encoder = load_encoder("demo")
-    alone = encoder.encode_texts(["a fox in the snow"])
-    beside = encoder.encode_texts(["something else", "a fox in the snow"])
-    np.testing.assert_array_equal(alone[0], beside[1])
+def test_any_text_has_a_unit_vector() -> None:
+    encoder = load_text_encoder("demo")
+    texts = ["a fox", "Übergröße 🦊 " + "wordy " * 200, ""]
+    vectors = np.array([encoder.encode(text) for text in texts])
+    assert_unit_rows(vectors, 3, 256)
+    assert len(np.unique(vectors, axis=0)) == 3
 
 
-def test_words_unknown_to_the_model_are_accepted() -> None:
-    vectors = load_encoder("demo").encode_texts(["Übergröße 🦊 " + "wordy " * 200, ""])
-    assert_unit_rows(vectors, 2, 256)
+def test_a_text_encoder_is_the_text_side_of_the_whole_model() -> None:
+    encoder = load_text_encoder("demo")
+    model, _, tokenizer = load_open_clip("demo", "cpu")
+    whole = model.encode_text(tokenizer(["a fox in the snow"]), normalize=True)[0]
+    np.testing.assert_allclose(encoder.encode("a fox in the snow"), whole, atol=1e-6)
+    assert encoder.parameters == sum(one.numel() for one in model.parameters())
+
+
+def test_the_text_sides_used_last_stay_loaded(tmp_path: Path) -> None:
+    for name in "ab":
+        shutil.copytree(DEMO_MODEL_DIR, tmp_path / name)
+    first = load_text_encoder(str(tmp_path / "a"))
+    load_text_encoder("demo")
+    assert load_text_encoder(str(tmp_path / "a")) is first
+    load_text_encoder(str(tmp_path / "b"))
+    assert load_text_encoder(str(tmp_path / "a")) is first
+    load_text_encoder("demo")
+    load_text_encoder(str(tmp_path / "b"))
+    assert load_text_encoder(str(tmp_path / "a")) is not first
 
 
 def test_demo_weights_are_small() -> None:
@@ -80,9 +97,9 @@ def test_loading_is_cached_across_threads() -> None:
 def test_directory_and_file_pair_load_like_the_demo(tmp_path: Path) -> None:
     copy = tmp_path / "copied model"
     shutil.copytree(DEMO_MODEL_DIR, copy)
-    expected = load_encoder("demo").encode_texts(["a turtle"])
+    expected = load_text_encoder("demo").encode("a turtle")
     for spec in (str(copy), f"{copy / CONFIG_NAME}:{copy / WEIGHTS_NAME}"):
-        np.testing.assert_array_equal(load_encoder(spec).encode_texts(["a turtle"]), expected)
+        np.testing.assert_array_equal(load_text_encoder(spec).encode("a turtle"), expected)
 
 
 def test_named_architecture_with_random_weights() -> None:
@@ -90,7 +107,7 @@ def test_named_architecture_with_random_weights() -> None:
     assert encoder.dimension == 1024 == describe("RN50/random").dimension
     assert describe("RN50/random").image_size == 224
     assert_unit_rows(encoder.encode_images(pictures()[:1]), 1, 1024)
-    assert_unit_rows(encoder.encode_texts(["a bird"]), 1, 1024)
+    assert_unit_rows(load_text_encoder("RN50/random").encode("a bird")[None], 1, 1024)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +161,11 @@ def test_a_failed_download_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_importing_the_module_leaves_torch_alone() -> None:
     assert (
-        run_python("import sys, retrieval.encoding.encoders; print('torch' in sys.modules)")
+        run_python(
+            "import sys, retrieval.encoding.encoders, retrieval.encoding.text\n"
+            "from retrieval.encoding.model_specs import describe\n"
+            "describe('ViT-B-32/openai'); print({'torch', 'open_clip'} & set(sys.modules) != set())"
+        )
         == "False"
     )
 

@@ -9,7 +9,8 @@ from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
 )
 from retrieval.embedding.models import Embedding
-from retrieval.ranking.selectors import corpus_counts, half_rounded, rank_images, text_vector
+from retrieval.embedding.text_vectors import text_vector
+from retrieval.ranking.selectors import corpus_counts, half_rounded, rank_images
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
 pytestmark = pytest.mark.django_db

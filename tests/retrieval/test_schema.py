@@ -8,7 +8,7 @@ from core import extensions
 from retrieval.corpus.models import Image
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 from tests.retrieval.making import embed_rows, image_row, random_vectors
 
 pytestmark = pytest.mark.django_db

@@ -19,9 +19,9 @@ from core.locks import lock_key
 from labeling.candidates.models import CandidateList
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.embedding.text_vectors import Asker, Superseded
+from retrieval.embedding.text_vectors import Superseded
 from retrieval.search.selectors import SearchMethod, search_images
-from retrieval.search.turns import SearchBusy, SearchTooSlow, search_turn
+from retrieval.search.turns import Asker, SearchBusy, SearchTooSlow, search_turn
 from tests.processes import wait_for
 from tests.retrieval.indexes import make_index
 from tests.retrieval.making import embed_rows, image_row
@@ -281,6 +281,17 @@ def test_a_model_that_cannot_be_loaded_is_explained_on_the_page(
     page = clients["annotator"].get("/search/?text=a bear")
     assert page.status_code == 503
     assert "there is no directory /gone/away" in page.content.decode()
+
+
+def test_a_text_that_is_not_encoded_in_time_is_explained(
+    model: EmbeddingModel, settings: Any, clients: dict[str, Client], annotator_api: APIClient
+) -> None:
+    settings.TEXT_PROCESS, settings.SEARCH_TIMEOUT = True, 0
+    page = clients["annotator"].get("/search/?text=a bear")
+    answer = annotator_api.get("/api/search/?text=a bear")
+    assert (page.status_code, answer.status_code) == (503, 503)
+    assert "The text could not be encoded in time" in page.content.decode()
+    assert "The text could not be encoded in time" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("species", ["99999999999999999999999", "²", "x", "-1"])

@@ -1,152 +1,270 @@
-"""Vectors of texts: remembered, encoded once for all who wait, given up when nobody does."""
+"""Vectors of texts: stored once, encoded here or by the process that encodes for all."""
 
 from __future__ import annotations
 
-import shutil
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
+from django.db import connection
 
-from retrieval.embedding.text_vectors import Asker, Superseded, TextVectors, warm_up
-from retrieval.encoding import encoders
-from retrieval.encoding.encoders import Encoder, ModelSpecError, default_device, load_encoder
+from core.jobs import kinds
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_create, job_slice_run
+from core.locks import is_locked, lock_key
+from core.moments import snapshot
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
+from retrieval.embedding.models import EmbeddingModel, TextVector
+from retrieval.embedding.text_vectors import (
+    Superseded,
+    TextsUnavailable,
+    text_vector,
+    text_vectors,
+)
+from retrieval.encoding.model_specs import ModelSpecError
+from retrieval.encoding.text import load_text_encoder
 from retrieval.encoding.unit_vectors import half_rounded
-from tests.processes import wait_for
-
-
-class Gate:
-    """Holds a model up, so that others come to wait for it, and notes what it encodes."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoded: list[str] = []
-        self.open = threading.Event()
-        self._tokenize = encoder._tokenizer
-        encoder._tokenizer = self
-
-    def __call__(self, texts: list[str]) -> object:
-        self.encoded += texts
-        assert self.open.wait(30)
-        return self._tokenize(texts)
-
-    def remove(self, encoder: Encoder) -> None:
-        """Let the model be as it was."""
-        self.open.set()
-        encoder._tokenizer = self._tokenize
+from tests.processes import ROOT, database_url, wait_for
 
 
 @pytest.fixture
-def gate(tiny_model: str) -> Iterator[Gate]:
-    encoder = load_encoder(tiny_model)
-    gate = Gate(encoder)
-    yield gate
-    gate.remove(encoder)
+def model(db: None, tiny_model: str) -> EmbeddingModel:
+    return embedding_model_get_or_create(name=tiny_model)
 
 
-def ask(
-    pool: ThreadPoolExecutor, vectors: TextVectors, model: str, text: str, number: int = 0
-) -> Future[np.ndarray]:
-    asker = Asker("page", number) if number else None
-    return pool.submit(vectors.vector, model, text, asker=asker)
+def expected(model: EmbeddingModel, text: str) -> list[float]:
+    return half_rounded(load_text_encoder(model.name).encode(text))
 
 
-def waiting(vectors: TextVectors, *texts: str) -> None:
-    """Return when these texts are wanted."""
-    wait_for(lambda: set(texts) <= {text for _, text in vectors._wanted}, what="those who ask")
+def test_a_vector_is_that_of_the_text_alone_in_half_precision(model: EmbeddingModel) -> None:
+    texts = ["a frog", "two frogs", "a frog", ""]
+    assert text_vectors(model, texts) == [expected(model, text) for text in texts]
+    # Also as it comes back from the database.
+    assert text_vectors(model, texts) == [expected(model, text) for text in texts]
+    assert TextVector.objects.count() == 3
+    assert text_vectors(model, []) == []
 
 
-def test_a_vector_is_the_one_of_the_text_alone_in_half_precision(tiny_model: str) -> None:
-    vectors = TextVectors()
-    alone = load_encoder(tiny_model).encode_texts(["a frog"])[0]
-    vector = vectors.vector(tiny_model, "a frog")
-    assert vector.dtype == np.float16
-    assert vector.tolist() == half_rounded(alone)
-    assert not vector.flags.writeable
-
-
-def test_it_is_encoded_once_also_for_many_who_ask_at_once(tiny_model: str, gate: Gate) -> None:
-    vectors = TextVectors()
-    with ThreadPoolExecutor(4) as pool:
-        asked = [ask(pool, vectors, tiny_model, "a frog") for _ in range(4)]
-        waiting(vectors, "a frog")
-        gate.open.set()
-        answers = [future.result() for future in asked]
-    vectors.vector(tiny_model, "a frog")
-    assert gate.encoded == ["a frog"]
-    assert all(answer is answers[0] for answer in answers)
-
-
-def test_the_last_used_are_remembered(tiny_model: str, gate: Gate) -> None:
-    gate.open.set()
-    vectors = TextVectors(size=2)
-    for text in ("a", "b", "a", "c", "a", "b"):
-        vectors.vector(tiny_model, text)
-    assert gate.encoded == ["a", "b", "c", "b"]
-
-
-def test_a_page_waits_for_its_last_text_alone(tiny_model: str, gate: Gate) -> None:
-    vectors = TextVectors()
-    with ThreadPoolExecutor(8) as pool:
-        begun = ask(pool, vectors, tiny_model, "f", 1)
-        wait_for(lambda: gate.encoded == ["f"], what="the first text")
-        skipped = [
-            ask(pool, vectors, tiny_model, "fr", 2),
-            ask(pool, vectors, tiny_model, "fro", 3),
-        ]
-        waiting(vectors, "fr", "fro")
-        last = ask(pool, vectors, tiny_model, "frog", 4)
-        waiting(vectors, "frog")
-        gate.open.set()
-        assert begun.result().shape == last.result().shape
-        for future in skipped:
-            with pytest.raises(Superseded):
-                future.result()
-    assert gate.encoded == ["f", "frog"]
-
-
-def test_a_text_that_somebody_else_waits_for_is_not_given_up(tiny_model: str, gate: Gate) -> None:
-    vectors = TextVectors()
-    with ThreadPoolExecutor(8) as pool:
-        ask(pool, vectors, tiny_model, "f", 1)
-        wait_for(lambda: gate.encoded == ["f"], what="the first text")
-        typed = ask(pool, vectors, tiny_model, "fr", 2)
-        waiting(vectors, "fr")
-        other = ask(pool, vectors, tiny_model, "fr")
-        wait_for(
-            lambda: len(vectors._wanted[tiny_model, "fr"].askers) == 2, what="the other who asks"
-        )
-        last = ask(pool, vectors, tiny_model, "frog", 3)
-        waiting(vectors, "frog")
-        gate.open.set()
-        assert np.array_equal(typed.result(), other.result())
-        assert last.result().shape == (16,)
-
-
-def test_a_text_that_was_given_up_can_be_asked_for_again(tiny_model: str, gate: Gate) -> None:
-    gate.open.set()
-    vectors = TextVectors()
-    vectors.vector(tiny_model, "frog", asker=Asker("page", 5))
-    with pytest.raises(Superseded):
-        vectors.vector(tiny_model, "fr", asker=Asker("page", 4))
-    assert vectors.vector(tiny_model, "fr", asker=Asker("page", 6)).shape == (16,)
-    assert vectors.vector(tiny_model, "f", asker=Asker("another page", 1)).shape == (16,)
-
-
-def test_an_error_is_told_to_all_and_not_remembered(tiny_model: str) -> None:
-    vectors = TextVectors()
+def test_a_stored_vector_is_taken_whatever_became_of_the_model(model: EmbeddingModel) -> None:
+    vector = text_vector(model, "a frog")
+    EmbeddingModel.objects.update(name="/gone/away")
+    model.refresh_from_db()
+    assert text_vector(model, "a frog") == vector
     for _ in range(2):
-        with pytest.raises(ModelSpecError):
-            vectors.vector("/gone/away", "a frog")
-    assert vectors.vector(tiny_model, "a frog").shape == (16,)
+        with pytest.raises(ModelSpecError, match="no directory /gone/away"):
+            text_vector(model, "a toad")
 
 
-def test_a_model_is_loaded_ahead_of_the_first_text(tiny_model: str, tmp_path: Path) -> None:
-    fresh = shutil.copytree(tiny_model, tmp_path / "fresh")
-    warm_up(str(fresh))
-    wait_for(lambda: (str(fresh), default_device()) in encoders._encoders, what="the model")
-    warm_up("/gone/away")
-    with pytest.raises(ModelSpecError):
-        TextVectors().vector("/gone/away", "a frog")
+def test_the_first_text_tells_how_large_the_model_is(model: EmbeddingModel) -> None:
+    assert model.millions_of_parameters is None
+    text_vector(model, "a frog")
+    model.refresh_from_db()
+    assert model.millions_of_parameters == load_text_encoder(model.name).parameters / 1e6 > 0
+
+
+class Encoding:
+    """A real process that encodes texts."""
+
+    def __init__(self, log: Path, **environment: str) -> None:
+        self.log = log
+        basics = {
+            "DATABASE_URL": database_url(connection.settings_dict),
+            "DJANGO_SETTINGS_MODULE": "annotator.settings",
+            "TEXT_PROCESS": "true",
+        }
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "encode_texts"],
+                cwd=ROOT,
+                env={**os.environ, **basics, **environment},
+                stdout=output,
+                stderr=output,
+            )
+
+    def ready(self) -> bool:
+        """Whether it is this process that encodes."""
+        assert self.process.poll() is None, self.log.read_text()
+        return is_locked(lock_key("texts"))
+
+    def end(self, number: int = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+        self.process.wait()
+
+
+@pytest.fixture
+def served(settings: Any, transactional_db: None, tiny_model: str) -> EmbeddingModel:
+    """The model, in processes that leave encoding to another."""
+    settings.TEXT_PROCESS = True
+    return embedding_model_get_or_create(name=tiny_model)
+
+
+@pytest.fixture
+def encode(served: EmbeddingModel, tmp_path: Path) -> Iterator[Callable[..., Encoding]]:
+    """Starts processes that encode texts; they are killed after the test."""
+    started: list[Encoding] = []
+
+    def start(**environment: str) -> Encoding:
+        started.append(Encoding(tmp_path / f"texts-{len(started)}.log", **environment))
+        return started[-1]
+
+    yield start
+    for encoding in started:
+        encoding.end()
+
+
+def requests() -> list[str]:
+    """Texts that wait for their vectors."""
+    return list(TextVector.objects.filter(vector=None, error="").values_list("text", flat=True))
+
+
+def asked(*waiting: Callable[[], Any]) -> list[Any]:
+    """What several who ask at once are answered; an exception is an answer too."""
+
+    def ask(wanted: Callable[[], Any]) -> Any:
+        try:
+            return wanted()
+        except Exception as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(waiting)) as pool:
+        return list(pool.map(ask, waiting))
+
+
+def encoded_by(encoding: Encoding) -> list[str]:
+    return [
+        line.rpartition("Encoded: ")[2]
+        for line in encoding.log.read_text().splitlines()
+        if "Encoded: " in line
+    ]
+
+
+def test_another_process_encodes_and_what_many_want_it_encodes_once(
+    served: EmbeddingModel, encode: Callable[..., Encoding]
+) -> None:
+    encoding = encode(LOG_LEVEL="DEBUG")
+    texts = ["a frog", "two frogs"]
+    answers = asked(*[lambda: text_vectors(served, texts) for _ in range(4)])
+    assert answers == [[expected(served, text) for text in texts]] * 4
+    assert text_vector(served, "a frog") == answers[0][0]
+    assert sorted(encoded_by(encoding)) == texts
+    served.refresh_from_db()
+    assert served.parameters == load_text_encoder(served.name).parameters
+
+
+def test_a_transaction_gets_vectors_too(
+    served: EmbeddingModel, encode: Callable[..., Encoding]
+) -> None:
+    encode()
+    with snapshot():
+        assert text_vector(served, "a frog") == expected(served, "a frog")
+
+
+def test_a_killed_process_is_taken_over_from(
+    served: EmbeddingModel, encode: Callable[..., Encoding]
+) -> None:
+    first = encode()
+    wait_for(first.ready, what="the first process")
+    second = encode()
+    first.process.send_signal(signal.SIGSTOP)
+    with pytest.raises(TextsUnavailable, match="encode_texts"):
+        text_vector(served, "a frog", patience=0.2)
+    assert requests() == ["a frog"]
+    first.end()
+    wait_for(second.ready, what="the second process")
+    assert text_vector(served, "a frog") == expected(served, "a frog")
+    second.end(signal.SIGTERM)
+    with pytest.raises(TextsUnavailable):
+        text_vector(served, "a toad", patience=0.2)
+    encode()
+    assert text_vector(served, "a toad") == expected(served, "a toad")
+
+
+def test_it_goes_on_when_the_database_has_been_away(
+    served: EmbeddingModel, encode: Callable[..., Encoding]
+) -> None:
+    encoding = encode()
+    wait_for(encoding.ready, what="the process")
+    for text in ("a frog", "a toad"):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND backend_type = 'client backend'"
+            )
+            assert cursor.rowcount
+        assert text_vector(served, text) == expected(served, text)
+    assert "until the database answers" in encoding.log.read_text()
+
+
+def test_why_a_text_has_no_vector_is_told_to_all_and_not_remembered(
+    served: EmbeddingModel, encode: Callable[..., Encoding], tiny_model: str
+) -> None:
+    encode()
+    EmbeddingModel.objects.update(name="/gone/away")
+    served.refresh_from_db()
+    answers = asked(*[lambda: text_vector(served, "a frog")] * 2)
+    assert [str(answer) for answer in answers] == [
+        str(ModelSpecError("/gone/away", "there is no directory /gone/away"))
+    ] * 2
+    EmbeddingModel.objects.update(name=tiny_model)
+    served.refresh_from_db()
+    assert text_vector(served, "a frog") == expected(served, "a frog")
+
+
+def test_a_page_waits_for_its_last_text_alone(served: EmbeddingModel) -> None:
+    def superseded() -> list[float]:
+        return text_vector(served, "fr", patience=30, page="1/page")
+
+    def later() -> list[float]:
+        wait_for(lambda: requests() == ["fr"], what="the first text")
+        return text_vector(served, "frog", patience=0.2, page="1/page")
+
+    first, last = asked(superseded, later)
+    assert isinstance(first, Superseded)
+    assert isinstance(last, TextsUnavailable)
+    assert requests() == ["frog"]
+
+
+def test_a_text_that_somebody_else_waits_for_is_not_given_up(served: EmbeddingModel) -> None:
+    for page in ("1/page", "2/another"):
+        with pytest.raises(TextsUnavailable):
+            text_vector(served, "fr", patience=0, page=page)
+    for page in ("1/page", "2/another"):
+        with pytest.raises(TextsUnavailable):
+            text_vector(served, f"frog {page}", patience=0, page=page)
+    assert sorted(requests()) == ["fr", "frog 1/page", "frog 2/another"]
+
+
+def test_the_text_asked_for_last_comes_first(
+    served: EmbeddingModel, encode: Callable[..., Encoding]
+) -> None:
+    for text in ("first", "second", "third", "first"):
+        with pytest.raises(TextsUnavailable):
+            text_vector(served, text, patience=0)
+    encoding = encode(LOG_LEVEL="DEBUG")
+    wait_for(lambda: not requests(), what="the vectors")
+    assert encoded_by(encoding) == ["first", "third", "second"]
+
+
+def test_a_job_goes_on_when_its_texts_can_be_encoded(
+    served: EmbeddingModel, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    def step(_job: Job, _deadline: float) -> bool:
+        text_vector(served, "a frog", patience=0)
+        return True
+
+    monkeypatch.setitem(kinds._handlers, "needs_a_text", step)
+    job = job_create(kind="needs_a_text", params={})
+    assert job_slice_run(job_id=job.pk) is Slice.LATER
+    job.refresh_from_db()
+    assert "encode_texts" in job.error
+    settings.TEXT_PROCESS = False
+    assert job_slice_run(job_id=job.pk) is Slice.FINISHED

@@ -13,9 +13,10 @@ from benchmark.scoring.run_files import RunLine, write_trec
 from core.commands import command
 from labeling.queries.categories import SPLITS
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.embedding.text_vectors import text_vectors
+from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.ranking.batches import in_batches, vectors_at_once
-from retrieval.ranking.selectors import corpus_counts, rank_images_many, text_vector
+from retrieval.ranking.selectors import corpus_counts, rank_images_many
 
 
 class Command(BaseCommand):
@@ -82,7 +83,7 @@ def _rows(
         if split is None or query.split == split
     ]
     for batch in in_batches(texts, vectors_at_once(model)):
-        vectors = [text_vector(model, text) for _, text in batch]
+        vectors = text_vectors(model, [text for _, text in batch])
         rankings = rank_images_many(model=model, text_vectors=vectors, limit=depth)
         for (query_id, _), ranked in zip(batch, rankings, strict=True):
             for rank, (image_id, score) in enumerate(ranked, start=1):

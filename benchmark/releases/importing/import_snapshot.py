@@ -29,7 +29,7 @@ from benchmark.releases.snapshots import CONSENSUS_RULE as OWN_RULE
 from core import moments
 from core.jobs.kinds import JobFailed
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 
 CONSENSUS_RULE: Final = (
     "Imported: the benchmark's files name the relevant images of each query. Which others were "

@@ -18,6 +18,7 @@ from benchmark.scoring.metrics import average_precision_at_k
 from demo.corpus import write_corpus
 from demo.queries import QUERIES, read_scenes
 from retrieval.encoding.encoders import Encoder, ModelSpecError, load_encoder
+from retrieval.encoding.text import load_text_encoder
 
 BATCH = 64
 
@@ -53,7 +54,8 @@ class Command(BaseCommand):
         if not (corpus / "train.json").is_file():
             write_corpus(corpus)
         image_ids, vectors = _embedded(encoder, corpus)
-        texts = _stored(encoder.encode_texts([query.query_text for query in QUERIES]))
+        text_encoder = load_text_encoder(options["model"])
+        texts = _stored(np.array([text_encoder.encode(query.query_text) for query in QUERIES]))
         scenes = read_scenes(corpus)
         scores = []
         self.stdout.write(f"AP@{k}: whole corpus, within the species filter, relevant images, text")

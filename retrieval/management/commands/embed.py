@@ -9,7 +9,7 @@ from core.commands.ready import require_migrated
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.jobs.models import Job
 from retrieval.embedding.services import embedding_job_create
-from retrieval.encoding.encoders import ModelSpecError
+from retrieval.encoding.model_specs import ModelSpecError
 
 ERRORS_SHOWN = 20
 
