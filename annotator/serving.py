@@ -87,7 +87,7 @@ class Services:
             return False
         self.say("Starting the worker and the web server ...")
         parts = {
-            "encoder of texts": ("manage.py", "encode_texts"),
+            "encoder of texts": ("-m", "annotator", "encode_texts"),
             "worker": ("-m", "celery", "-A", "annotator", "worker", *WORKER_OPTIONS),
             "web": ("-m", "gunicorn", "-c", "python:annotator.gunicorn_conf"),
         }
