@@ -284,7 +284,11 @@ def test_a_model_that_cannot_be_loaded_is_explained_on_the_page(
 
 
 def test_a_text_that_is_not_encoded_in_time_is_explained(
-    model: EmbeddingModel, settings: Any, clients: dict[str, Client], annotator_api: APIClient
+    transactional_db: None,
+    model: EmbeddingModel,
+    settings: Any,
+    clients: dict[str, Client],
+    annotator_api: APIClient,
 ) -> None:
     settings.TEXT_PROCESS, settings.SEARCH_TIMEOUT = True, 0
     page = clients["annotator"].get("/search/?text=a bear")
