@@ -17,7 +17,7 @@ from rest_framework.reverse import reverse
 
 from benchmark.releases.models import Release
 from benchmark.reranking.estimate import rerank_estimate
-from benchmark.reranking.multimodal.prices import Prices
+from benchmark.reranking.multimodal.answers import Prices
 from benchmark.reranking.services import (
     MAX_RPM,
     RerankChoice,

@@ -1,13 +1,15 @@
 """The second stage of a run by a multimodal model behind an OpenAI-compatible address.
 
-The pairs of query and image are gone through in parts. What is answered is in the database as soon
-as a small batch of it is there, so that a slice that is cut short costs a batch at most.
+The pairs of query and image are gone through in parts. Answers are stored in small batches as they
+come, so that a slice that is cut short costs a batch at most. Retries and their pauses are the
+client's.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -15,12 +17,15 @@ import numpy as np
 from django.conf import settings
 from django.db import transaction
 
-from benchmark.reranking.multimodal.answers import Question, answers_keep, answers_kept
-from benchmark.reranking.multimodal.asking import Asker, Outcome
-from benchmark.reranking.multimodal.client import Client, Trouble
-from benchmark.reranking.multimodal.pace import Pace
-from benchmark.reranking.multimodal.prices import Usage, dollars
-from benchmark.reranking.multimodal.replies import EndpointRefused, PictureFailed, Reply
+from benchmark.reranking.multimodal.answers import (
+    KeptAnswer,
+    Question,
+    answers_keep,
+    answers_kept,
+    dollars,
+)
+from benchmark.reranking.multimodal.client import Client
+from benchmark.reranking.multimodal.prompt import EndpointRefused, ImageFailed, Reply, Usage
 from benchmark.reranking.order import reranked
 from benchmark.reranking.pairs import (
     Pair,
@@ -42,15 +47,13 @@ from retrieval.importing.checks import image_contents_know
 
 #: Pairs that are looked up at a time.
 PART: Final = 256
-#: Seconds after which what has come is stored, and the longest wait without a look at the job.
+#: Seconds after which answers are stored, and the longest wait without a look at the job.
 BATCH_SECONDS: Final = 1.0
 BATCH: Final = 8
-#: Tries of one image that the server fails on.
-TRIES: Final = 4
-#: Pauses without an answer between them, after which a run stops: about five minutes.
-PAUSES: Final = 10
 #: Failed images with which a run stops if none was answered.
 FAILED_AT_FIRST: Final = 10
+
+Outcome = tuple[Question, Reply | Exception]
 
 
 def multimodal_rerank_step(run: Run, job: Job, deadline: float) -> bool:
@@ -69,17 +72,17 @@ def multimodal_rerank_step(run: Run, job: Job, deadline: float) -> bool:
         if not step.settle(parts[step.part]) or step.late:
             return False
     if not run.ready:
-        scores, usage, told = step.scores(parts)
-        _store(run, images, scores, usage if told else None)
+        scores, usage = step.scores(parts)
+        _store(run, images, scores, usage)
         run_finish(run=Run.objects.select_related("release").get(pk=run.pk))
     return True
 
 
 def _begin(job: Job, total: int) -> None:
-    """Start from the first pair; after a stop the images that had failed are asked again."""
+    """Start from the first pair; after a stop the images that had failed are sent again."""
     with transaction.atomic():
         JobItemError.objects.filter(job=job).delete()
-        cursor = {"part": 0, "pace": {}, "tries": {}}
+        cursor = {"part": 0, "next_at": 0.0}
         job_advance(job=job, done=-job.done, failed=-job.failed, total=total, cursor=cursor)
 
 
@@ -94,14 +97,14 @@ class _Step:
         self.setup = EndpointSetup.of(run)
         self.texts = query_texts(run.release)
         self.part: int = job.cursor["part"]
-        self.tries: dict[str, int] = dict(job.cursor["tries"])
-        self.pace = Pace(**{**job.cursor["pace"], "per_minute": self.setup.rpm})
+        #: The moment, in Unix time, before which no further request is begun.
+        self.next_at: float = job.cursor["next_at"]
         self.paid = self.setup.paid
         self.stop: Exception | None = None
 
     def settle(self, part: list[Pair]) -> bool:
         """Have every pair of a part answered or failed; False if the deadline came first."""
-        # An answer is kept by the content of the picture that it is about.
+        # An answer is kept by the content of the image file that it is about.
         image_contents_know(image_ids={image_id for _, image_id in part})
         questions, refused = questions_of(part, texts=self.texts, side=self.setup.max_side)
         kept = self._kept(questions)
@@ -120,18 +123,19 @@ class _Step:
         self._advance()
         return True
 
-    def scores(self, parts: list[list[Pair]]) -> tuple[dict[Pair, float], Usage, bool]:
-        """The score of every answered pair, the tokens of all, and whether all were counted."""
-        found, usage, told = dict[Pair, float](), Usage(), True
+    def scores(self, parts: list[list[Pair]]) -> tuple[dict[Pair, float], Usage | None]:
+        """The score of every answered pair, and the tokens of all; None where the server didn't
+        count them."""
+        found, usage, known = dict[Pair, float](), Usage(), True
         for part in parts:
             questions, _ = questions_of(part, texts=self.texts, side=self.setup.max_side)
             for key, answer in self._kept(questions).items():
                 found[key] = answer.score
                 usage += answer.usage
-                told = told and answer.usage_told
-        return found, usage, told
+                known = known and answer.usage_known
+        return found, usage if known else None
 
-    def _kept(self, questions: list[Question]) -> dict[Pair, Any]:
+    def _kept(self, questions: list[Question]) -> dict[Pair, KeptAnswer]:
         return answers_kept(
             endpoint=self.setup.base_url, model=self.setup.model, questions=questions
         )
@@ -146,50 +150,68 @@ class _Step:
                 base_url=self.setup.base_url,
                 model=self.setup.model,
                 timeout=settings.MULTIMODAL_TIMEOUT,
+                on_retry=self._space,
             )
         except EndpointRefused as error:
             raise JobFailed(str(error)) from error
 
         def ask(question: Question) -> Reply:
-            return client.ask(prompt=question.prompt, jpeg=question.picture.jpeg())
+            return client.ask(prompt=question.prompt, jpeg=question.image.jpeg())
 
-        with Asker(ask, at_once=settings.MULTIMODAL_CONCURRENCY) as asker:
-            waiting: list[Outcome] = []
+        at_once = settings.MULTIMODAL_CONCURRENCY
+        with client, ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="ask") as pool:
+            running: dict[Future[Reply], Question] = {}
+            outcomes: list[Outcome] = []
             stored_at = time.monotonic()
             while True:
-                self._begin_some(asker, pending, unpaid=len(waiting))
-                if not asker.under_way and (self.stop or not pending or self.late):
+                while (
+                    pending
+                    and len(running) < at_once
+                    and not self.stop
+                    and not self.late
+                    and time.time() >= self.next_at
+                    and self._affordable(len(running) + len(outcomes))
+                ):
+                    self._space()
+                    question = pending.popleft()
+                    running[pool.submit(ask, question)] = question
+                if not running and (self.stop or not pending or self.late):
                     break
-                waiting += self._collect(asker)
-                # Trouble at once, since it decides whether more is asked.
-                bad = any(one.reply is None for one in waiting)
+                outcomes += self._collect(running, begin_more=len(running) < at_once)
+                # Trouble at once, since it decides whether more is sent.
+                bad = any(isinstance(result, Exception) for _, result in outcomes)
                 late = time.monotonic() - stored_at >= BATCH_SECONDS
-                if bad or late or len(waiting) >= BATCH:
-                    self._take(waiting, pending)
-                    waiting, stored_at = [], time.monotonic()
-            self._take(waiting, pending)
-        client.close()
+                if bad or late or len(outcomes) >= BATCH:
+                    self._take(outcomes, pending)
+                    outcomes, stored_at = [], time.monotonic()
+            self._take(outcomes, pending)
         if self.stop is not None:
             self._stopped(self.stop)
         return not pending
 
-    def _begin_some(self, asker: Asker, pending: deque[Question], *, unpaid: int) -> None:
-        while pending and asker.free and not self.stop and not self.late:
-            now = time.time()
-            if self.pace.wait(now) > 0 or not self._affordable(asker.under_way + unpaid):
-                return
-            self.pace.begin(now)
-            asker.begin(pending.popleft(), now)
+    def _space(self) -> None:
+        """Count a request, also one that the client sends again, for the limit of a minute."""
+        if self.setup.rpm:
+            self.next_at = max(time.time(), self.next_at) + 60 / self.setup.rpm
 
-    def _collect(self, asker: Asker) -> list[Outcome]:
+    def _collect(
+        self, running: dict[Future[Reply], Question], *, begin_more: bool
+    ) -> list[Outcome]:
         """Wait for outcomes, or for the moment at which another question may begin."""
         pause = BATCH_SECONDS
-        if asker.free and not self.stop:
-            pause = min(pause, self.pace.wait(time.time()) or pause)
-        if asker.under_way:
-            return asker.collect(timeout=pause)
-        time.sleep(max(0.0, min(pause, self.deadline - time.monotonic())))
-        return []
+        if begin_more and not self.stop and self.next_at > time.time():
+            pause = min(pause, self.next_at - time.time())
+        if not running:
+            time.sleep(max(0.0, min(pause, self.deadline - time.monotonic())))
+            return []
+        done, _ = wait(running, timeout=max(pause, 0.0), return_when=FIRST_COMPLETED)
+        outcomes: list[Outcome] = []
+        for future in done:
+            error = future.exception()
+            if error is not None and not isinstance(error, Exception):
+                raise error
+            outcomes.append((running.pop(future), error or future.result()))
+        return outcomes
 
     def _affordable(self, uncounted: int) -> bool:
         """Whether one more question, beside those whose cost isn't counted yet, stays within the
@@ -203,64 +225,42 @@ class _Step:
             self.stop = JobFailed(
                 f"The cost limit of {dollars(limit)} is reached: {dollars(cost)} are spent, and "
                 f"{self.job.done:,} of {self.total:,} images have their answer. Raise the limit to "
-                "go on; nothing is asked twice."
+                "go on; nothing is sent twice."
             )
         return False
 
     def _take(self, outcomes: list[Outcome], pending: deque[Question]) -> None:
-        """Keep what came, and put back what is to be tried again."""
+        """Keep answers and name failed images; what wasn't answered for another reason is pending
+        again."""
         replies, failed = list[tuple[Question, Reply]](), dict[Pair, str]()
         paid = Usage()
-        for one in outcomes:
-            if one.reply is not None:
-                self.pace.answered()
-                replies.append((one.question, one.reply))
-                paid += one.reply.usage
-                if not one.reply.usage_told and self.setup.max_cost is not None:
+        for question, result in outcomes:
+            if isinstance(result, Reply):
+                replies.append((question, result))
+                paid += result.usage
+                if not result.usage_known and self.setup.max_cost is not None:
                     self.stop = self.stop or JobFailed(
                         "The server doesn't say how many tokens an answer took, so a cost limit "
                         "can't be kept. Start again without one."
                     )
-            elif isinstance(one.error, Trouble):
-                self._trouble(one, one.error, pending, failed)
-            elif isinstance(one.error, PictureFailed):
-                self.pace.answered()
-                failed[one.question.key] = str(one.error)
-                paid += one.error.usage
-            elif isinstance(one.error, PictureGone):
-                failed[one.question.key] = str(one.error)
-            elif isinstance(one.error, OSError | ImageRefused):
-                failed[one.question.key] = f"Its file can't be read: {one.error}"
-            elif isinstance(one.error, EndpointRefused):
-                pending.appendleft(one.question)
-                self.stop = self.stop or JobFailed(str(one.error))
-            elif one.error is not None:
-                self.stop = self.stop or one.error
+            elif isinstance(result, ImageFailed):
+                failed[question.key] = str(result)
+                paid += result.usage
+            elif isinstance(result, PictureGone):
+                failed[question.key] = str(result)
+            elif isinstance(result, OSError | ImageRefused):
+                failed[question.key] = f"Its file can't be read: {result}"
+            elif isinstance(result, EndpointRefused):
+                pending.appendleft(question)
+                self.stop = self.stop or JobFailed(str(result))
+            else:
+                self.stop = self.stop or result
         self._keep(replies, paid)
         try:
             self._fail(failed)
             self._advance(done=len(replies))
         except JobCanceled as error:
             self.stop = error
-
-    def _trouble(
-        self, one: Outcome, error: Trouble, pending: deque[Question], failed: dict[Pair, str]
-    ) -> None:
-        self.pace.trouble(time.time(), begun=one.begun, retry_after=error.retry_after)
-        name = _name(one.question.key)
-        if error.counts:
-            self.tries[name] = self.tries.get(name, 0) + 1
-        if self.tries.get(name, 0) >= TRIES:
-            failed[one.question.key] = f"{error} ({TRIES} tries)"
-            self.tries.pop(name)
-        else:
-            pending.appendleft(one.question)
-        if self.pace.troubles >= PAUSES:
-            last = str(error).rstrip(".")
-            self.stop = self.stop or JobFailed(
-                f"No answer came between {PAUSES} pauses. The last trouble: {last}. Start it again "
-                "when the server is well; nothing is asked twice."
-            )
 
     def _keep(self, replies: list[tuple[Question, Reply]], paid: Usage) -> None:
         """Keep answers and what they took at once, also of a job that is canceled."""
@@ -306,7 +306,7 @@ class _Step:
             job=self.job,
             done=done,
             failed=failed,
-            cursor={"part": self.part, "pace": asdict(self.pace), "tries": self.tries},
+            cursor={"part": self.part, "next_at": self.next_at},
             result={**asdict(self.paid), "cost": cost},
         )
 

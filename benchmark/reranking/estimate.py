@@ -1,12 +1,12 @@
-"""What a two-stage run will take, told before it begins."""
+"""What a two-stage run will take, before it begins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from benchmark.reranking.multimodal.answers import answers_kept, usage_of_answers
-from benchmark.reranking.multimodal.prices import Usage
+from benchmark.reranking.multimodal.answers import answers_kept, mean_tokens
+from benchmark.reranking.multimodal.prompt import Usage
 from benchmark.reranking.pairs import (
     first_stage_images,
     in_parts,
@@ -60,8 +60,8 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
         unavailable += len(refused)
         kept += len(answers_kept(endpoint=setup.base_url, model=setup.model, questions=questions))
     requests = len(pairs) - kept - unavailable
-    told = usage_of_answers(endpoint=setup.base_url, model=setup.model)
-    prompt, completion = told or GUESSED_TOKENS
+    known = mean_tokens(endpoint=setup.base_url, model=setup.model)
+    prompt, completion = known or GUESSED_TOKENS
     usage = Usage(requests, round(requests * prompt), round(requests * completion))
     return Estimate(
         queries=len(images),
@@ -71,7 +71,7 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
         requests=requests,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
-        measured=told is not None,
+        measured=known is not None,
         cost=setup.prices.cost(usage),
         minutes=requests / setup.rpm if setup.rpm else None,
     )

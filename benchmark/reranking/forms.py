@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 
 from benchmark.releases.models import Release
-from benchmark.reranking.multimodal.prices import Prices
+from benchmark.reranking.multimodal.answers import Prices
 from benchmark.reranking.pairs import first_stages
 from benchmark.reranking.services import MAX_NAME, RerankChoice
 from benchmark.reranking.setup import EndpointSetup

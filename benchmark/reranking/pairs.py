@@ -11,8 +11,7 @@ import numpy.typing as npt
 from django.db.models import QuerySet
 
 from benchmark.releases.models import Release
-from benchmark.reranking.multimodal.answers import Question
-from benchmark.reranking.multimodal.images import Picture
+from benchmark.reranking.multimodal.answers import Question, SentImage
 from benchmark.reranking.multimodal.prompt import prompt_for
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import release_data
@@ -69,10 +68,10 @@ def questions_of(
     SQL queries."""
     found = Image.objects.filter(pk__in={image_id for _, image_id in pairs})
     here = {
-        image.pk: Picture(PictureRef.of(image), image.width, image.height, side)
+        image.pk: SentImage(PictureRef.of(image), image.width, image.height, side)
         for image in found.only("sha256", "root_id", "file_name", "width", "height")
     }
-    if any(picture.ref.root_id is not None for picture in here.values()):
+    if any(one.ref.root_id is not None for one in here.values()):
         # They are read in threads, which have no database.
         roots_known()
     withdrawn = set(found.filter(is_withdrawn()).values_list("pk", flat=True))

@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from benchmark.releases.models import Release
-from benchmark.reranking.multimodal.endpoints import BadAddress, base_address
-from benchmark.reranking.multimodal.prices import Prices
+from benchmark.reranking.multimodal.answers import Prices
+from benchmark.reranking.multimodal.client import BadAddress, base_address
 from benchmark.reranking.pairs import first_stage_images
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from benchmark.reranking.multimodal.prices import Prices, Usage
-from benchmark.reranking.multimodal.prompt import TEMPLATE
+from benchmark.reranking.multimodal.answers import Prices
+from benchmark.reranking.multimodal.prompt import TEMPLATE, Usage
 from benchmark.runs.models import Run
 
-#: Tokens of a question and its answer where no answer of the model tells yet.
+#: Tokens of a question and its answer where no answer of the model is known.
 GUESSED_TOKENS: Final = (1000.0, 2.0)
 
 
@@ -28,22 +28,22 @@ class EndpointSetup:
     max_cost: float | None = None
     """US dollars that the run may spend; None for no limit."""
     max_side: int = 0
-    """Longest side in pixels at which pictures are sent."""
+    """Longest side in pixels at which images are sent."""
     paid: Usage = field(default_factory=Usage)
     """What this run's own requests took, without answers that were kept from earlier."""
 
     @classmethod
     def of(cls, run: Run) -> EndpointSetup:
         """That of a run."""
-        told = run.endpoint
+        stored = run.endpoint
         return cls(
-            base_url=told["base_url"],
-            model=told["model"],
-            rpm=told["rpm"],
-            prices=Prices(told["price_in"], told["price_out"]),
-            max_cost=told["max_cost"],
-            max_side=told["max_side"],
-            paid=Usage(**told["paid"]),
+            base_url=stored["base_url"],
+            model=stored["model"],
+            rpm=stored["rpm"],
+            prices=Prices(stored["price_in"], stored["price_out"]),
+            max_cost=stored["max_cost"],
+            max_side=stored["max_side"],
+            paid=Usage(**stored["paid"]),
         )
 
     def as_json(self) -> dict[str, Any]:

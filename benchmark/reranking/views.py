@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from benchmark.releases.models import Release
 from benchmark.reranking.estimate import Estimate, rerank_estimate
 from benchmark.reranking.forms import RerankForm, ResumeForm
-from benchmark.reranking.multimodal.prices import dollars
+from benchmark.reranking.multimodal.answers import dollars
 from benchmark.reranking.services import RERANK_JOB, rerank_begin, rerank_checked, rerank_resume
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run

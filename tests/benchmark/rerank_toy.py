@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmark.releases.models import Release
-from benchmark.reranking.multimodal.prices import Prices
+from benchmark.reranking.multimodal.answers import Prices
 from benchmark.reranking.multimodal.prompt import prompt_for
 from benchmark.reranking.services import RerankChoice, rerank_begin
 from benchmark.reranking.setup import EndpointSetup

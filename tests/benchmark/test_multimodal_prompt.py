@@ -1,15 +1,14 @@
-"""The question, its score, its pace and its price, on exact numbers."""
+"""The question, its score and its price, on exact numbers."""
 
 import hashlib
-import itertools
 import math
 
 import pytest
 
-from benchmark.reranking.multimodal.pace import LONGEST_ASKED, LONGEST_PAUSE, Pace
-from benchmark.reranking.multimodal.prices import Prices, Usage, dollars
+from benchmark.reranking.multimodal.answers import Prices, dollars
 from benchmark.reranking.multimodal.prompt import (
     NoAnswer,
+    Usage,
     prompt_for,
     prompt_sha256,
     score_from_logprobs,
@@ -102,63 +101,6 @@ def test_extreme_log_probabilities_stay_within_0_and_1():
 def test_neither_yes_nor_no_is_no_score(pairs):
     with pytest.raises(NoAnswer, match="neither yes nor no"):
         score_from_logprobs(pairs)
-
-
-def starts(pace: Pace, seconds: float) -> list[float]:
-    """When requests begin on a clock that goes by itself, each as soon as it may."""
-    now, begun = 1000.0, []
-    while now < 1000.0 + seconds:
-        wait = pace.wait(now)
-        if wait:
-            now += wait
-            continue
-        pace.begin(now)
-        begun.append(now)
-    return begun
-
-
-def test_no_minute_has_more_requests_than_the_limit():
-    begun = starts(Pace(per_minute=30), 300)
-    assert len(begun) == 150
-    assert min(b - a for a, b in itertools.pairwise(begun)) == pytest.approx(2.0)
-
-
-def test_an_idle_time_saves_up_no_burst():
-    pace = Pace(per_minute=60)
-    pace.begin(1000.0)
-    pace.begin(2000.0)
-    assert pace.wait(2000.0) == 1.0
-
-
-def test_without_a_limit_nothing_waits():
-    pace = Pace()
-    pace.begin(1000.0)
-    assert pace.wait(1000.0) == 0.0
-
-
-def test_the_server_says_how_long_to_wait():
-    pace = Pace()
-    pace.trouble(1000.0, begun=999.0, retry_after=7.0)
-    assert pace.wait(1000.0) == 7.0
-    # Sent before the pause: it says nothing new, but that another wait is asked for.
-    pace.trouble(1001.0, begun=999.5, retry_after=9.0)
-    assert (pace.wait(1001.0), pace.troubles) == (9.0, 1)
-    pace.trouble(1001.0, begun=999.5, retry_after=1e9)
-    assert pace.wait(1001.0) == LONGEST_ASKED
-
-
-def test_pauses_double_up_to_the_longest_and_end_with_an_answer():
-    pace, now, waits = Pace(), 1000.0, []
-    for _ in range(9):
-        pace.trouble(now, begun=now)
-        waits.append(pace.wait(now))
-        # A request of the same time makes the pause no longer.
-        pace.trouble(now, begun=now - 0.5)
-        now += pace.wait(now)
-    assert waits == [1, 2, 4, 8, 16, 32, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
-    pace.answered()
-    pace.trouble(now, begun=now)
-    assert pace.wait(now) == 1.0
 
 
 def test_tokens_cost_their_price():

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from django.core.exceptions import ValidationError
 
-from benchmark.reranking.multimodal.answers import Question, answers_keep, answers_kept
-from benchmark.reranking.multimodal.images import Picture
-from benchmark.reranking.multimodal.prices import Usage
-from benchmark.reranking.multimodal.prompt import Score
-from benchmark.reranking.multimodal.replies import Reply
+from benchmark.reranking.multimodal.answers import Question, SentImage, answers_keep, answers_kept
+from benchmark.reranking.multimodal.prompt import Reply, Score, Usage
 from benchmark.reranking.services import rerank_resume, rerank_step
 from benchmark.runs.models import RunScores
 from benchmark.runs.store import load_run
@@ -235,10 +232,10 @@ def test_a_release_without_its_images_cannot_be_reranked(model):
 
 def test_of_two_answers_to_one_question_the_first_stays(db, var_dir):
     shown = picture(1)
-    question = Question(1, 1, "Does it?", Picture(PictureRef.of(shown), 40, 30, 100))
+    question = Question(1, 1, "Does it?", SentImage(PictureRef.of(shown), 40, 30, 100))
     where = {"endpoint": "http://a/v1", "model": "m"}
     for score in (0.25, 0.75):
-        reply = Reply(Score(yes=None, no=-1.0, score=score), Usage(1, 10, 1), usage_told=True)
+        reply = Reply(Score(yes=None, no=-1.0, score=score), Usage(1, 10, 1), usage_known=True)
         answers_keep(**where, replies=[(question, reply)])
     kept = answers_kept(**where, questions=[question])
     assert kept[1, 1].score == 0.25

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
 from benchmark.releases.image_sources import released_picture
-from benchmark.reranking.multimodal.images import Picture as SentPicture
+from benchmark.reranking.multimodal.answers import SentImage as SentPicture
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.metadata import without_metadata
 from retrieval.images.storage import display_path, picture_store, thumbnail_path

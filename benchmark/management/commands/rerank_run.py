@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark.management.arguments import find_release, positive
 from benchmark.releases.models import Release
 from benchmark.reranking.estimate import rerank_estimate
-from benchmark.reranking.multimodal.prices import Prices, dollars
+from benchmark.reranking.multimodal.answers import Prices, dollars
 from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_checked
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run

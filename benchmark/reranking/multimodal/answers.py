@@ -1,18 +1,81 @@
-"""Answers that were paid for, kept for ever: by image, prompt, model and server."""
+"""Questions to multimodal models, what their answers cost, and the answers that are kept, so that
+each is paid for once."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Avg, Q
 
-from benchmark.reranking.multimodal.images import Picture
 from benchmark.reranking.multimodal.models import ModelAnswer
-from benchmark.reranking.multimodal.prices import Usage
-from benchmark.reranking.multimodal.prompt import prompt_sha256
-from benchmark.reranking.multimodal.replies import Reply
+from benchmark.reranking.multimodal.prompt import Reply, Usage, prompt_sha256
+from retrieval.images.decoding import DISPLAY_SIDE, ImageRefused, jpeg_bytes, open_picture
+from retrieval.images.stored import PictureGone, PictureRef, display_file
+
+_QUALITY: Final = 92
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens; None where they are not known."""
+
+    input: float | None = None
+    output: float | None = None
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars for these tokens; None if either price is unknown."""
+        if self.input is None or self.output is None:
+            return None
+        return (usage.prompt_tokens * self.input + usage.completion_tokens * self.output) / 1e6
+
+
+def dollars(amount: float) -> str:
+    """An amount for people: in cents, or hundredths of a cent where an amount below a dollar has
+    them."""
+    fine = amount < 1 and round(amount, 4) != round(amount, 2)
+    return f"${amount:.4f}" if fine else f"${amount:,.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class SentImage:
+    """An image, and the longest side in pixels at which it is sent."""
+
+    ref: PictureRef
+    width: int
+    height: int
+    side: int
+
+    @property
+    def fingerprint(self) -> str:
+        """What was sent: the source file's SHA-256, or one of that and the size if it is sent
+        smaller. Needs no file. Empty while nobody has read the file.
+        """
+        if not self.ref.sha256 or not self._smaller:
+            return self.ref.sha256
+        return hashlib.sha256(f"{self.ref.sha256} {self.side}".encode()).hexdigest()
+
+    def jpeg(self) -> bytes:
+        """The image upright, as a browser shows it, no longer than `side`.
+
+        PictureGone: its file isn't there, or its place doesn't answer.
+        """
+        with display_file(self.ref) as file:
+            data = file.read()
+        if not self._smaller:
+            return data
+        try:
+            with open_picture(data, max_pixels=DISPLAY_SIDE**2, at_least=self.side) as shown:
+                return jpeg_bytes(shown.pixels, longest_side=self.side, quality=_QUALITY)
+        except ImageRefused as error:
+            raise PictureGone(str(error)) from error
+
+    @property
+    def _smaller(self) -> bool:
+        return max(self.width, self.height) > self.side
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,31 +85,32 @@ class Question:
     query_id: int
     image_id: int
     prompt: str
-    picture: Picture
+    image: SentImage
 
     @property
     def key(self) -> tuple[int, int]:
+        """(query id, image id)."""
         return self.query_id, self.image_id
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A kept answer."""
+class KeptAnswer:
+    """An answer that was paid for."""
 
     score: float
     usage: Usage
 
     @property
-    def usage_told(self) -> bool:
+    def usage_known(self) -> bool:
         """No prompt takes zero tokens: the server didn't count them."""
         return self.usage.prompt_tokens > 0
 
 
 def answers_kept(
     *, endpoint: str, model: str, questions: Sequence[Question]
-) -> dict[tuple[int, int], Kept]:
+) -> dict[tuple[int, int], KeptAnswer]:
     """The kept answers to these questions by (query id, image id), as one SQL query. An answer
-    about an earlier picture of the image, or about it in another size, is none.
+    about an earlier file of the image, or about it in another size, is none.
     """
     prompts = {one.prompt: prompt_sha256(one.prompt) for one in questions}
     rows = ModelAnswer.objects.filter(
@@ -57,18 +121,18 @@ def answers_kept(
     ).values_list(
         "prompt_sha256", "image_id", "image_sha256", "score", "prompt_tokens", "completion_tokens"
     )
-    kept = {row[:3]: Kept(row[3], Usage(1, row[4], row[5])) for row in rows.iterator()}
+    kept = {row[:3]: KeptAnswer(row[3], Usage(1, row[4], row[5])) for row in rows.iterator()}
     found = {}
     for one in questions:
-        answer = kept.get((prompts[one.prompt], one.image_id, one.picture.fingerprint))
+        answer = kept.get((prompts[one.prompt], one.image_id, one.image.fingerprint))
         if answer is not None:
             found[one.key] = answer
     return found
 
 
 def answers_keep(*, endpoint: str, model: str, replies: Iterable[tuple[Question, Reply]]) -> None:
-    """Keep answers. Of two runs that asked the same at once, the first one's stays; an answer
-    about an earlier picture or another size makes way.
+    """Keep answers. Of two runs that sent the same question at once, the first one's stays; an
+    answer about an earlier file or another size is replaced.
     """
     rows = [
         ModelAnswer(
@@ -76,7 +140,7 @@ def answers_keep(*, endpoint: str, model: str, replies: Iterable[tuple[Question,
             model=model,
             prompt_sha256=prompt_sha256(question.prompt),
             image_id=question.image_id,
-            image_sha256=question.picture.fingerprint,
+            image_sha256=question.image.fingerprint,
             yes=reply.score.yes,
             no=reply.score.no,
             score=reply.score.score,
@@ -97,9 +161,8 @@ def answers_keep(*, endpoint: str, model: str, replies: Iterable[tuple[Question,
         ModelAnswer.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def usage_of_answers(*, endpoint: str, model: str) -> tuple[float, float] | None:
-    """Tokens that one question to the model took on average: (prompt, completion); None where no
-    answer tells."""
+def mean_tokens(*, endpoint: str, model: str) -> tuple[float, float] | None:
+    """Mean tokens of the model's kept answers: (prompt, completion); None where none are known."""
     means = ModelAnswer.objects.filter(
         endpoint=endpoint, model=model, prompt_tokens__gt=0
     ).aggregate(prompt=Avg("prompt_tokens"), completion=Avg("completion_tokens"))

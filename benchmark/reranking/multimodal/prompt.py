@@ -1,4 +1,4 @@
-"""The question that is put to a multimodal model, and the score that its answer makes.
+"""The question that is put to a multimodal model, and the score that a chat completion gives.
 
 Source: Vendrow et al. 2024, section 4, "Reranking with Multimodal Models".
 """
@@ -9,7 +9,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 TEMPLATE: Final = 'Does this image show {query}? Answer with "Yes" or "No" and nothing else.'
 
@@ -17,6 +17,7 @@ TEMPLATE: Final = 'Does this image show {query}? Answer with "Yes" or "No" and n
 # around the word.
 _MARKS: Final = "\u2581\u0120\u010a"
 _AROUND: Final = "\"'“”‘’*`.,!:"
+_SHOWN: Final = 200
 
 
 class NoAnswer(Exception):
@@ -28,7 +29,7 @@ class Score:
     """What the log-probabilities of an answer's first token say."""
 
     yes: float | None
-    """Log-probability of yes in all its spellings together; None if not told."""
+    """Log-probability of yes in all its spellings together; None if the server doesn't give it."""
     no: float | None
     score: float
     """From 0 to 1: how likely yes is against no."""
@@ -56,19 +57,19 @@ def score_from_logprobs(top_logprobs: Sequence[tuple[str, float]]) -> Score:
 
     Spellings of one answer (" Yes", "yes", "YES.", with a tokenizer's marks) count together, by
     the logarithm of their summed probabilities. If one answer isn't among the pairs, its
-    log-probability is at most the smallest that is told, and counts as that: s is then a lower
-    bound where yes is told, an upper bound where no is. NoAnswer: if neither is there.
+    log-probability is at most the smallest that is given, and counts as that: s is then a lower
+    bound where yes is given, an upper bound where no is. NoAnswer: if neither is there.
     """
-    told = [(_word(token), value) for token, value in top_logprobs if math.isfinite(value)]
-    yes = _log_sum_exp(value for word, value in told if word == "yes")
-    no = _log_sum_exp(value for word, value in told if word == "no")
+    words = [(_word(token), value) for token, value in top_logprobs if math.isfinite(value)]
+    yes = _log_sum_exp(value for word, value in words if word == "yes")
+    no = _log_sum_exp(value for word, value in words if word == "no")
     if yes is None and no is None:
         likeliest = sorted(top_logprobs, key=lambda pair: -pair[1])[:3]
         raise NoAnswer(
             "The model answers neither yes nor no; its likeliest first words are "
-            f"{', '.join(repr(token[:20]) for token, _ in likeliest) or 'not told'}."
+            f"{', '.join(repr(token[:20]) for token, _ in likeliest) or 'not given'}."
         )
-    bound = min(value for _, value in told)
+    bound = min(value for _, value in words)
     difference = (bound if no is None else no) - (bound if yes is None else yes)
     return Score(yes=yes, no=no, score=_logistic(-difference))
 
@@ -91,3 +92,106 @@ def _logistic(value: float) -> float:
         return 1 / (1 + math.exp(-value))
     power = math.exp(value)
     return power / (1 + power)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a server counted, over `requests` answers."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            requests=self.requests + other.requests,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+        )
+
+
+class EndpointRefused(Exception):
+    """The server can't be used as it is asked to; no other image would fare better."""
+
+
+class ImageFailed(Exception):
+    """This one image gets no score; asking again would give the same."""
+
+    def __init__(self, text: str, usage: Usage | None = None) -> None:
+        super().__init__(text)
+        self.usage = usage or Usage()
+
+
+class Unreadable(Exception):
+    """The response is not a chat completion; another try may give one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One image's score, and what it took."""
+
+    score: Score
+    usage: Usage
+    usage_known: bool
+    """False where the server counts no tokens."""
+
+
+def read_reply(data: Any) -> Reply:
+    """The score in a chat completion.
+
+    EndpointRefused: it has an answer without log-probabilities. ImageFailed: it has no answer, or
+    one that is neither yes nor no. Unreadable: it is no chat completion.
+    """
+    usage, known = _usage(data)
+    choice = _first(_get(data, "choices"))
+    if not isinstance(choice, dict):
+        raise Unreadable(f"The response is not a chat completion: {str(data)[:_SHOWN]}")
+    tokens = _get(choice.get("logprobs"), "content")
+    if not isinstance(tokens, list) or not tokens:
+        message = choice.get("message")
+        text = _get(message, "content")
+        if not text:
+            reason = _get(message, "refusal") or f"it ended with {choice.get('finish_reason')!r}"
+            raise ImageFailed(f"The model gave no answer: {str(reason)[:_SHOWN]}", usage)
+        raise EndpointRefused(
+            f"The server answers {str(text)[:40]!r} without log-probabilities, and a score is made "
+            "of these alone. Choose a model or a server that gives them (logprobs, top_logprobs)."
+        )
+    try:
+        return Reply(score_from_logprobs(_top(tokens)), usage, known)
+    except NoAnswer as error:
+        raise ImageFailed(str(error), usage) from error
+
+
+def _top(tokens: list[Any]) -> list[tuple[str, float]]:
+    """The likeliest choices for the first token that isn't blank."""
+    first = next((one for one in tokens if str(_get(one, "token") or "").strip()), tokens[0])
+    choices = _get(first, "top_logprobs")
+    if not isinstance(choices, list) or not choices:
+        raise EndpointRefused(
+            "The server gives the log-probability of its answer but not those of the other likely "
+            "ones (top_logprobs), of which a score is made. Choose another model or server."
+        )
+    pairs = []
+    for one in choices:
+        token, value = _get(one, "token"), _get(one, "logprob")
+        if not isinstance(token, str) or not isinstance(value, int | float) or value > 0.01:
+            raise Unreadable(f"A log-probability is not one: {str(one)[:_SHOWN]}")
+        pairs.append((token, float(value)))
+    return pairs
+
+
+def _usage(data: Any) -> tuple[Usage, bool]:
+    counted = _get(data, "usage")
+    counts = [_get(counted, name) for name in ("prompt_tokens", "completion_tokens")]
+    if not all(isinstance(one, int) and 0 <= one < 2**31 for one in counts):
+        return Usage(requests=1), False
+    return Usage(1, *counts), True
+
+
+def _get(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else None
