@@ -23,11 +23,13 @@ from labeling.judging.api import LabelingActions
 from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import Progress, progress
 from labeling.lifecycle.imports import queries_import_uploads
-from labeling.lifecycle.opening_api import OpeningActions
+from labeling.lifecycle.opening import queries_open
 from labeling.lifecycle.serializers import (
     ImportParameters,
     ImportReportSerializer,
     ImportSerializer,
+    OpeningReportSerializer,
+    OpenQueriesSerializer,
     QueryDetailSerializer,
     QueryParameters,
     QuerySerializer,
@@ -76,7 +78,7 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(LabelingActions, OpeningActions, StudioActions, GenericViewSet[Query]):
+class QueryViewSet(LabelingActions, StudioActions, GenericViewSet[Query]):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()
@@ -151,6 +153,20 @@ class QueryViewSet(LabelingActions, OpeningActions, StudioActions, GenericViewSe
         require_role(request.user, Role.ADMIN)
         query_delete(query=query)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=OpenQueriesSerializer, responses=OpeningReportSerializer)
+    @action(detail=False, methods=["post"], url_path="open")
+    def open_many(self, request: Request) -> Response:
+        """Open drafts (admins).
+
+        The candidates of those without a species filter are ranked in one pass over the corpus. A
+        query that can't be opened is refused without keeping the others from being opened.
+        """
+        require_role(request.user, Role.ADMIN)
+        data = OpenQueriesSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        report = queries_open(pks=data.validated_data["queries"], by=request.user)
+        return Response(OpeningReportSerializer(asdict(report)).data)
 
     @extend_schema(request=SearchToQuerySerializer, responses={201: QueryDetailSerializer})
     @action(detail=False, methods=["post"], url_path="from-search")

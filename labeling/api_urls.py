@@ -4,7 +4,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from labeling.api import QueryViewSet
-from labeling.studio.preferences_api import LabelingPreferencesView
+from labeling.studio.preferences import LabelingPreferencesView
 
 router = SimpleRouter(use_regex_path=False)
 router.register("queries", QueryViewSet, basename="api-query")

@@ -1,7 +1,6 @@
 from django.urls import path
 
 from labeling import views
-from labeling.lifecycle import opening_views
 from labeling.lifecycle import views as query_views
 
 urlpatterns = [
@@ -10,7 +9,7 @@ urlpatterns = [
     path("queries/<id:pk>/review/", views.review, name="query-review"),
     path("queries/new/", query_views.query_new, name="query-new"),
     path("queries/import/", query_views.query_import, name="query-import"),
-    path("queries/open/", opening_views.queries_open_page, name="query-open-many"),
+    path("queries/open/", query_views.queries_open_page, name="query-open-many"),
     path("queries/from-search/", query_views.query_from_search, name="query-from-search"),
     path("queries/<id:pk>/", query_views.query_detail, name="query-detail"),
     path("queries/<id:pk>/edit/", query_views.query_edit, name="query-edit"),

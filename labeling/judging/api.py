@@ -20,8 +20,14 @@ from core.errors import Conflict, QueryGone
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
 from labeling.candidates.services import list_extend, list_refresh
-from labeling.judging.access import get_query_for, judging_problem, query_unknown, sees_query
-from labeling.judging.history import judgment_history, judgments_visible_to
+from labeling.judging.access import (
+    get_query_for,
+    judging_problem,
+    judgment_history,
+    judgments_visible_to,
+    query_unknown,
+    sees_query,
+)
 from labeling.judging.progress import progress
 from labeling.judging.serializers import (
     ExtendedSerializer,

@@ -9,10 +9,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.access import names_hidden_from
-from core.api.fields import TextField, TruthField
+from core.api.fields import IdField, TextField, TruthField
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
 from labeling.judging.serializers import ProgressSerializer
+from labeling.lifecycle.opening import MOST_AT_ONCE
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
 from labeling.queries.files import MAX_QUERY_ID
 from labeling.queries.models import Assignment, Query
@@ -246,3 +247,28 @@ class ImportReportSerializer(serializers.Serializer):
     added = serializers.IntegerField()
     updated = serializers.IntegerField()
     unchanged = serializers.IntegerField()
+
+
+class OpenQueriesSerializer(serializers.Serializer):
+    """Which queries to open, by `id`."""
+
+    queries = serializers.ListField(
+        child=IdField(),
+        min_length=1,
+        max_length=MOST_AT_ONCE,
+    )
+
+
+class OpeningRefusalSerializer(serializers.Serializer):
+    """A query that stays as it is, by its number in the CSV files, and why."""
+
+    query_id = serializers.IntegerField()
+    detail = serializers.CharField()
+
+
+class OpeningReportSerializer(serializers.Serializer):
+    """What became of the queries; those that don't exist are in no count."""
+
+    opened = serializers.IntegerField()
+    unchanged = serializers.IntegerField(help_text="open already")
+    refused = OpeningRefusalSerializer(many=True)

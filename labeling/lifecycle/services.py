@@ -14,8 +14,7 @@ from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
 from labeling.candidates.selectors import wanted_species_ids
 from labeling.candidates.services import list_ensure, lock_query
-from labeling.judging.assignments import still_labeling
-from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume
+from labeling.judging.assignments import assignment_hand_in, assignment_resume, still_labeling
 from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition

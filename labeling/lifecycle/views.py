@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -23,17 +24,25 @@ from labeling.judging.progress import annotators_of, progress
 from labeling.lifecycle.examples import pinned_examples
 from labeling.lifecycle.forms import GiveUpForm, QueryForm, QueryImportForm, RejectForm
 from labeling.lifecycle.imports import QueryImportRefused, queries_import_uploads
+from labeling.lifecycle.opening import OpeningReport, queries_open
 from labeling.lifecycle.services import query_create, query_update
 from labeling.lifecycle.services import query_delete as delete_query
 from labeling.lifecycle.services import query_from_search as create_from_search
 from labeling.lifecycle.services import query_transition as change_state
+from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, transitions_for
+from labeling.review.overview import queries_filtered
 from labeling.review.selectors import agreements_of, given_up, left_open
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.species.selectors import species_by_ids
 
 LARGEST_UPLOAD = 5 * 1024 * 1024
+#: Drafts on a page.
+DRAFTS_SHOWN: Final = 500
+DRAFT_FILTERS: Final = ("search", "split", "category")
+#: Refused queries that a message names.
+REFUSALS_NAMED: Final = 5
 
 
 @login_required
@@ -259,3 +268,50 @@ def query_refresh(request: HttpRequest, pk: int) -> HttpResponse:
     except (Conflict, ModelSpecError) as error:
         messages.error(request, str(error))
     return redirect("query-detail", pk=pk)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def queries_open_page(request: HttpRequest) -> HttpResponse:
+    """Choose among the drafts and open what was chosen."""
+    require_role(request.user, Role.ADMIN)
+    if request.method == "POST":
+        chosen = chosen_ids(request.POST, "query")[:DRAFTS_SHOWN]
+        if chosen:
+            _report_opening(request, queries_open(pks=chosen, by=request.user))
+            return redirect("dashboard")
+        messages.error(request, "No query was chosen.")
+    filters = {name: request.GET.get(name, "").strip() for name in DRAFT_FILTERS}
+    drafts = queries_filtered(Query.objects.filter(state=Query.State.DRAFT), filters)
+    count = drafts.count()
+    context: dict[str, Any] = {
+        "drafts": drafts.annotate(species_count=Count("species")).order_by("query_id")[
+            :DRAFTS_SHOWN
+        ],
+        "count": count,
+        "more": max(count - DRAFTS_SHOWN, 0),
+        "filters": filters,
+        "filtered": any(filters.values()),
+        "splits": Query.Split.choices,
+        "categories": list(CATEGORIES),
+    }
+    return render(request, "labeling/queries_open.html", context)
+
+
+def _report_opening(request: HttpRequest, report: OpeningReport) -> None:
+    if report.opened == 1:
+        messages.success(request, "1 query is open. The worker ranks its candidates.")
+    elif report.opened:
+        messages.success(
+            request, f"{report.opened:,} queries are open. The worker ranks their candidates."
+        )
+    if report.unchanged:
+        messages.info(request, f"{report.unchanged:,} of them were open already.")
+    if report.refused:
+        named = "; ".join(
+            f"query {one.query_id}: {one.detail}" for one in report.refused[:REFUSALS_NAMED]
+        )
+        more = len(report.refused) - REFUSALS_NAMED
+        messages.error(
+            request, f"Not opened: {named}" + (f" And {more:,} more." if more > 0 else "")
+        )

@@ -152,9 +152,9 @@ def annotator_activity() -> list[AnnotatorActivity]:
     Two SQL queries, and a third where somebody acted since.
     """
     by_annotator: defaultdict[int, list[Tally]] = defaultdict(list)
-    for act, tally in tallies().items():
+    for pair, tally in tallies().items():
         if tally.labeled:
-            by_annotator[act.annotator].append(tally)
+            by_annotator[pair.annotator].append(tally)
     people = get_user_model().objects.in_bulk(list(by_annotator))
     found = [_activity(people[pk], of_queries) for pk, of_queries in by_annotator.items()]
     found.sort(key=lambda one: (-one.last_activity.timestamp(), one.user_id))

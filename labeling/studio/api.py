@@ -19,30 +19,26 @@ from labeling.judging.access import can_judge, get_query_for
 from labeling.judging.progress import progress
 from labeling.judging.serializers import ProgressSerializer
 from labeling.lifecycle.examples import example_pin, example_unpin
-from labeling.studio.candidates import candidates_at, candidates_page
-from labeling.studio.changes import changes_since
-from labeling.studio.matching import facets, matching_ranks
-from labeling.studio.outline import outline
+from labeling.studio.candidates import candidates_at, candidates_page, similar_images
+from labeling.studio.filters import facets, matching_ranks
+from labeling.studio.outline import changes_since, outline
 from labeling.studio.reference import reference
-from labeling.studio.reference_serializers import (
-    ExampleSerializer,
-    ExampleWriteSerializer,
-    ReferenceSerializer,
-)
 from labeling.studio.serializers import (
     CandidatesParameters,
     CandidatesSerializer,
     ChangesParameters,
     ChangesSerializer,
+    ExampleSerializer,
+    ExampleWriteSerializer,
     FacetsSerializer,
     MatchingParameters,
     MatchingSerializer,
     OutlineSerializer,
+    ReferenceSerializer,
     SimilarParameters,
     SimilarSerializer,
     candidate_filter,
 )
-from labeling.studio.similar import similar_images
 from retrieval.corpus.models import Image
 
 

@@ -1,21 +1,24 @@
-"""Candidates as an annotator sees them: page by page, or some ranks."""
+"""Images as an annotator sees them: candidates of the list, and images similar to one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, Q, Subquery
 
 from core.access import names_hidden_from
+from core.errors import Conflict
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, Species
+from retrieval.embedding.models import Embedding
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
+from retrieval.ranking.selectors import rank_images
 
 LARGEST_PAGE = 500
 
@@ -93,3 +96,95 @@ def _candidates(query: Query, user: Any, wanted: Q) -> list[CandidateView]:
         )
         for one in candidates
     ]
+
+
+MOST_SIMILAR = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarImage:
+    """An image near another one, for one person."""
+
+    image: Image
+    score: float
+    """Cosine similarity of the two images, -1..1."""
+    rank: int | None
+    """In the query's current list; None for an image that isn't in it."""
+    species: Species | None
+    """None too where its name is hidden from the person."""
+    relevance: str | None
+    """The person's own judgment for the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarImages:
+    """The nearest images, the most similar first."""
+
+    within: Literal["filter", "corpus"]
+    """Where they were looked for: within the query's species filter, where it has one."""
+    results: list[SimilarImage]
+
+
+def similar_images(*, query: Query, user: Any, image_id: int, limit: int) -> SimilarImages:
+    """The images nearest to one under the model of the query's list: exact, ties by image id,
+    without the image itself and withdrawn ones.
+
+    At most three SQL queries beside those of the ranking. Raises Image.DoesNotExist, Conflict where
+    the list isn't ready or the image is withdrawn or without an embedding, and ValueError for a
+    limit outside 1..MOST_SIMILAR.
+    """
+    if not 1 <= limit <= MOST_SIMILAR:
+        raise ValueError(f"limit must be from 1 to {MOST_SIMILAR}: {limit}")
+    current = query.current_list
+    if current is None or current.embedding_model is None:
+        raise Conflict("The candidate list isn't ready yet, so nothing can be compared.")
+    vectors = Embedding.objects.filter(model=current.embedding_model, image=OuterRef("pk"))
+    origin = (
+        Image.objects.filter(pk=image_id)
+        .annotate(vector=Subquery(vectors.values("vector")), withdrawn=is_withdrawn())
+        .values_list("vector", "withdrawn")
+        .first()
+    )
+    if origin is None:
+        raise Image.DoesNotExist(f"There is no image {image_id}.")
+    vector, withdrawn = origin
+    if withdrawn:
+        raise Conflict("The image was withdrawn from the corpus.")
+    if vector is None:
+        raise Conflict(
+            f"The image has no embedding under {current.model_name} yet, so nothing can be "
+            "compared with it."
+        )
+    nearest = rank_images(
+        model=current.embedding_model,
+        text_vector=vector,
+        species_ids=current.species_ids,
+        limit=limit + 1,
+    )
+    others = [(pk, score) for pk, score in nearest if pk != image_id][:limit]
+    known = _images(query, user, [pk for pk, _ in others])
+    hidden = names_hidden_from(user)
+    results = [
+        SimilarImage(
+            image=known[pk],
+            score=score,
+            rank=known[pk].rank,
+            species=None if hidden else known[pk].species,
+            relevance=known[pk].own_relevance,
+        )
+        for pk, score in others
+        if pk in known
+    ]
+    return SimilarImages("filter" if current.species_ids else "corpus", results)
+
+
+def _images(query: Query, user: Any, image_ids: list[int]) -> dict[int, Any]:
+    """Images by id, with their rank in the query's list and the person's relevance."""
+    ranks = Candidate.objects.filter(list=query.current_list_id, image=OuterRef("pk"))
+    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("pk"))
+    images = Image.objects.annotate(
+        rank=Subquery(ranks.values("rank")), own_relevance=Subquery(own.values("relevance"))
+    )
+    if not names_hidden_from(user):
+        images = images.select_related("species").prefetch_related("species__names")
+    return images.in_bulk(image_ids)

@@ -1,4 +1,4 @@
-"""How one person works on the labeling page: their keys, and how they left it."""
+"""How one person uses the labeling page: their keys and view, and the API for both."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import exceptions, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from labeling.studio.keymap import KeysRefused, changed_keys, check_keys, default_keys
+from core.api.fields import TextField
+from labeling.studio.keymap import ACTIONS, KeysRefused, changed_keys, check_keys, default_keys
 from labeling.studio.models import LabelingPreferences
 
 LARGEST_VIEW = 4096
@@ -75,3 +81,82 @@ def _check_view(view: Mapping[str, Any]) -> None:
     size = len(text.encode())
     if size > LARGEST_VIEW:
         raise ValidationError({"view": f"{size} bytes of JSON; at most {LARGEST_VIEW} are kept."})
+
+
+LONGEST_KEY = 40
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "properties": {
+            action.name: {"type": "array", "items": {"type": "string", "maxLength": LONGEST_KEY}}
+            for action in ACTIONS
+        },
+        "additionalProperties": False,
+    }
+)
+class KeysField(serializers.DictField):
+    """Keys by action; an action that is left out has its default keys."""
+
+    child = serializers.ListField(
+        child=TextField(allow_blank=True, trim_whitespace=False, max_length=LONGEST_KEY)
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and len(data) > len(ACTIONS):
+            raise serializers.ValidationError("There are not so many actions.")
+        return super().to_internal_value(data)
+
+
+class PreferencesSerializer(serializers.Serializer):
+    """Keys and view as the labeling page starts from them."""
+
+    keys = KeysField(help_text="of every action")
+    defaults = KeysField(help_text="what they are where nobody changed them")
+    view = serializers.DictField(help_text="whatever the page keeps")
+
+
+class PreferencesWriteSerializer(serializers.Serializer):
+    """What is to be kept; a member that is left out stays as it is."""
+
+    keys = KeysField(
+        required=False, help_text="an action that is left out gets its default keys back"
+    )
+    view = serializers.DictField(
+        required=False, help_text=f"at most {LARGEST_VIEW} bytes of JSON, replaced whole"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(map(str, set(self.initial_data) - set(self.fields)))
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(unknown, "There is no such field."))
+        return attrs
+
+
+class LabelingPreferencesView(APIView):
+    """One's own keys and view of the labeling page."""
+
+    @extend_schema(operation_id="labeling_preferences", responses=PreferencesSerializer)
+    def get(self, request: Request) -> Response:
+        """One's own preferences, or the defaults."""
+        return Response(PreferencesSerializer(preferences_of(request.user)).data)
+
+    @extend_schema(
+        operation_id="labeling_preferences_keep",
+        request=PreferencesWriteSerializer,
+        responses=PreferencesSerializer,
+    )
+    def put(self, request: Request) -> Response:
+        """Keep keys, view, or both.
+
+        Refused with the action named: one that doesn't exist, one without a key, and a key of two
+        actions that work in the same view.
+        """
+        given = PreferencesWriteSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        try:
+            kept = preferences_save(user=request.user, **given.validated_data)
+        except KeysRefused as refused:
+            raise exceptions.ValidationError({"keys": {refused.action: str(refused)}}) from None
+        return Response(PreferencesSerializer(kept).data)

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from core.access import Role
-from core.remembered import Remembered
+from core.cache import LruCache
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import list_extend
 from labeling.judging.models import Judgment
@@ -41,8 +41,8 @@ def check(people: list[Any]) -> None:
         assert {pk: one.progress for pk, one in found.items()} == progress
         assert {pk: one.activity for pk, one in found.items()} == activity
     standing = {
-        (act.query, act.annotator): tally.labeled
-        for act, tally in tallies().items()
+        (pair.query, pair.annotator): tally.labeled
+        for pair, tally in tallies().items()
         if tally.labeled
     }
     assert sum(standing.values()) == Judgment.objects.count()
@@ -120,13 +120,13 @@ def test_only_what_somebody_acted_on_is_computed_again(
 
 
 def test_memory_keeps_what_was_asked_for_last() -> None:
-    memory: Remembered[str, int] = Remembered(limit=2)
-    memory.keep({"a": 1, "b": 2})
-    assert memory.known(["a", "c"]) == {"a": 1}
-    memory.keep({"c": 3})
-    assert memory.known("abc") == {"a": 1, "c": 3}
-    memory.keep({"a": 4, "d": 5})
-    assert memory.known("abcd") == {"a": 4, "d": 5}
+    memory: LruCache[str, int] = LruCache(limit=2)
+    memory.set_many({"a": 1, "b": 2})
+    assert memory.get_many(["a", "c"]) == {"a": 1}
+    memory.set_many({"c": 3})
+    assert memory.get_many("abc") == {"a": 1, "c": 3}
+    memory.set_many({"a": 4, "d": 5})
+    assert memory.get_many("abcd") == {"a": 4, "d": 5}
     assert len(memory) == 2
 
 

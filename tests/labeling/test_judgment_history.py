@@ -12,8 +12,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from labeling.judging.access import queries_visible_to
-from labeling.judging.history import judgment_history
+from labeling.judging.access import judgment_history, queries_visible_to
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.judging.progress import progress
 from labeling.judging.services import JudgmentOutcome, judgments_record

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from labeling.judging.history import judgment_history
+from labeling.judging.access import judgment_history
 from labeling.judging.models import JudgmentEvent
 from labeling.judging.progress import progress
 from labeling.judging.services import JudgmentOutcome, JudgmentStatus

@@ -9,8 +9,7 @@ import pytest
 from django.http import Http404
 from django.utils import timezone
 
-from labeling.judging.access import can_judge, get_query_for, queries_visible_to
-from labeling.judging.history import judgment_history
+from labeling.judging.access import can_judge, get_query_for, judgment_history, queries_visible_to
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview

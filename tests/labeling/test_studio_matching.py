@@ -13,7 +13,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from labeling.queries.models import Query
-from labeling.studio.matching import CandidateFilter, facets, matching_ranks
+from labeling.studio.filters import CandidateFilter, facets, matching_ranks
 from retrieval.corpus.models import Image, ImageWithdrawal, Species, SpeciesName
 from retrieval.flags.models import ImageFlag
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species

@@ -15,8 +15,7 @@ from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource
 from labeling.lifecycle.imports import judgments_import
 from labeling.lifecycle.services import query_transition, query_update
 from labeling.queries.models import Query
-from labeling.studio.changes import MOST_EVENTS, changes_since
-from labeling.studio.outline import outline
+from labeling.studio.outline import MOST_EVENTS, changes_since, outline
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
 from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species, run_jobs

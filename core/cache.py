@@ -1,4 +1,4 @@
-"""A process's memory of what was computed from a state that its key names in full."""
+"""A bounded cache in the memory of one process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Remembered(Generic[Key, Value]):
-    """The last `limit` values that were put in or asked for, by key; several threads may use it.
+class LruCache(Generic[Key, Value]):
+    """The `limit` most recently used values by key, many at a time; safe for threads.
 
-    A key must tell everything that its value depends on, so that a value never grows old.
+    Entries don't expire, so a key must name everything that its value depends on.
     """
 
     def __init__(self, *, limit: int) -> None:
@@ -25,8 +25,8 @@ class Remembered(Generic[Key, Value]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def known(self, keys: Iterable[Key]) -> dict[Key, Value]:
-        """The values of those keys that are remembered."""
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, Value]:
+        """The cached values of these keys; a key that isn't cached is left out."""
         found = {}
         with self._lock:
             for key in keys:
@@ -35,8 +35,8 @@ class Remembered(Generic[Key, Value]):
                     found[key] = self._values[key]
         return found
 
-    def keep(self, values: Mapping[Key, Value]) -> None:
-        """Remember these values too, and forget the ones asked for longest ago."""
+    def set_many(self, values: Mapping[Key, Value]) -> None:
+        """Cache these values, and evict the least recently used ones above the limit."""
         with self._lock:
             for key, value in values.items():
                 self._values[key] = value
