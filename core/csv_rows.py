@@ -1,9 +1,11 @@
-"""What the readers of CSV files in this app share: records with lines, and ids."""
+"""The reader of CSV files: rows with their lines, and errors by file, line and field."""
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from textwrap import shorten
 from typing import Final
 
@@ -99,6 +101,104 @@ def csv_records(
             errors.append(RowError(name, position, "", message))
         else:
             yield position, [fields[index].strip() for index in where]
+
+
+def csv_rows(
+    lines: Iterable[str | bytes],
+    *,
+    name: str,
+    required: Sequence[str],
+    optional: Sequence[str],
+    errors: list[RowError],
+    others: bool = False,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """(first line, verbatim fields by column) of each record under the header.
+
+    `lines` is an open file or upload, best in binary mode, so that bytes that are not UTF-8 are
+    named by line; a byte order mark and CRLF are understood. Blank records are passed over, those
+    that can't be read are named in `errors`, which is empty at the start. Nothing is read under a
+    header that lacks a required column, has a column twice or, without `others`, has one with a
+    name that is neither required nor optional.
+    """
+    records = _records(lines, name, errors)
+    line, header = next(records, (1, []))
+    columns = [column.strip() for column in header]
+    if not columns and not errors:
+        errors.append(RowError(name, 1, "", "the file is empty; a header line is needed"))
+    if errors:
+        return
+    known = (*required, *optional)
+    for column in required:
+        if column not in columns:
+            errors.append(RowError(name, line, column, "the column is missing from the header"))
+    for column in sorted(column for column, times in Counter(columns).items() if times > 1):
+        message = "the column stands twice in the header"
+        errors.append(RowError(name, line, column or "(unnamed)", message))
+    for column in columns:
+        if column and column not in known and not others:
+            message = f"unknown column; known are {', '.join(known)}"
+            errors.append(RowError(name, line, column, message))
+    if errors:
+        return
+    for line, fields in records:
+        if len(fields) == len(columns):
+            yield line, dict(zip(columns, fields, strict=True))
+        else:
+            message = f"{len(fields)} fields where the header has {len(columns)}; a field with a "
+            errors.append(RowError(name, line, "", message + "comma must stand in quotes"))
+
+
+def _records(
+    lines: Iterable[str | bytes], name: str, errors: list[RowError]
+) -> Iterator[tuple[int, list[str]]]:
+    """(first line, fields) of each record that is neither blank nor broken."""
+    undecodable: set[int] = set()
+    # Strict, so that a quote that is never closed is an error instead of swallowing the rest.
+    records = csv.reader(_utf8_lines(lines, name, undecodable, errors), strict=True)
+    while True:
+        line = records.line_num + 1
+        try:
+            fields = next(records)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            message = f"not readable as CSV ({error}); check the quotes"
+            errors.append(RowError(name, line, "", message))
+            continue
+        if not undecodable.isdisjoint(range(line, records.line_num + 1)):
+            continue
+        if any("\0" in field for field in fields):
+            errors.append(RowError(name, line, "", "holds NUL bytes; is this a text file?"))
+        elif any(field.strip() for field in fields):
+            yield line, fields
+
+
+def _utf8_lines(
+    lines: Iterable[str | bytes], name: str, undecodable: set[int], errors: list[RowError]
+) -> Iterator[str]:
+    """Lines as text without the byte order mark; adds those that are not UTF-8 to `undecodable`."""
+    source = iter(lines)
+    for number in count(1):
+        try:
+            line = next(source)
+        except StopIteration:
+            return
+        except UnicodeDecodeError:
+            message = "not UTF-8 text from about this line on; save it as UTF-8"
+            errors.append(RowError(name, number, "", message))
+            return
+        # A text file opened with errors="surrogateescape" marks undecodable bytes by surrogates.
+        data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+        if number == 1 and data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            errors.append(RowError(name, 1, "", "the file is UTF-16; save it as UTF-8"))
+            return
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            undecodable.add(number)
+            errors.append(RowError(name, number, "", "not UTF-8 text; save the file as UTF-8"))
+            text = data.decode("utf-8", errors="replace")
+        yield text.removeprefix("\ufeff") if number == 1 else text
 
 
 def whole_number(text: str) -> int | None:

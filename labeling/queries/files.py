@@ -5,14 +5,12 @@ iconic_group. The unnamed column is the query's position, from 0, among all quer
 (both splits) sorted by query_id.
 """
 
-import csv
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final, Protocol, TextIO
+from typing import Final, TextIO
 
-from core.csv_rows import RowError, csv_field
+from core.csv_rows import RowError, csv_field, csv_rows, whole_number
 from core.text import has_controls
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS, SPLITS, SUPERCATEGORIES
 
@@ -30,7 +28,6 @@ _BOOLEANS: Final = {
 }
 #: What lays a text out in lines; a field in quotes may hold it.
 _LAYOUT: Final = dict.fromkeys(map(ord, "\t\r\n"))
-_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,232 +76,104 @@ def read_queries(
     order mark and CRLF are understood. Query texts are kept verbatim, other fields are stripped.
     Never raises for what the file holds: callers refuse the file whole when there is any error.
     """
-    reader = _Reader(name, split_of_name(name) or default_split, vocabulary)
-    rows = list(reader.rows(lines))
-    return rows, sorted(reader.errors, key=lambda error: error.line)
+    errors: list[RowError] = []
+    rows: list[QueryRow] = []
+    first_lines: dict[int, int] = {}
+    required = REQUIRED_COLUMNS if vocabulary else REQUIRED_COLUMNS[:-1]
+    for line, fields in csv_rows(
+        lines,
+        name=name,
+        required=required,
+        optional=REQUIRED_COLUMNS[len(required) :] + OPTIONAL_COLUMNS,
+        errors=errors,
+        others=not vocabulary,
+    ):
+        row, problems = _row(line, fields, split_of_name(name) or default_split, vocabulary)
+        if row.query_id >= 0:
+            first = first_lines.setdefault(row.query_id, line)
+            if first != line:
+                problems.append(("query_id", f"{row.query_id} stands already on line {first}"))
+        errors += [RowError(name, line, column, message) for column, message in problems]
+        if not problems:
+            rows.append(row)
+    return rows, sorted(errors, key=lambda error: error.line)
 
 
-class _Reader:
-    """One pass over a file: the errors so far, the ids seen, the lines that don't decode."""
+def _row(
+    line: int, fields: Mapping[str, str], default_split: str, vocabulary: bool
+) -> tuple[QueryRow, list[tuple[str, str]]]:
+    """The query of a record, with the (column, message) of each thing that is wrong with it.
 
-    def __init__(self, name: str, split: str, vocabulary: bool) -> None:
-        self.name = name
-        self.split = split
-        self.vocabulary = vocabulary
-        self.errors: list[RowError] = []
-        self.first_lines: dict[int, int] = {}
-        self.undecodable: set[int] = set()
-
-    def error(self, line: int, field: str, message: str) -> None:
-        self.errors.append(RowError(self.name, line, field, message))
-
-    def rows(self, lines: Iterable[str | bytes]) -> Iterator[QueryRow]:
-        records = self._records(lines)
-        header = next(records, None)
-        if self.errors:
-            # The header itself can't be read, so nothing says what the lines after it are.
-            return
-        if header is None:
-            self.error(1, "", "the file is empty; a header line with the columns is needed")
-            return
-        line, names = header
-        columns = [column.strip() for column in names]
-        if not self._header_is_right(line, columns):
-            return
-        for line, fields in records:
-            if len(fields) != len(columns):
-                self.error(
-                    line,
-                    "",
-                    f"{len(fields)} fields where the header has {len(columns)}; "
-                    "a field with a comma must stand in quotes",
-                )
-                continue
-            row = self._row(line, dict(zip(columns, fields, strict=True)))
-            if row is not None:
-                yield row
-
-    def _text(self, lines: Iterable[str | bytes]) -> Iterator[str]:
-        """Lines as text without the byte order mark; remembers those that are not UTF-8."""
-        number = 0
-        source = iter(lines)
-        while True:
-            number += 1
-            try:
-                line = next(source)
-            except StopIteration:
-                return
-            except UnicodeDecodeError:
-                self.error(number, "", "not UTF-8 text from about this line on; save it as UTF-8")
-                return
-            if number == 1 and isinstance(line, bytes) and line.startswith(_UTF16_MARKS):
-                self.error(1, "", "the file is UTF-16; save it as UTF-8")
-                return
-            text = self._decoded(number, line)
-            yield text.removeprefix("\ufeff") if number == 1 else text
-
-    def _decoded(self, number: int, line: str | bytes) -> str:
-        """The line's text; one that is not UTF-8 is named, and given with replacements."""
-        # A text file opened with errors="surrogateescape" marks such bytes by surrogates.
-        data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            self.undecodable.add(number)
-            self.error(number, "", "not UTF-8 text; save the file as UTF-8")
-            return data.decode("utf-8", errors="replace")
-
-    def _records(self, lines: Iterable[str | bytes]) -> Iterator[tuple[int, list[str]]]:
-        """(first line, fields) of each record that is neither blank nor broken."""
-        # Strict, so that a quote that is never closed is an error instead of swallowing the rest.
-        records = csv.reader(self._text(lines), strict=True)
-        while True:
-            first = records.line_num + 1
-            try:
-                fields = next(records)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                self.error(first, "", f"not readable as CSV ({error}); check the quotes")
-                continue
-            if not fields or not self.undecodable.isdisjoint(range(first, records.line_num + 1)):
-                continue
-            if any("\0" in field for field in fields):
-                self.error(first, "", "holds NUL bytes; is this a text file?")
-                continue
-            yield first, fields
-
-    def _header_is_right(self, line: int, columns: list[str]) -> bool:
-        before = len(self.errors)
-        known = (*REQUIRED_COLUMNS, *OPTIONAL_COLUMNS)
-        for column in REQUIRED_COLUMNS:
-            optional = column == "iconic_group" and not self.vocabulary
-            if column not in columns and not optional:
-                self.error(line, column, "the column is missing from the header")
-        for column in sorted(name for name, count in Counter(columns).items() if count > 1):
-            self.error(line, column or "(unnamed)", "the column stands twice in the header")
-        for column in columns:
-            if self.vocabulary and column and column not in known:
-                self.error(line, column, f"unknown column; known are {', '.join(known)}")
-        return len(self.errors) == before
-
-    def _row(self, line: int, fields: Mapping[str, str]) -> QueryRow | None:
-        before = len(self.errors)
-        value = {column: field.strip() for column, field in fields.items()}
-        for column, text in fields.items():
-            if has_controls(text.translate(_LAYOUT)):
-                self.error(line, column, f"holds control characters: {text[:60]!r}")
-        query_id = self._query_id(line, value["query_id"])
-        if not value["query_text"]:
-            self.error(line, "query_text", "the text is blank")
-        if (length := len(fields["query_text"])) > MAX_TEXT_LENGTH:
-            message = f"{length} characters; at most {MAX_TEXT_LENGTH} can be kept"
-            self.error(line, "query_text", message)
-        if self.vocabulary:
-            self._check_category(line, value["category"], value["supercategory"])
-        else:
-            self._check_named(line, value)
-        group = value.get("iconic_group", "")
-        if self.vocabulary and group and group not in ICONIC_GROUPS:
-            self.error(
-                line,
-                "iconic_group",
-                f"unknown iconic group {group!r}; known are {', '.join(ICONIC_GROUPS)}, or blank",
-            )
-        split = value.get("split", "") or self.split
-        if split not in SPLITS:
-            self.error(line, "split", f"unknown split {split!r}; known are {', '.join(SPLITS)}")
-        terms = value.get("scientific_terms", "").lower()
-        if terms and terms not in _BOOLEANS:
-            self.error(line, "scientific_terms", "write true or false")
-        if len(self.errors) > before or query_id is None:
-            return None
-        names = (name.strip() for name in value.get("species", "").split(";"))
-        return QueryRow(
-            query_id=query_id,
-            query_text=fields["query_text"],
-            supercategory=value["supercategory"],
-            category=value["category"],
-            iconic_group=group,
-            split=split,
-            species=tuple(dict.fromkeys(name for name in names if name)),
-            guidelines=value.get("guidelines", ""),
-            scientific_terms=_BOOLEANS.get(terms),
-            line=line,
-            index=_index(value.get("", "")),
-        )
-
-    def _check_named(self, line: int, value: Mapping[str, str]) -> None:
-        for column in ("supercategory", "category"):
-            if not value[column]:
-                self.error(line, column, f"the {column} is blank")
-
-    def _query_id(self, line: int, text: str) -> int | None:
-        if not text:
-            self.error(line, "query_id", "the id is missing")
-            return None
-        digits = text.lstrip("0") or "0"
-        is_number = text.isascii() and text.isdigit()
-        # The length first: int() itself refuses texts of thousands of digits.
-        if not is_number or len(digits) > 10 or int(digits) > MAX_QUERY_ID:
-            self.error(
-                line, "query_id", f"{text[:40]!r} is not a whole number from 0 to {MAX_QUERY_ID}"
-            )
-            return None
-        query_id = int(digits)
-        if query_id in self.first_lines:
-            self.error(
-                line, "query_id", f"{query_id} stands already on line {self.first_lines[query_id]}"
-            )
-            return None
-        self.first_lines[query_id] = line
-        return query_id
-
-    def _check_category(self, line: int, category: str, supercategory: str) -> None:
-        parent = CATEGORIES.get(category)
-        if parent is None:
-            self.error(
-                line,
-                "category",
-                f"unknown category {category!r}; known are {'; '.join(CATEGORIES)}",
-            )
-            if supercategory not in SUPERCATEGORIES:
-                self.error(
-                    line,
-                    "supercategory",
-                    f"unknown supercategory {supercategory!r}; "
-                    f"known are {', '.join(SUPERCATEGORIES)}",
-                )
-        elif supercategory != parent:
-            self.error(
-                line, "supercategory", f"{supercategory!r}, but {category!r} belongs to {parent!r}"
-            )
+    The query id is -1 where it can't be read.
+    """
+    problems: list[tuple[str, str]] = []
+    for column, text in fields.items():
+        if has_controls(text.translate(_LAYOUT)):
+            problems.append((column, f"holds control characters: {text[:60]!r}"))
+    value = {column: field.strip() for column, field in fields.items()}
+    text = value["query_id"]
+    query_id = whole_number(text.lstrip("0") or text[-1:])
+    if not text:
+        problems.append(("query_id", "the id is missing"))
+    elif query_id is None or query_id > MAX_QUERY_ID:
+        query_id = None
+        message = f"{text[:40]!r} is not a whole number from 0 to {MAX_QUERY_ID}"
+        problems.append(("query_id", message))
+    if not value["query_text"]:
+        problems.append(("query_text", "the text is blank"))
+    if (length := len(fields["query_text"])) > MAX_TEXT_LENGTH:
+        message = f"{length} characters; at most {MAX_TEXT_LENGTH} can be stored"
+        problems.append(("query_text", message))
+    group = value.get("iconic_group", "")
+    if vocabulary:
+        problems += _category_problems(value["category"], value["supercategory"])
+        if group and group not in ICONIC_GROUPS:
+            known = f"known are {', '.join(ICONIC_GROUPS)}, or blank"
+            problems.append(("iconic_group", f"unknown iconic group {group!r}; {known}"))
+    else:
+        blank = [column for column in ("supercategory", "category") if not value[column]]
+        problems += [(column, f"the {column} is blank") for column in blank]
+    split = value.get("split", "") or default_split
+    if split not in SPLITS:
+        problems.append(("split", f"unknown split {split!r}; known are {', '.join(SPLITS)}"))
+    terms = value.get("scientific_terms", "").lower()
+    if terms and terms not in _BOOLEANS:
+        problems.append(("scientific_terms", "write true or false"))
+    names = (name.strip() for name in value.get("species", "").split(";"))
+    index = whole_number(value.get("", ""))
+    row = QueryRow(
+        query_id=-1 if query_id is None else query_id,
+        query_text=fields["query_text"],
+        supercategory=value["supercategory"],
+        category=value["category"],
+        iconic_group=group,
+        split=split,
+        species=tuple(dict.fromkeys(name for name in names if name)),
+        guidelines=value.get("guidelines", ""),
+        scientific_terms=_BOOLEANS.get(terms),
+        line=line,
+        index=-1 if index is None else index,
+    )
+    return row, problems
 
 
-def _index(text: str) -> int:
-    is_number = text.isascii() and text.isdigit() and len(text) < 19
-    return int(text) if is_number else -1
-
-
-class ExportedQuery(Protocol):
-    """What the writer needs of a query; `QueryRow` is one."""
-
-    @property
-    def query_id(self) -> int: ...
-    @property
-    def query_text(self) -> str: ...
-    @property
-    def supercategory(self) -> str: ...
-    @property
-    def category(self) -> str: ...
-    @property
-    def iconic_group(self) -> str: ...
-    @property
-    def split(self) -> str: ...
+def _category_problems(category: str, supercategory: str) -> list[tuple[str, str]]:
+    """What is wrong with a category and its supercategory in INQUIRE's vocabulary."""
+    parent = CATEGORIES.get(category)
+    if parent is not None:
+        message = f"{supercategory!r}, but {category!r} belongs to {parent!r}"
+        return [] if supercategory == parent else [("supercategory", message)]
+    known = "; ".join(CATEGORIES)
+    problems = [("category", f"unknown category {category!r}; known are {known}")]
+    if supercategory not in SUPERCATEGORIES:
+        known = ", ".join(SUPERCATEGORIES)
+        message = f"unknown supercategory {supercategory!r}; known are {known}"
+        problems.append(("supercategory", message))
+    return problems
 
 
 def write_queries(
-    rows: Iterable[ExportedQuery], files: Mapping[str, TextIO], *, indexes: Mapping[int, int]
+    rows: Iterable[QueryRow], files: Mapping[str, TextIO], *, indexes: Mapping[int, int]
 ) -> None:
     """Write queries as INQUIRE's release does, one file a split.
 
