@@ -4,13 +4,11 @@ class ApiError extends Error {
    * @param {string} message for people
    * @param {number} status the HTTP status; 0 when the server could not be reached or understood
    * @param {{field: string, detail: string}[]} [errors]
-   * @param {object|null} [data] the whole problem document
    */
-  constructor(message, status, errors = [], data = null) {
+  constructor(message, status, errors = []) {
     super(message);
     this.status = status;
     this.errors = errors;
-    this.data = data;
   }
 }
 
@@ -72,7 +70,7 @@ export async function api(path, options = {}) {
     const { response, data } = answer;
     if (response.ok) return data;
     const detail = data?.detail || data?.title || `The server answered ${response.status}.`;
-    throw new ApiError(detail, response.status, data?.errors || [], data);
+    throw new ApiError(detail, response.status, data?.errors || []);
   } catch (error) {
     if (error instanceof ApiError || request.signal?.aborted) throw error;
     throw new ApiError("The server can't be reached.", 0);

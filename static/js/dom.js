@@ -79,6 +79,12 @@ export function modal(dialog) {
   };
 }
 
+/** Writes the state of a dialog into its line of status. */
+export function showState(node, text, problem = false) {
+  node.textContent = text;
+  node.classList.toggle("problem", problem);
+}
+
 /** How many of these elements stand in the first row. */
 export function columnsOf(elements) {
   const tops = [...elements].map((element) => element.offsetTop);

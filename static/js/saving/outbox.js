@@ -9,9 +9,9 @@ const secondsOf = (records) => records.reduce((sum, { seconds }) => sum + (secon
  * - "state": `waiting`, `saved`, `problem`, `durable` or `elsewhere` changed;
  * - "answer" (detail `{results, progress, cursor}`; progress and cursor may be null): some judgments of this query
  *   were answered, also when another tab sent them;
- * - "refused" (detail `{record, result, stands, earlier}`): the server refused a judgment. `stands` is the relevance that
+ * - "refused" (detail `{record, result, stands}`): the server refused a judgment. `stands` is the relevance that
  *   the page should now show for the image (null for none), or undefined where a later judgment of it still waits.
- *   Fired again with `earlier: true` after a reload, until it is dismissed;
+ *   Fired again after a reload, until it is dismissed;
  * - "dismissed" (detail `{client_ids}`): in this tab or another;
  * - "remote" (detail `{marks: [{image, relevance, source}]}`): judged in another tab of this browser.
  */
@@ -132,13 +132,13 @@ export class Outbox extends EventTarget {
     const waiting = new Set(later.map(({ image }) => image));
     for (const { record, result } of refused) {
       const stands = waiting.has(record.image) ? undefined : (result.standing ?? null);
-      this.#fire("refused", { record, result, stands, earlier: false });
+      this.#fire("refused", { record, result, stands });
     }
   }
 
   async #fireRefused() {
     for (const { record, result } of await this.refused()) {
-      this.#fire("refused", { record, result, stands: undefined, earlier: true });
+      this.#fire("refused", { record, result, stands: undefined });
     }
   }
 

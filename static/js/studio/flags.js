@@ -3,7 +3,7 @@
  * stored the moment it is set; nothing waits in the browser.
  */
 import { api } from "../api.js";
-import { isTyping, make, modal } from "../dom.js";
+import { isTyping, make, modal, showState } from "../dom.js";
 import { counted, trouble } from "../words.js";
 
 /** The kinds in the order of their number keys; names as in retrieval's ImageFlag. */
@@ -208,9 +208,8 @@ class FlagsDialog {
     }
   }
 
-  say(text, isProblem = false) {
-    this.state.textContent = text;
-    this.state.classList.toggle("problem", isProblem);
+  say(text, problem = false) {
+    showState(this.state, text, problem);
   }
 }
 

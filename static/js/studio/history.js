@@ -1,6 +1,6 @@
 /** The history of the judgments of the image on screen: who, when, from what to what, and where. */
 import { api } from "../api.js";
-import { make, modal } from "../dom.js";
+import { make, modal, showState } from "../dom.js";
 import { ago, counted, moment, number, RELEVANCE_NAMES, trouble } from "../words.js";
 
 const SOURCES = {
@@ -23,15 +23,14 @@ export function mount(studio) {
   async function load() {
     const wanted = image;
     retry.hidden = true;
-    state.classList.remove("problem");
-    state.textContent = "Loading …";
+    showState(state, "Loading …");
     let results;
     try {
       ({ results } = await api(`${studio.api}history/?image=${wanted}`));
     } catch (error) {
       if (wanted !== image) return;
-      state.textContent = trouble(error, "The history can't be loaded without it; your labels are stored in this browser.");
-      state.classList.add("problem");
+      const why = "The history can't be loaded without it; your labels are stored in this browser.";
+      showState(state, trouble(error, why), true);
       retry.hidden = false;
       return;
     }

@@ -4,7 +4,7 @@
  * its streak stay where they are.
  */
 import { api } from "../api.js";
-import { button, columnsOf, isTyping, make, modal } from "../dom.js";
+import { button, columnsOf, isTyping, make, modal, showState } from "../dom.js";
 import { number, RELEVANCE_NAMES, speciesName, trouble } from "../words.js";
 import { keysOfEvent } from "./keys.js";
 
@@ -300,9 +300,8 @@ class SimilarDialog {
     event.preventDefault();
   }
 
-  say(text, isProblem = false) {
-    this.state.textContent = text;
-    this.state.classList.toggle("problem", isProblem);
+  say(text, problem = false) {
+    showState(this.state, text, problem);
   }
 }
 

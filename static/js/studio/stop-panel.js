@@ -1,6 +1,6 @@
 /** The stop panel: which rules are met, what is still open, and how to leave the query. */
 import { api } from "../api.js";
-import { button, make, modal } from "../dom.js";
+import { button, make, modal, showState } from "../dom.js";
 import { counted, duration, number, pace, trouble } from "../words.js";
 import { goTo } from "./strip.js";
 
@@ -267,9 +267,7 @@ class StopPanel {
   }
 
   #say(text, problem = false) {
-    const state = this.dialog.querySelector("[data-stop-state]");
-    state.textContent = text;
-    state.classList.toggle("problem", problem);
+    showState(this.dialog.querySelector("[data-stop-state]"), text, problem);
   }
 }
 
@@ -283,7 +281,7 @@ export function mount(studio) {
  * @returns {{name: string, holds: boolean, value: number, of: number, text: string, note: string}[]}
  */
 function rules(progress, list) {
-  const { stop, minimum, streak, judged, candidates } = progress;
+  const { stop, streak, judged, candidates } = progress;
   const found = [
     {
       name: "Negatives in a row",
@@ -294,13 +292,13 @@ function rules(progress, list) {
       note: "",
     },
   ];
-  if (minimum?.required) {
+  if (stop.minimum) {
     found.push({
       name: "Minimum number of labels",
-      holds: minimum.met,
+      holds: stop.minimum_met,
       value: judged,
-      of: minimum.required,
-      text: `${number(judged)} of ${number(minimum.required)}`,
+      of: stop.minimum,
+      text: `${number(judged)} of ${number(stop.minimum)}`,
       note: "",
     });
   }
@@ -325,7 +323,7 @@ function outside(list) {
 }
 
 /** Whether one may stop, in a sentence. */
-function verdict({ stop, minimum, streak, judged, remaining }) {
+function verdict({ stop, streak, judged, remaining }) {
   if (stop.exhausted) return "The list is exhausted: every image is labeled. Hand it in, or step back to check.";
   if (stop.met) {
     const row = `${number(streak)} candidates in a row are not relevant`;
@@ -333,7 +331,7 @@ function verdict({ stop, minimum, streak, judged, remaining }) {
   }
   const wanting = [];
   if (!stop.streak_met) wanting.push(`${counted(stop.required - streak, "more negative")} in a row`);
-  if (minimum?.required && !minimum.met) wanting.push(counted(minimum.required - judged, "more label"));
+  if (!stop.minimum_met) wanting.push(counted(stop.minimum - judged, "more label"));
   const end = remaining ? "" : " The end of the list is reached.";
   return `Not yet: ${wanting.join(" and ")} needed.${end}`;
 }

@@ -135,7 +135,7 @@ export class CandidateStore extends EventTarget {
     this.state = null;
   }
 
-  /** Progress in the form of the API, and `minimum: {required, met}`. */
+  /** Progress in the form of the API. */
   get progress() {
     this.state ??= stopState(this.relevance, this.sources, {
       withdrawn: this.withdrawn,
@@ -143,28 +143,13 @@ export class CandidateStore extends EventTarget {
       required: this.required,
       minimum: this.minimum,
     });
-    const { state, timing } = this;
+    const { length, rule, met, streak_met, exhausted, required, minimum, minimum_met, ...counts } = this.state;
     return {
-      candidates: state.length,
-      judged: state.judged,
-      relevant: state.relevant,
-      unsure: state.unsure,
-      streak: state.streak,
-      prefix: state.prefix,
-      remaining: state.remaining,
-      next_rank: state.next_rank,
-      seconds_per_image: timing.seconds_per_image,
-      active_seconds: (timing.active_seconds ?? 0) + this.unsavedSeconds,
-      stop: {
-        rule: state.rule,
-        met: state.met,
-        streak_met: state.streak_met,
-        exhausted: state.exhausted,
-        required: state.required,
-        minimum: state.minimum,
-        minimum_met: state.minimum_met,
-      },
-      minimum: { required: state.minimum, met: state.minimum_met },
+      ...counts,
+      candidates: length,
+      seconds_per_image: this.timing.seconds_per_image,
+      active_seconds: (this.timing.active_seconds ?? 0) + this.unsavedSeconds,
+      stop: { rule, met, streak_met, exhausted, required, minimum, minimum_met },
     };
   }
 
