@@ -294,7 +294,7 @@ class GridView {
     const them = left.length === 1 ? "it" : "them";
     this.studio.notices.show("grid-left", {
       kind: "warning",
-      text: `${counted(left.length, "img")} ${were} not submitted. This page begins with ${them}.`,
+      text: `${counted(left.length, "image")} ${were} not submitted. This page begins with ${them}.`,
       actions: [{ label: "Load again", run: () => left.forEach((rank) => this.#reload(rank)) }],
     });
   }
