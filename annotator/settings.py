@@ -43,7 +43,6 @@ TEXT_PROCESS = env.flag("TEXT_PROCESS")
 # 0: found by trial, and as many threads as suit the device.
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
 EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)
-EMBEDDING_COMPILE = env.flag("EMBEDDING_COMPILE")
 # How long torch's threads wait actively for the next step of a model. By default it is some
 # milliseconds, which pictures that are to be decoded meanwhile would need; OpenMP reads it when
 # torch is imported.

@@ -69,8 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(name: str, folder: Path, options: Any) -> tuple[list[str], bool, str]:
-    # torch makes its compiler's folder, used or not.
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "compiled")
     with harness.process(folder / "bare") as bare:
         kind, form, device = bare(_device)
         images, batch = SIZES[kind].get(name, (300, 32))

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from core.jobs.kinds import job_handler
-from retrieval.embedding.services import KIND, SHARE_KIND, embedding_share_step, embedding_step
+from retrieval.embedding.services import (
+    KIND,
+    PARTICIPANT_KIND,
+    embedding_participant_step,
+    embedding_step,
+)
 from retrieval.ranking.matrices import KIND as PACK_KIND
 from retrieval.ranking.matrices import pack_step
 from retrieval.search.indexing import KIND as INDEX_KIND
 from retrieval.search.indexing import index_step
 
 job_handler(KIND)(embedding_step)
-job_handler(SHARE_KIND)(embedding_share_step)
+job_handler(PARTICIPANT_KIND)(embedding_participant_step)
 job_handler(INDEX_KIND)(index_step)
 job_handler(PACK_KIND)(pack_step)

@@ -13,8 +13,8 @@ from retrieval.embedding.models import (
     Embedding,
     EmbeddingCount,
     EmbeddingModel,
+    EmbeddingRange,
     EmbeddingRemoval,
-    EmbeddingShare,
     TextVector,
 )
 from retrieval.flags.models import ImageFlag
@@ -24,8 +24,8 @@ __all__ = [
     "Embedding",
     "EmbeddingCount",
     "EmbeddingModel",
+    "EmbeddingRange",
     "EmbeddingRemoval",
-    "EmbeddingShare",
     "Image",
     "ImageFlag",
     "ImageRoot",

@@ -143,15 +143,15 @@ class EmbeddingRemoval(models.Model):
         return f"{self.model_id}/{self.image_id}"
 
 
-class EmbeddingShare(models.Model):
+class EmbeddingRange(models.Model):
     """Images of an embedding job, by the range of their ids, that one worker has at a time.
 
-    Whoever works on it holds a session advisory lock of its number, which ends with the worker. A
-    share whose lock is free was left, and the next worker takes it over. It goes when all that it
-    had to give is stored.
+    The worker holds a session advisory lock of the range's key, which ends with the worker. A range
+    whose lock is free was left, and the next worker takes it over. It is deleted when its images
+    are done.
     """
 
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="embedding_shares")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="embedding_ranges")
     first_image = models.BigIntegerField(help_text="the lowest image id, included")
     last_image = models.BigIntegerField(help_text="the highest image id, included")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -160,7 +160,7 @@ class EmbeddingShare(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(first_image__lte=models.F("last_image")),
-                name="embedding_share_range",
+                name="embedding_range_order",
             ),
         ]
 

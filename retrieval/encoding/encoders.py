@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from retrieval.encoding.device_thread import compute
 from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.encoding.loading import FAILURES, default_device, load_open_clip, not_loaded
 from retrieval.encoding.model_specs import (
@@ -41,15 +41,17 @@ __all__ = [
 ]
 
 _BATCH = 64
+RELEASE_SECONDS = 60.0
+_LARGEST_BATCH = 4096
 
 
 class Encoder:
-    """A loaded model; calls from several threads take turns.
+    """A loaded model's image side; calls from several threads take turns.
 
     ``dimension`` is the length of its vectors, ``parameters`` how many numbers it has learned,
     image and text side together, and ``precision`` the number format in which it computes the
     vectors of images ("fp32"; on a GPU "bf16", or "fp16" where that is missing). Weights stay in
-    single precision.
+    single precision. ``largest_batch`` is lowered where a batch was too large for the device.
     """
 
     def __init__(
@@ -65,7 +67,11 @@ class Encoder:
         self.dimension = dimension
         self.device = device
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        for part, _ in list(model.named_children()):
+            if part != "visual":
+                delattr(model, part)
         self.images = ImageTower(model, preprocess, device)
+        self.largest_batch = _LARGEST_BATCH
         self._lock = threading.Lock()
 
     @property
@@ -73,7 +79,7 @@ class Encoder:
         return self.images.precision
 
     def encode_images(self, images: Sequence[Image.Image]) -> np.ndarray:
-        """Return float32 (n, dimension) vectors of unit length, one per picture."""
+        """Return float32 (n, dimension) vectors of unit length, one per image."""
         rows = []
         for start in range(0, len(images), _BATCH):
             chosen = images[start : start + _BATCH]
@@ -83,15 +89,10 @@ class Encoder:
             rows.append(self.launch(pixels).vectors())
         return self._joined(rows)
 
-    def quicken(self, *, compiled: bool) -> None:
-        """Have the image side encode faster here; see `ImageTower.quicken`."""
-        with self._lock:
-            compute(self.device, lambda: self.images.quicken(compiled=compiled))
-
     def launch(self, pixels: Any) -> Launched:
-        """Have prepared pictures (`images.buffer`) encoded; on a GPU this doesn't wait for it."""
+        """Begin to encode prepared images (`images.buffer`); on a GPU this doesn't wait."""
         with self._lock:
-            return compute(self.device, lambda: self.images.launch(pixels))
+            return self.images.launch(pixels)
 
     def _joined(self, rows: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
@@ -99,6 +100,7 @@ class Encoder:
 
 _encoders: dict[tuple[str, str], Encoder] = {}
 _load_lock = threading.Lock()
+_release_timer: threading.Timer | None = None
 
 
 def load_encoder(spec: str, *, device: str | None = None) -> Encoder:
@@ -112,8 +114,24 @@ def load_encoder(spec: str, *, device: str | None = None) -> Encoder:
         chosen = device or default_device()
         key = (spec, chosen)
         if key not in _encoders:
-            _encoders[key] = compute(chosen, lambda: _load(source, chosen))
+            _encoders[key] = _load(source, chosen)
         return _encoders[key]
+
+
+@contextmanager
+def encoder_in_use(spec: str) -> Iterator[Encoder]:
+    """Load the model that ``spec`` names, for the block; a minute after the last block in this
+    process its memory is freed. Raises as `load_encoder`.
+    """
+    global _release_timer
+    if _release_timer is not None:
+        _release_timer.cancel()
+    try:
+        yield load_encoder(spec)
+    finally:
+        _release_timer = threading.Timer(RELEASE_SECONDS, _encoders.clear)
+        _release_timer.daemon = True
+        _release_timer.start()
 
 
 def _load(source: Source, device: str) -> Encoder:

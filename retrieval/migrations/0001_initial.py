@@ -197,7 +197,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='EmbeddingShare',
+            name='EmbeddingRange',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('first_image', models.BigIntegerField(help_text='the lowest image id, included')),
@@ -345,9 +345,9 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='removals', to='retrieval.embeddingmodel'),
         ),
         migrations.AddField(
-            model_name='embeddingshare',
+            model_name='embeddingrange',
             name='job',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='embedding_shares', to='core.job'),
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='embedding_ranges', to='core.job'),
         ),
         migrations.AddField(
             model_name='imageflag',
@@ -422,8 +422,8 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['model', 'xid'], name='embedding_removal_xid'),
         ),
         migrations.AddConstraint(
-            model_name='embeddingshare',
-            constraint=models.CheckConstraint(condition=models.Q(('first_image__lte', models.F('last_image'))), name='embedding_share_range'),
+            model_name='embeddingrange',
+            constraint=models.CheckConstraint(condition=models.Q(('first_image__lte', models.F('last_image'))), name='embedding_range_order'),
         ),
         migrations.AddIndex(
             model_name='imageflag',

@@ -11,9 +11,9 @@ from core.jobs import services as job_services
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import Slice, job_retry, job_slice_run
 from retrieval.corpus.models import Image
+from retrieval.embedding import services as embedding_services
 from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from retrieval.embedding.pipeline import Pipeline
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.encoders import ModelSpecError, load_encoder
 from retrieval.encoding.image_tower import ImageTower
@@ -187,16 +187,16 @@ def test_a_model_that_fails_on_everything_fails_the_job(corpus, monkeypatch):
 
 
 def test_a_vector_that_is_not_finite_is_an_error_of_its_image(corpus, monkeypatch):
-    encoded = ImageTower._encoded
+    launch = ImageTower.launch
 
     def not_finite(self, pixels):
-        vectors = encoded(self, pixels)
-        for row, value in zip(vectors, red(pixels), strict=True):
+        launched = launch(self, pixels)
+        for row, value in zip(launched._vectors.numpy(), red(pixels), strict=True):
             if is_image(3, value):
                 row[:] = np.nan
-        return vectors
+        return launched
 
-    monkeypatch.setattr(ImageTower, "_encoded", not_finite)
+    monkeypatch.setattr(ImageTower, "launch", not_finite)
     job = run(embedding_job_create())
     assert (job.done, job.failed) == (6, 1)
     assert JobItemError.objects.get().image_id == 3
@@ -205,15 +205,15 @@ def test_a_vector_that_is_not_finite_is_an_error_of_its_image(corpus, monkeypatc
 def test_a_file_replaced_while_it_was_embedded_gets_the_new_files_vector(
     corpus, monkeypatch, tiny_model
 ):
-    whole, replaced = Pipeline.next, []
+    encoded, replaced = embedding_services.encoded, []
 
-    def meanwhile(self):
-        items = whole(self)
-        if not replaced:
-            replaced.append(corpus(range(1, 8), salt=200).updated)
-        return items
+    def meanwhile(*args, **options):
+        for items in encoded(*args, **options):
+            if not replaced:
+                replaced.append(corpus(range(1, 8), salt=200).updated)
+            yield items
 
-    monkeypatch.setattr(Pipeline, "next", meanwhile)
+    monkeypatch.setattr(embedding_services, "encoded", meanwhile)
     job = run(embedding_job_create())
     assert (replaced, job.state) == ([7], "done")
     assert embedded() == list(range(1, 8))

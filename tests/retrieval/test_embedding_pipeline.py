@@ -13,32 +13,25 @@ from PIL import Image as PillowImage
 from demo.corpus import corpus_scene
 from demo.drawing import render
 from retrieval.embedding import pipeline as embedding_pipeline
-from retrieval.embedding.pipeline import (
-    DRAFT,
-    Item,
-    Pipeline,
-    Tuning,
-    out_of_memory,
-    readers_wanted,
-    tuning_of,
-)
-from retrieval.encoding.batch_size import BatchSize
-from retrieval.encoding.encoders import load_encoder, load_open_clip
+from retrieval.embedding.pipeline import DRAFT, Item, encoded, out_of_memory, readers_wanted
+from retrieval.embedding.services import BATCH_SIZES, batch_size
+from retrieval.encoding.encoders import load_encoder
 from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.images import decoding as imaging
-from retrieval.images.decoding import open_picture
 from retrieval.images.gates import Budget
 from retrieval.images.root_files import REQUESTS
 from retrieval.images.storage import picture_store
 from retrieval.images.stored import PictureRef, source_bytes
-from tests.retrieval.making import decoded, encoded, jpeg
+from tests.retrieval.making import decoded, jpeg
+from tests.retrieval.making import encoded as image_file
 
 LEAST_COSINE = 0.999
 
 
 @pytest.fixture
 def encoder(tiny_model):
-    return load_encoder(tiny_model)
+    """Tests may change what it has learned of its device."""
+    return copy.copy(load_encoder(tiny_model))
 
 
 @pytest.fixture
@@ -50,22 +43,15 @@ def items(store):
         for number in range(first, first + count):
             data = jpeg((7 * number % 256, 90, 40), (60, 40))
             ref = PictureRef(picture_store(data).sha256, None, f"{number}.jpg")
-            made.append(Item(number, ref, 2400, share_id=1))
+            made.append(Item(number, ref, range_id=1))
         return made
 
     return make
 
 
-def through(encoder, batches, *, size=12, readers=2):
-    """All items as they come out, in order, and what the pipeline learnt."""
-    tuning = Tuning(BatchSize.fixed(size))
-    came = []
-    with Pipeline(encoder, tuning, readers=readers) as pipeline:
-        for batch in batches:
-            pipeline.feed(batch)
-        while pipeline.in_flight:
-            came += pipeline.next()
-    return came, tuning
+def through(encoder, batches, *, readers=2):
+    """All items as they come out, in order."""
+    return [item for batch in encoded(encoder, iter(batches), readers=readers) for item in batch]
 
 
 def whole(data):
@@ -81,40 +67,35 @@ def assert_near(items, encoder, pictures):
 
 def test_what_goes_in_comes_out_in_order_with_the_encoders_vectors(encoder, items):
     batches = [items(5), items(1, 5), items(4, 6)]
-    came, tuning = through(encoder, batches)
+    came = through(encoder, batches)
     assert [item.image_id for item in came] == list(range(10))
     assert_near(came, encoder, [whole(jpeg((7 * n % 256, 90, 40), (60, 40))) for n in range(10)])
     assert {item.vector.dtype for item in came} == {np.dtype(np.float16)}
-    assert tuning.rate > 0
 
 
-def test_a_device_that_works_by_itself_is_given_the_next_batch_at_once(encoder, items, monkeypatch):
-    # Like a GPU's: the vectors of a batch are asked for after the next was launched.
-    device = copy.copy(encoder)
-    device.device = "device"
-    order = []
+def test_the_next_batch_is_launched_before_the_vectors_of_the_one_before_are_awaited(
+    encoder, items, monkeypatch
+):
+    order, launched = [], threading.Semaphore(0)
     launch, vectors = ImageTower.launch, Launched.vectors
-    monkeypatch.setattr(
-        ImageTower, "launch", lambda self, pixels: order.append("launch") or launch(self, pixels)
-    )
-    monkeypatch.setattr(Launched, "vectors", lambda self: order.append("vectors") or vectors(self))
-    read = threading.Event()
-    waiting = embedding_pipeline.wait
 
-    def wait_for_all(futures):
-        read.wait(10)
-        return waiting(futures)
+    def noted_launch(self, pixels):
+        order.append("launch")
+        launched.release()
+        return launch(self, pixels)
 
-    monkeypatch.setattr(embedding_pipeline, "wait", wait_for_all)
-    with Pipeline(device, Tuning(BatchSize.fixed(2)), readers=2) as pipeline:
-        batches = [items(2, 2 * n) for n in range(3)]
-        for batch in batches:
-            pipeline.feed(batch)
-        pipeline._pool.shutdown(wait=True)
-        read.set()
-        came = [item.image_id for _ in batches for item in pipeline.next()]
-    assert came == list(range(6))
-    assert order == ["launch", "launch", "vectors", "launch", "vectors", "vectors"]
+    def noted_vectors(self):
+        if "vectors" not in order:
+            assert all(launched.acquire(timeout=30) for _ in range(2))
+        order.append("vectors")
+        return vectors(self)
+
+    monkeypatch.setattr(ImageTower, "launch", noted_launch)
+    monkeypatch.setattr(Launched, "vectors", noted_vectors)
+    came = through(encoder, [items(2, 2 * n) for n in range(4)])
+    assert [item.image_id for item in came] == list(range(8))
+    assert order[:2] == ["launch"] * 2
+    assert sorted(order) == ["launch"] * 4 + ["vectors"] * 4
 
 
 def test_too_little_memory_halves_the_batch_until_it_fits(encoder, items, monkeypatch):
@@ -126,9 +107,9 @@ def test_too_little_memory_halves_the_batch_until_it_fits(encoder, items, monkey
         return launch(self, pixels)
 
     monkeypatch.setattr(ImageTower, "launch", small_device)
-    came, tuning = through(encoder, [items(12)])
+    came = through(encoder, [items(12)])
     assert [item.problem for item in came] == [""] * 12
-    assert tuning.size.now == 3
+    assert encoder.largest_batch == 3
 
 
 def test_memory_that_runs_out_while_the_device_works_is_met_too(encoder, items, monkeypatch):
@@ -141,9 +122,9 @@ def test_memory_that_runs_out_while_the_device_works_is_met_too(encoder, items, 
         return vectors(self)
 
     monkeypatch.setattr(Launched, "vectors", late)
-    came, tuning = through(encoder, [items(8)], size=8)
+    came = through(encoder, [items(8)])
     assert [item.problem for item in came] == [""] * 8
-    assert tuning.size.now == 4
+    assert encoder.largest_batch == 4
 
 
 def test_what_a_failed_batch_held_is_free_before_its_halves_are_tried(encoder, items, monkeypatch):
@@ -159,9 +140,9 @@ def test_what_a_failed_batch_held_is_free_before_its_halves_are_tried(encoder, i
         return launch(self, pixels)
 
     monkeypatch.setattr(ImageTower, "launch", small_device)
-    came, tuning = through(encoder, [items(12)])
+    came = through(encoder, [items(12)])
     assert [item.problem for item in came] == [""] * 12
-    assert tuning.size.now == 1
+    assert encoder.largest_batch == 1
     assert len(held) == 15
     assert not any(held)
 
@@ -189,7 +170,7 @@ def test_an_image_too_large_for_the_device_alone_is_its_own_error(encoder, items
         return launch(self, pixels)
 
     monkeypatch.setattr(ImageTower, "launch", full)
-    came, _ = through(encoder, [items(8)])
+    came = through(encoder, [items(8)])
     problems = {item.image_id: item.problem for item in came if item.problem}
     assert problems == {3: "The model failed on this image: CUDA out of memory."}
 
@@ -200,7 +181,7 @@ def test_broken_and_missing_files_leave_the_rest_of_their_batch(encoder, items, 
     source.unlink()
     (source,) = store.rglob(f"{fed[4].ref.sha256}.source")
     source.write_bytes(b"no picture")
-    came, _ = through(encoder, [fed, items(1, 6)])
+    came = through(encoder, [fed, items(1, 6)])
     assert [item.image_id for item in came if item.problem] == [1, 4]
     good = [item for item in came if not item.problem]
     pictures = [whole(jpeg((7 * item.image_id % 256, 90, 40), (60, 40))) for item in good]
@@ -210,14 +191,14 @@ def test_broken_and_missing_files_leave_the_rest_of_their_batch(encoder, items, 
 def test_a_jpeg_decoded_smaller_keeps_its_vector(encoder, store):
     demo = load_encoder("demo")
     pictures = [render(corpus_scene(number), side) for number, side in enumerate((400, 610, 800))]
-    data = [encoded(picture, "JPEG", quality=90) for picture in pictures]
+    data = [image_file(picture, "JPEG", quality=90) for picture in pictures]
     side = decoded(data[0], max_pixels=10**9, at_least=DRAFT * demo.images.side).pixels.width
     assert side == 200
     fed = [
-        Item(n, PictureRef(picture_store(one).sha256, None, ""), 10**6, share_id=1)
+        Item(n, PictureRef(picture_store(one).sha256, None, ""), range_id=1)
         for n, one in enumerate(data)
     ]
-    came, _ = through(demo, [fed])
+    came = through(demo, [fed])
     assert_near(came, demo, [whole(one) for one in data])
 
 
@@ -226,10 +207,10 @@ def test_photographs_decoded_smaller_keep_their_vectors(encoder, store, shared_d
     smaller = decoded(data[0], max_pixels=10**9, at_least=DRAFT * encoder.images.side)
     assert smaller.pixels.width < smaller.width
     fed = [
-        Item(n, PictureRef(picture_store(one).sha256, None, ""), 10**6, share_id=1)
+        Item(n, PictureRef(picture_store(one).sha256, None, ""), range_id=1)
         for n, one in enumerate(data)
     ]
-    came, _ = through(encoder, [fed], size=40)
+    came = through(encoder, [fed])
     assert_near(came, encoder, [whole(one) for one in data])
 
 
@@ -248,35 +229,13 @@ def test_few_large_pictures_are_decoded_at_once(encoder, store, monkeypatch):
             now.pop()
 
     monkeypatch.setattr(ImageTower, "prepare", watched)
-    large = encoded(PillowImage.new("L", (1100, 1000)), "PNG")
+    large = image_file(PillowImage.new("L", (1100, 1000)), "PNG")
     ref = PictureRef(picture_store(large).sha256, None, "large.png")
     # What the database says of their size doesn't count.
-    fed = [Item(number, ref, 2400, share_id=1) for number in range(12)]
-    came, _ = through(encoder, [fed], readers=6)
+    fed = [Item(number, ref, range_id=1) for number in range(12)]
+    came = through(encoder, [fed], readers=6)
     assert max(most) == 2
     assert [item.problem for item in came] == [""] * 12
-
-
-@pytest.mark.parametrize(("pixels", "together"), [(2400, 8), (1_500_000, 2), (10**8, 1)])
-def test_few_pictures_or_pixels_are_read_together(encoder, items, monkeypatch, pixels, together):
-    monkeypatch.setattr(embedding_pipeline, "cores", lambda: 1)
-    steps = []
-
-    def noted(kind, function):
-        def step(*args, **options):
-            steps.append(kind)
-            return function(*args, **options)
-
-        return step
-
-    monkeypatch.setattr(embedding_pipeline, "source_bytes", noted("read", source_bytes))
-    monkeypatch.setattr(embedding_pipeline, "open_picture", noted("decode", open_picture))
-    fed = items(32)
-    for item in fed:
-        item.pixels = pixels
-    came, _ = through(encoder, [fed], readers=1)
-    assert steps == (["read"] * together + ["decode"] * together) * (32 // together)
-    assert [item.problem for item in came] == [""] * 32
 
 
 def test_there_are_more_readers_where_files_are_far_unless_somebody_chose(monkeypatch, settings):
@@ -289,52 +248,46 @@ def test_there_are_more_readers_where_files_are_far_unless_somebody_chose(monkey
     assert readers_wanted(far=True) == readers_wanted(far=False) == 3
 
 
-def test_prefetching_is_bounded_in_bytes_and_batches(encoder, items, monkeypatch):
-    with Pipeline(encoder, Tuning(BatchSize.fixed(4)), readers=1) as pipeline:
-        for _ in range(3):
-            assert pipeline.has_room()
-            pipeline.feed(items(4))
-        assert not pipeline.has_room()
-    monkeypatch.setattr(embedding_pipeline, "PREFETCH_BYTES", 11 * encoder.images.bytes_each)
-    with Pipeline(encoder, Tuning(BatchSize.fixed(4)), readers=1) as pipeline:
-        for _ in range(2):
-            assert pipeline.has_room()
-            pipeline.feed(items(4))
-        assert not pipeline.has_room()
+def test_few_batches_are_taken_ahead(encoder, items):
+    taken = []
+
+    def batches():
+        for number in range(10):
+            taken.append(number)
+            yield items(2, 2 * number)
+
+    for number, _ in enumerate(encoded(encoder, batches(), readers=1)):
+        assert len(taken) <= number + embedding_pipeline.BATCHES_AHEAD
+    assert taken == list(range(10))
 
 
-def test_what_is_on_its_way_when_it_ends_is_dropped_and_no_thread_stays(encoder, items):
+def test_what_is_on_its_way_when_it_ends_is_dropped_and_no_thread_stays(
+    encoder, items, monkeypatch
+):
+    def slow(ref):
+        time.sleep(0.05)
+        return source_bytes(ref)
+
+    monkeypatch.setattr(embedding_pipeline, "source_bytes", slow)
     before = set(threading.enumerate())
-    with Pipeline(encoder, Tuning(BatchSize.fixed(4)), readers=3) as pipeline:
-        pipeline.feed(items(4))
-        pipeline.feed(items(4, 4))
-        pipeline.next()
+    running = encoded(encoder, iter([items(4), items(40, 4), items(40, 44)]), readers=3)
+    assert [item.image_id for item in next(running)] == [0, 1, 2, 3]
+    running.close()
     assert set(threading.enumerate()) <= before
 
 
-def test_the_size_that_somebody_chose_is_used_and_else_one_is_remembered(encoder, settings):
+def test_the_batch_size_is_the_settings_or_the_devices(encoder, settings):
     settings.EMBEDDING_BATCH_SIZE = 5
-    assert tuning_of(encoder, "chosen").size.now == 5
+    assert batch_size(encoder) == 5
+    encoder.largest_batch = 3
+    assert batch_size(encoder) == 3
+    encoder.largest_batch = 4096
     settings.EMBEDDING_BATCH_SIZE = 0
-    found = tuning_of(encoder, "found")
-    assert not found.size.settled
-    assert tuning_of(encoder, "found") is found
+    assert batch_size(encoder) == BATCH_SIZES["cpu"]
+    encoder.device = "cuda:1"
+    assert batch_size(encoder) == BATCH_SIZES["cuda"]
 
 
-def test_a_compiled_model_sees_few_sizes_and_gives_the_same(tiny_model, monkeypatch):
-    sizes = []
-
-    def program(function):
-        return lambda floats: sizes.append(len(floats)) or function(floats)
-
-    pixels = torch.randint(0, 256, (11, 32, 32, 3), dtype=torch.uint8)
-    model, preprocess, _ = load_open_clip(tiny_model, "cpu")
-    compiled = ImageTower(model, preprocess, "cpu")
-    expected = compiled.launch(pixels).vectors()
-    monkeypatch.setattr(torch, "compile", program)
-    compiled.quicken(compiled=True)
-    compiled.quicken(compiled=True)
-    for count in (1, 3, 5, 11):
-        found = compiled.launch(pixels[:count]).vectors()
-        np.testing.assert_allclose(found, expected[:count], atol=1e-5)
-    assert sizes == [1, 4, 8, 16]
+def test_a_thin_image_is_not_enlarged_to_be_cropped(encoder):
+    thin = PillowImage.new("RGB", (60_000, 2), (9, 90, 40))
+    assert (encoder.images.prepare(thin) == (9, 90, 40)).all()

@@ -9,8 +9,8 @@ from core.jobs.models import Job
 from core.jobs.services import job_cancel
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image
-from retrieval.embedding.models import Embedding, EmbeddingShare
-from retrieval.embedding.services import KIND, SHARE_KIND, embedding_job_create
+from retrieval.embedding.models import Embedding, EmbeddingRange
+from retrieval.embedding.services import KIND, PARTICIPANT_KIND, embedding_job_create
 from retrieval.images.storage import picture_store
 from tests.processes import wait_for
 from tests.retrieval.making import jpeg
@@ -53,7 +53,7 @@ def two(start_worker, corpus):
 
     def both_work():
         main.refresh_from_db()
-        invited = Job.objects.filter(kind=SHARE_KIND).first()
+        invited = Job.objects.filter(kind=PARTICIPANT_KIND).first()
         return invited and 0 < invited.done < main.done
 
     wait_for(both_work, seconds=120, what="a part of each worker")
@@ -70,7 +70,7 @@ def test_one_is_killed_and_the_other_embeds_each_image_once(two):
     two[1].kill()
     with transaction.atomic():
         # Nobody claims meanwhile, and what nobody has claimed needn't be waited for.
-        transaction_lock(lock_key("embedding_shares", Job.objects.get(kind=KIND).pk))
+        transaction_lock(lock_key("embedding_ranges", Job.objects.get(kind=KIND).pk))
         reached = Job.objects.get(kind=KIND).cursor["last"]
         Image.objects.filter(pk__gt=reached).delete()
     wait_for(lambda: ended(KIND), seconds=120, what="the end of the job")
@@ -79,17 +79,17 @@ def test_one_is_killed_and_the_other_embeds_each_image_once(two):
     images = Counter(Image.objects.values_list("pk", flat=True))
     assert Counter(Embedding.objects.values_list("image_id", flat=True)) == images
     assert main.done == len(images)
-    assert EmbeddingShare.objects.count() == 0
-    wait_for(lambda: ended(SHARE_KIND), what="the end of the other's job")
-    parts = Job.objects.filter(kind=SHARE_KIND).values_list("done", flat=True)
+    assert EmbeddingRange.objects.count() == 0
+    wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
+    parts = Job.objects.filter(kind=PARTICIPANT_KIND).values_list("done", flat=True)
     assert 0 < sum(parts) < main.done
 
 
 def test_both_stop_when_the_job_is_cancelled(two):
     main = Job.objects.get(kind=KIND)
     assert job_cancel(job=main)
-    wait_for(lambda: ended(SHARE_KIND), what="the end of the other's job")
-    states = Job.objects.filter(kind__in=[KIND, SHARE_KIND]).values_list("state", flat=True)
+    wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
+    states = Job.objects.filter(kind__in=[KIND, PARTICIPANT_KIND]).values_list("state", flat=True)
     assert list(states) == ["canceled", "canceled"]
     main.refresh_from_db()
     assert main.done == Embedding.objects.count() < ENOUGH

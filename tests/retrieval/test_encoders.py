@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,16 +15,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from retrieval.encoding import encoders
 from retrieval.encoding.encoders import (
     CONFIG_NAME,
     DEMO_MODEL_DIR,
     WEIGHTS_NAME,
     ModelSpecError,
     describe,
+    encoder_in_use,
     load_encoder,
 )
 from retrieval.encoding.loading import load_open_clip
 from retrieval.encoding.text import load_text_encoder
+from tests.processes import wait_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -187,3 +192,14 @@ def test_a_working_torchvision_is_left_untouched() -> None:
         "print(ensure(), 'torch' in sys.modules)"
     )
     assert run_python(code) == "False False"
+
+
+def test_the_image_side_is_released_after_its_last_use(tiny_model, monkeypatch):
+    monkeypatch.setattr(encoders, "RELEASE_SECONDS", 0.1)
+    with encoder_in_use(tiny_model) as encoder:
+        with encoder_in_use(tiny_model) as again:
+            assert again is encoder
+        assert encoder.encode_images(pictures()).shape[0] == 3
+    held = weakref.ref(encoder)
+    del encoder, again
+    assert wait_for(lambda: gc.collect() >= 0 and held() is None, what="the model to be released")

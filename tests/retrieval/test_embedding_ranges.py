@@ -1,4 +1,4 @@
-"""Workers claim shares of a job; what one leaves, the next takes over."""
+"""Workers claim ranges of a job; what one leaves, the next takes over."""
 
 import threading
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from core.jobs.models import Job
 from core.jobs.services import Slice, job_cancel, job_create, job_slice_run
 from retrieval.embedding import device as embedding_device
 from retrieval.embedding.device import device_held
-from retrieval.embedding.models import EmbeddingShare
+from retrieval.embedding.models import EmbeddingRange
+from retrieval.embedding.ranges import START, Left, Ranges
 from retrieval.embedding.services import (
-    FIRST_SHARE,
-    SHARE_KIND,
+    FIRST_RANGE,
+    PARTICIPANT_KIND,
     embedding_job_create,
-    embedding_share_step,
+    embedding_participant_step,
 )
-from retrieval.embedding.shares import START, Left, Shares
 from tests.processes import wait_for
 from tests.retrieval.making import embed_rows, image_row
 
@@ -84,14 +84,14 @@ def elsewhere():
         thread.join()
 
 
-def taken(shares, count=10, share_size=4):
-    return [item.image_id for item in shares.take(count, share_size=share_size)]
+def taken(ranges, count=10, range_size=4):
+    return [item.image_id for item in ranges.take(count, range_size=range_size)]
 
 
-def done(shares, job, model, items):
+def done(ranges, job, model, items):
     """Embed and settle items as a slice does."""
     embed_rows(model, {item.image_id: [1, 0, 0] for item in items})
-    shares.settle(items)
+    ranges.settle(items)
 
 
 def test_images_and_embeddings_are_met_by_their_keys_however_stale_the_statistics_are(
@@ -106,8 +106,8 @@ def test_images_and_embeddings_are_met_by_their_keys_however_stale_the_statistic
             plans.append("\n".join(row[0] for row in context["cursor"].fetchall()))
         return execute(sql, values, many, context)
 
-    with connection.execute_wrapper(explain), Shares(job=job, model=toy_model) as shares:
-        assert [item.image_id for item in shares.take(5, share_size=100)] == [9, 10]
+    with connection.execute_wrapper(explain), Ranges(job=job, model=toy_model) as ranges:
+        assert [item.image_id for item in ranges.take(5, range_size=100)] == [9, 10]
     assert plans
     for plan in plans:
         assert plan.count("Merge Anti Join") == 2
@@ -119,43 +119,43 @@ def test_images_and_embeddings_are_met_by_their_keys_however_stale_the_statistic
 
 
 def test_two_workers_never_have_the_same_image(job, toy_model):
-    with elsewhere() as other, Shares(job=job, model=toy_model) as ours:
-        theirs = Shares(job=Job.objects.get(), model=toy_model)
+    with elsewhere() as other, Ranges(job=job, model=toy_model) as ours:
+        theirs = Ranges(job=Job.objects.get(), model=toy_model)
         assert taken(ours, 3) == [1, 2, 3]
         assert other(lambda: taken(theirs, 5)) == [5, 6, 7, 8, 9]
         assert taken(ours, 5) == [4]
         assert (ours.left, other(lambda: taken(theirs, 5))) == (Left.ELSEWHERE, [10])
         other(theirs.close)
         assert taken(ours) == [5, 6, 7, 8, 9, 10]
-    assert EmbeddingShare.objects.count() == 3
+    assert EmbeddingRange.objects.count() == 3
 
 
-def test_a_share_that_was_left_goes_on_behind_what_is_done(job, toy_model):
-    with Shares(job=job, model=toy_model) as shares:
-        done(shares, job, toy_model, shares.take(3, share_size=4))
-    with Shares(job=job, model=toy_model) as shares:
-        assert taken(shares, 2) == [4, 5]
+def test_a_range_that_was_left_goes_on_behind_what_is_done(job, toy_model):
+    with Ranges(job=job, model=toy_model) as ranges:
+        done(ranges, job, toy_model, ranges.take(3, range_size=4))
+    with Ranges(job=job, model=toy_model) as ranges:
+        assert taken(ranges, 2) == [4, 5]
 
 
-def test_a_share_ends_with_its_last_image_and_the_job_with_its_last_share(job, toy_model):
-    with Shares(job=job, model=toy_model) as shares:
-        while items := shares.take(3, share_size=4):
-            done(shares, job, toy_model, items)
-        assert (shares.left, EmbeddingShare.objects.count()) == (Left.NOTHING, 0)
+def test_a_range_ends_with_its_last_image_and_the_job_with_its_last_range(job, toy_model):
+    with Ranges(job=job, model=toy_model) as ranges:
+        while items := ranges.take(3, range_size=4):
+            done(ranges, job, toy_model, items)
+        assert (ranges.left, EmbeddingRange.objects.count()) == (Left.NOTHING, 0)
 
 
 def test_images_that_came_behind_the_cursor_get_a_pass_of_their_own(job, toy_model):
-    with Shares(job=job, model=toy_model) as shares:
-        done(shares, job, toy_model, shares.take(10, share_size=10))
+    with Ranges(job=job, model=toy_model) as ranges:
+        done(ranges, job, toy_model, ranges.take(10, range_size=10))
         image_row(0)
-        assert taken(shares) == [0]
+        assert taken(ranges) == [0]
 
 
-def test_a_connection_that_ends_leaves_its_shares(job, toy_model):
+def test_a_connection_that_ends_leaves_its_ranges(job, toy_model):
     with elsewhere() as other:
-        theirs = Shares(job=Job.objects.get(), model=toy_model)
+        theirs = Ranges(job=Job.objects.get(), model=toy_model)
         assert other(lambda: taken(theirs, 10, 10)) == list(range(1, 11))
-        with Shares(job=job, model=toy_model) as ours:
+        with Ranges(job=job, model=toy_model) as ours:
             assert (taken(ours), ours.left) == ([], Left.ELSEWHERE)
             other(lambda: connection.close())
             # The server notices a little later.
@@ -165,9 +165,9 @@ def test_a_connection_that_ends_leaves_its_shares(job, toy_model):
 
 def test_a_cancelled_job_gives_nothing(job, toy_model):
     job_cancel(job=job)
-    with Shares(job=job, model=toy_model) as shares, pytest.raises(JobCanceled):
-        shares.take(1, share_size=1)
-    assert EmbeddingShare.objects.count() == 0
+    with Ranges(job=job, model=toy_model) as ranges, pytest.raises(JobCanceled):
+        ranges.take(1, range_size=1)
+    assert EmbeddingRange.objects.count() == 0
 
 
 def test_one_slice_at_a_time_on_a_device(db, monkeypatch):
@@ -196,13 +196,13 @@ def test_who_finds_the_device_busy_gives_the_slice_back(job, tiny_model, monkeyp
 def large(store, tiny_model, settings):
     """A job with enough to do for three workers; its files are missing."""
     settings.EMBEDDING_MODEL = tiny_model
-    for number in range(2 * FIRST_SHARE):
+    for number in range(2 * FIRST_RANGE):
         image_row(number)
     return embedding_job_create()
 
 
 def invited():
-    return list(Job.objects.filter(kind=SHARE_KIND).order_by("pk"))
+    return list(Job.objects.filter(kind=PARTICIPANT_KIND).order_by("pk"))
 
 
 def test_the_other_workers_are_invited_once(large, workers, monkeypatch, looks):
@@ -238,8 +238,8 @@ def test_who_is_invited_does_its_part_of_the_same_job(large, workers, monkeypatc
     while job_slice_run(job_id=large.pk) is Slice.MORE:
         pass
     large.refresh_from_db()
-    assert (large.state, large.failed, large.total) == ("done", 2 * FIRST_SHARE, before.total)
-    assert large.item_errors.count() == 2 * FIRST_SHARE
+    assert (large.state, large.failed, large.total) == ("done", 2 * FIRST_RANGE, before.total)
+    assert large.item_errors.count() == 2 * FIRST_RANGE
     assert job_slice_run(job_id=own.pk) is Slice.FINISHED
 
 
@@ -256,6 +256,6 @@ def test_who_is_invited_is_cancelled_with_the_job(large, workers, monkeypatch):
 
 def test_who_is_invited_leaves_when_the_others_are_gone(large, workers):
     workers(1)
-    own = job_create(kind=SHARE_KIND, params={"job": large.pk, "model": "toy"})
+    own = job_create(kind=PARTICIPANT_KIND, params={"job": large.pk, "model": "toy"})
     Job.objects.filter(pk=large.pk).update(state="running")
-    assert embedding_share_step(own, 0.0) is True
+    assert embedding_participant_step(own, 0.0) is True

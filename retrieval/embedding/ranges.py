@@ -1,4 +1,4 @@
-"""Who embeds which images: shares of a job, claimed by the workers that take part in it."""
+"""Which worker embeds which images: ranges of image ids, claimed by the workers of a job."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from django.db import connection, transaction
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import lock_key, transaction_lock, try_session_lock
-from retrieval.embedding.models import EmbeddingModel, EmbeddingShare
+from retrieval.embedding.models import EmbeddingModel, EmbeddingRange
 from retrieval.embedding.pipeline import Item
 from retrieval.images.stored import PictureRef
 
 # By key, so that memory and time do not grow with the corpus. Images that this job failed on are
 # left alone; a later job tries them again.
 _UNEMBEDDED: Final = """
-SELECT i.id, i.sha256, i.root_id, i.file_name, i.width::bigint * i.height
+SELECT i.id, i.sha256, i.root_id, i.file_name
 FROM retrieval_image i
 WHERE i.id >= %(first)s AND i.id <= %(last)s
   AND NOT EXISTS (SELECT FROM retrieval_embedding e
@@ -39,8 +39,8 @@ _BY_KEY: Final = ("nestloop", "hashjoin", "seqscan", "bitmapscan")
 _HIGHEST: Final = 2**63 - 1
 
 START: Final[dict[str, Any]] = {"last": -1, "found": False}
-"""The cursor of a job that begins: shares were given out up to `last`; `found` tells whether this
-pass through the corpus met anything to do."""
+"""The cursor of a job that begins: ranges were claimed up to image id `last`; `found` tells whether
+this pass through the corpus met anything to do."""
 
 
 class Left(Enum):
@@ -51,8 +51,8 @@ class Left(Enum):
     NOTHING = auto()
 
 
-class Shares:
-    """The shares of one job that this connection holds; used as a context that gives them back.
+class Ranges:
+    """The ranges of one job that this connection holds; a context that gives them back.
 
     Needs a job that has begun, with a cursor. Every method speaks to the database of the calling
     thread.
@@ -66,7 +66,7 @@ class Shares:
         self._held: dict[int, ExitStack] = {}
         self._unsettled: dict[int, int] = {}
 
-    def __enter__(self) -> Shares:
+    def __enter__(self) -> Ranges:
         return self
 
     def __exit__(
@@ -82,15 +82,15 @@ class Shares:
         while self._held:
             self._held.popitem()[1].close()
 
-    def take(self, count: int, *, share_size: int) -> list[Item]:
+    def take(self, count: int, *, range_size: int) -> list[Item]:
         """Return up to `count` images that nobody has embedded, in the order of their ids.
 
-        They come from shares that others have left, then from new ones of `share_size` images. An
+        They come from ranges that others have left, then from new ones of `range_size` images. An
         empty answer sets `left`. Raises JobCanceled if the job has ended.
         """
         taken: list[Item] = []
         while len(taken) < count:
-            if not self._waiting and not self._claim(share_size):
+            if not self._waiting and not self._claim(range_size):
                 break
             taken.append(self._waiting.popleft())
         return taken
@@ -98,17 +98,17 @@ class Shares:
     def settle(self, items: Sequence[Item]) -> None:
         """Note that these images are done, in the transaction that stores them."""
         for item in items:
-            self._unsettled[item.share_id] -= 1
-        done = [share_id for share_id, count in self._unsettled.items() if not count]
-        for share_id in done:
-            del self._unsettled[share_id]
+            self._unsettled[item.range_id] -= 1
+        done = [range_id for range_id, count in self._unsettled.items() if not count]
+        for range_id in done:
+            del self._unsettled[range_id]
         if done:
-            EmbeddingShare.objects.filter(pk__in=done).delete()
+            EmbeddingRange.objects.filter(pk__in=done).delete()
 
     def _claim(self, size: int) -> bool:
         self.left = Left.UNKNOWN
         with transaction.atomic():
-            transaction_lock(lock_key("embedding_shares", self._job.pk))
+            transaction_lock(lock_key("embedding_ranges", self._job.pk))
             if self._take_over() or self._claim_new(size):
                 return True
             if self._unsettled or self._others():
@@ -126,19 +126,19 @@ class Shares:
             return False
 
     def _take_over(self) -> bool:
-        """Claim a share that its worker has left, at the end of a slice or by dying."""
-        for share in self._others():
+        """Claim a range that its worker left, at the end of a slice or by dying."""
+        for range in self._others():
             held = ExitStack()
-            free = held.enter_context(try_session_lock(lock_key("embedding_share", share.pk)))
+            free = held.enter_context(try_session_lock(lock_key("embedding_range", range.pk)))
             # Its worker may have ended it between our two looks.
-            if not free or not EmbeddingShare.objects.filter(pk=share.pk).exists():
+            if not free or not EmbeddingRange.objects.filter(pk=range.pk).exists():
                 held.close()
                 continue
-            rows = self._unembedded(share.first_image, share.last_image, None)
+            rows = self._unembedded(range.first_image, range.last_image, None)
             if rows:
-                self._hold(share.pk, held, rows)
+                self._hold(range.pk, held, rows)
                 return True
-            share.delete()
+            range.delete()
             held.close()
         return False
 
@@ -148,25 +148,25 @@ class Shares:
         rows = self._unembedded(self._job.cursor["last"] + 1, _HIGHEST, size)
         if not rows:
             return False
-        share = EmbeddingShare.objects.create(
+        range = EmbeddingRange.objects.create(
             job=self._job, first_image=rows[0][0], last_image=rows[-1][0]
         )
         held = ExitStack()
-        held.enter_context(try_session_lock(lock_key("embedding_share", share.pk)))
-        self._hold(share.pk, held, rows)
+        held.enter_context(try_session_lock(lock_key("embedding_range", range.pk)))
+        self._hold(range.pk, held, rows)
         job_advance(job=self._job, cursor={"last": rows[-1][0], "found": True})
         return True
 
-    def _others(self) -> list[EmbeddingShare]:
-        shares = EmbeddingShare.objects.filter(job=self._job).exclude(pk__in=self._held)
-        return list(shares.order_by("pk"))
+    def _others(self) -> list[EmbeddingRange]:
+        ranges = EmbeddingRange.objects.filter(job=self._job).exclude(pk__in=self._held)
+        return list(ranges.order_by("pk"))
 
-    def _hold(self, share_id: int, held: ExitStack, rows: list[tuple[Any, ...]]) -> None:
-        self._held[share_id] = held
-        self._unsettled[share_id] = len(rows)
+    def _hold(self, range_id: int, held: ExitStack, rows: list[tuple[Any, ...]]) -> None:
+        self._held[range_id] = held
+        self._unsettled[range_id] = len(rows)
         self._waiting.extend(
-            Item(image_id, PictureRef(sha256, root_id, file_name), pixels, share_id)
-            for image_id, sha256, root_id, file_name, pixels in rows
+            Item(image_id, PictureRef(sha256, root_id, file_name), range_id)
+            for image_id, sha256, root_id, file_name in rows
         )
 
     def _unembedded(self, first: int, last: int, limit: int | None) -> list[tuple[Any, ...]]:
