@@ -33,16 +33,8 @@ LICENSES = (
 """Name, address on creativecommons.org, and how often it occurs."""
 FIRST_NAMES = ("Ada", "Bruno", "Chika", "Dario", "Elif", "Farid", "Greta", "Hana", "Ines", "Jonas")
 LAST_NAMES = ("Almgren", "Castellan", "Dufresne", "Eklund", "Farrow", "Holloway", "Kimura")
-REGIONS = (
-    (47.6, 9.4),
-    (-33.9, 18.6),
-    (35.1, 136.9),
-    (51.3, -0.4),
-    (-2.9, -60.1),
-    (61.2, 10.5),
-    (37.8, -122.3),
-    (-41.3, 174.8),
-)
+REGIONS = ((47, 9), (-34, 19), (35, 137), (51, 0), (-3, -60), (61, 10), (38, -122), (-41, 175))
+"""Latitudes and longitudes, in degrees, that images lie around."""
 RANKS = ("kingdom", "phylum", "class", "order", "family", "genus", "specific_epithet")
 
 

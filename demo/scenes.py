@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 
-from demo.species import BY_NAME, SPECIES, Species
+from demo.species import BY_NAME, SPECIES, Species, read_toml
 
 SPECIMEN_HABITAT = "specimen drawer"
 WATER = ("reef", "seagrass")
@@ -22,41 +22,7 @@ DEMO_SHARE = 4
 """One combination in this many belongs to the demo corpus."""
 ATTEMPTS = 2000
 
-WEIGHTS: dict[str, dict[str, float]] = {
-    "sexage": {"adult male": 0.38, "adult female": 0.37, "juvenile": 0.25},
-    "behavior": {
-        "resting": 0.27,
-        "feeding": 0.15,
-        "moving": 0.14,
-        "sleeping": 0.10,
-        "displaying": 0.11,
-        "defending": 0.09,
-        "carrying young": 0.07,
-        "guarding eggs": 0.07,
-    },
-    "light": {"day": 0.38, "sunset": 0.20, "night": 0.23, "fog": 0.19},
-    "object": {
-        "none": 0.50,
-        "net": 0.07,
-        "bottle": 0.07,
-        "ruler": 0.07,
-        "tag": 0.08,
-        "camera trap": 0.06,
-        "fence": 0.06,
-        "nest": 0.09,
-        "burrow": 0.09,
-        "web": 0.09,
-    },
-    "condition": {
-        "healthy": 0.76,
-        "wounded": 0.07,
-        "bald patches": 0.05,
-        "mites": 0.06,
-        "cleaner bird": 0.06,
-    },
-    "count": {"1": 0.60, "2": 0.25, "3": 0.15},
-}
-"""The values of the attributes that don't depend on the species, with their shares."""
+WEIGHTS: dict[str, dict[str, float]] = read_toml("attributes.toml")
 
 
 @dataclass(frozen=True)

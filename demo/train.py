@@ -9,6 +9,7 @@ thrown away afterwards.
 from __future__ import annotations
 
 import argparse
+import copy
 import gzip
 import itertools
 import json
@@ -35,6 +36,7 @@ from retrieval.encoding.torchvision_compat import ensure_torchvision
 TRAINING_SEED = 71
 SIDE = 96
 CONTEXT = 28
+"""Pixels and tokens of the model, as its configuration file has them."""
 MERGES_NAME = "merges.txt.gz"
 MERGE_LIMIT = 1400
 CAPTIONS_EACH = 6
@@ -46,35 +48,6 @@ FEW_SPECIES = 8
 AUXILIARY_WEIGHT = 0.25
 PEAK_RATE = 2e-3
 SPECIES_COLUMN = FACTS.index("species")
-
-
-def model_config(vocabulary: int) -> dict[str, Any]:
-    """Return open_clip's description of the model, as its configuration file holds it."""
-    return {
-        "model_cfg": {
-            "embed_dim": 256,
-            "vision_cfg": {
-                "image_size": SIDE,
-                "layers": [1, 2, 2, 1],
-                "width": 20,
-                "patch_size": None,
-            },
-            "text_cfg": {
-                "context_length": CONTEXT,
-                "vocab_size": vocabulary,
-                "width": 128,
-                "heads": 4,
-                "layers": 2,
-                "tokenizer_kwargs": {"bpe_path": MERGES_NAME},
-            },
-        },
-        "preprocess_cfg": {
-            "mean": [0.5, 0.5, 0.5],
-            "std": [0.25, 0.25, 0.25],
-            "interpolation": "bicubic",
-            "resize_mode": "squash",
-        },
-    }
 
 
 def training_scene(index: int) -> Scene:
@@ -291,7 +264,7 @@ def validate(data: TrainingSet, model: Any) -> float:
 
 
 def save(model: nn.Module, config: dict[str, Any]) -> None:
-    """Write the configuration and the weights in half precision."""
+    """Write open_clip's description of the model, and the weights in half precision."""
     from safetensors.torch import save_file
 
     halves = {
@@ -316,9 +289,10 @@ def main() -> None:
     import open_clip
 
     data = TrainingSet(options.cache, options.scenes)
-    config = model_config(data.vocabulary)
+    config = json.loads((DEMO_MODEL_DIR / CONFIG_NAME).read_text(encoding="utf-8"))
+    config["model_cfg"]["text_cfg"]["vocab_size"] = data.vocabulary
     torch.manual_seed(5)
-    model = open_clip.CLIP(**json.loads(json.dumps(config["model_cfg"])))
+    model = open_clip.CLIP(**copy.deepcopy(config["model_cfg"]))
     model = model.to(memory_format=torch.channels_last)
     if options.resume:
         open_clip.load_checkpoint(model, str(DEMO_MODEL_DIR / WEIGHTS_NAME))
