@@ -3,13 +3,11 @@
 import gzip
 import io
 import json
-import threading
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import connection
 from django.utils import timezone
 
 from benchmark.leaderboard.selectors import board_runs
@@ -31,6 +29,7 @@ from tests.benchmark.runs import trec
 from tests.benchmark.toy_release import toy_release
 from tests.processes import wait_for
 from tests.retrieval.making import image_row
+from tests.threads import at_once
 
 ORDERS = {1: [2, 1, 4], 2: [2, 5], 3: [3]}
 
@@ -298,25 +297,8 @@ def test_two_at_the_same_moment_do_not_pass_the_limit(
 ):
     settings.TEST_SUBMISSIONS_PER_DAY = 2
     release = toy_release()
-    outcomes: list[str] = []
-    gate = threading.Barrier(6)
-
-    def attempt() -> None:
-        try:
-            gate.wait()
-            submit(release, researcher, trec({2: [2]}))
-            outcomes.append("taken")
-        except LimitReached:
-            outcomes.append("refused")
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=attempt) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(outcomes) == ["refused"] * 4 + ["taken"] * 2
+    outcomes = at_once(*[lambda: submit(release, researcher, trec({2: [2]}))] * 6)
+    assert sorted(type(one).__name__ for one in outcomes) == ["LimitReached"] * 4 + ["Run"] * 2
     assert Run.objects.count() == Submission.objects.count() == 2
     # What was refused after it had been kept left no file.
     assert len(list((var_dir / "runs").iterdir())) == 2

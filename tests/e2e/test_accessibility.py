@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import DESKTOP, Site
-from tests.e2e.labeling import open_label_page, press
+from tests.e2e.labeling import open_label_page, press, saved
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.e2e
@@ -195,13 +195,12 @@ def dialog(look: Look, key: str, name: str) -> Iterator[None]:
     expect(page.locator("dialog[open]")).to_have_count(0)
 
 
-def test_the_labeling_page_with_each_dialog(
-    site: Site, log_in: Callable[..., Page], places: Places
-) -> None:
+def test_the_labeling_page_with_each_dialog(site: Site, log_in: Callable[..., Page]) -> None:
     look = Look(log_in("ann", **STILL), site)
     page = look.page
-    open_label_page(page, site, places.open)
+    open_label_page(page, site, site.open_query("a heron by a brook"))
     press(page, "n")
+    saved(page)
     press(page, "ArrowLeft")
     with dialog(look, "h", "history"):
         expect(page.get_by_role("dialog").get_by_role("listitem")).not_to_have_count(0)

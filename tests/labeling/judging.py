@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
-
-from django.db import connections
 
 from labeling.judging.models import Judgment
 from labeling.judging.services import JudgmentInput, JudgmentOutcome, judgments_record
@@ -43,28 +40,3 @@ def stored(query: Query) -> list[tuple[int, str, int | None, float]]:
     """(toy image, relevance, rank, seconds) of the standing judgments."""
     rows = Judgment.objects.filter(query=query).order_by("image_id")
     return [(j.image_id - FIRST_ID, j.relevance, j.rank, j.seconds) for j in rows]
-
-
-def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Run the calls in threads that start together; returns what each returned or raised."""
-    barrier = threading.Barrier(len(calls))
-    results: list[Any] = [None] * len(calls)
-
-    def run(position: int, call: Callable[[], Any]) -> None:
-        try:
-            barrier.wait()
-            results[position] = call()
-        except Exception as error:
-            results[position] = error
-        finally:
-            connections.close_all()
-
-    threads = [
-        threading.Thread(target=run, args=(position, call)) for position, call in enumerate(calls)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive(), "deadlock"
-    return results

@@ -18,7 +18,8 @@ from retrieval.corpus.counting import image_counts_check
 from retrieval.corpus.models import Image, Species
 from retrieval.flags.services import image_flag_raise, image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species
-from tests.labeling.judging import at_once, judge
+from tests.labeling.judging import judge
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

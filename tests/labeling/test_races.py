@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from core.errors import QueryGone
 from core.locks import lock_key
@@ -30,8 +29,9 @@ from labeling.queries.transitions import TransitionRefused
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
 from tests.labeling.conftest import FIRST_ID, make_images
-from tests.labeling.judging import at_once, item, judge, record, stored
+from tests.labeling.judging import item, judge, record, stored
 from tests.processes import wait_for
+from tests.threads import at_once, meanwhile
 
 MakeQuery = Callable[..., Query]
 
@@ -39,30 +39,6 @@ MakeQuery = Callable[..., Query]
 @pytest.fixture
 def images(toy_model: EmbeddingModel) -> list[Image]:
     return make_images(6)
-
-
-@contextmanager
-def meanwhile(call: Callable[[], Any]) -> Iterator[list[Any]]:
-    """Run a call in a thread beside the block, and wait for it after the block; what it returned or
-    raised comes into the list.
-    """
-    results: list[Any] = []
-
-    def run() -> None:
-        try:
-            results.append(call())
-        except Exception as error:
-            results.append(error)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield results
-    finally:
-        thread.join(60)
-    assert not thread.is_alive(), "deadlock"
 
 
 def waiting() -> int:

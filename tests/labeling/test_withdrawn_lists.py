@@ -20,8 +20,9 @@ from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
-from tests.labeling.judging import at_once, judge
+from tests.labeling.judging import judge
 from tests.processes import wait_for
+from tests.threads import at_once
 
 MakeQuery = Callable[..., Query]
 

@@ -1,11 +1,8 @@
 """Embedding with real models: a tiny one with random weights, and the demo's."""
 
-import threading
-
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from core.jobs import services as job_services
 from core.jobs.models import Job, JobItemError
@@ -23,6 +20,7 @@ from retrieval.ranking.selectors import half_rounded
 from retrieval.search.selectors import SearchUnavailable, search_images
 from tests.retrieval.making import coco, coco_image, decoded, jpeg
 from tests.retrieval.rooted import folder_root, rooted
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -280,15 +278,7 @@ def test_two_jobs_at_once_neither_double_nor_deadlock(corpus, tiny_model, monkey
     first = embedding_job_create()
     second = Job.objects.create(kind="embed", params={"model": tiny_model})
 
-    def work(job):
-        run(job)
-        connection.close()
-
-    threads = [threading.Thread(target=work, args=[job]) for job in (first, second)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[lambda job=job: run(job) for job in (first, second)])
     states = set(Job.objects.values_list("state", "failed"))
     assert states == {("done", 0)}
     assert embedded() == list(range(1, 8))

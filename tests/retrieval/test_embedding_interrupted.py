@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from retrieval.embedding.selectors import embeddings_after
 from retrieval.encoding.unit_rows import unit_rows
 from tests.processes import ROOT, database_url, killed, wait_for
 from tests.retrieval.layouts import write_part
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -87,20 +87,9 @@ def test_two_imports_at_once_store_each_image_once(
 ) -> None:
     monkeypatch.setattr(embedding_import, "chunk_rows", lambda dimension: 50)
     vectors = corpus(tmp_path, 2000, 8)
-    reports: list[EmbeddingImportReport] = []
-
-    def run() -> None:
-        try:
-            reports.append(import_embeddings(model_name="theirs", directory=tmp_path))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(reports) == 3
+    reports: list[EmbeddingImportReport] = at_once(
+        *[lambda: import_embeddings(model_name="theirs", directory=tmp_path)] * 3
+    )
     assert sum(report.stored for report in reports) == 2000
     assert [report.stored + report.present for report in reports] == [2000] * 3
     assert np.array_equal(stored(), vectors)

@@ -18,6 +18,7 @@ from retrieval.embedding.models import Embedding
 from retrieval.embedding.store import embeddings_copy
 from retrieval.ranking.selectors import half_rounded
 from tests.retrieval.making import embed_rows, image_row, random_vectors
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -111,21 +112,12 @@ def test_two_that_store_the_same_images_at_once_store_each_once(toy_model):
     for number in range(200):
         image_row(number)
     vectors = np.tile(np.array([[1, 0, 0]], np.float16), (200, 1))
-    stored = []
-
-    def work(image_ids):
-        try:
-            stored.append(store(toy_model, image_ids, vectors))
-        finally:
-            connections.close_all()
-
-    threads = [
-        threading.Thread(target=work, args=(ids,)) for ids in (range(200), range(199, -1, -1))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    stored = at_once(
+        *[
+            lambda ids=ids: store(toy_model, ids, vectors)
+            for ids in (range(200), range(199, -1, -1))
+        ]
+    )
     assert sum(stored) == Embedding.objects.count() == 200
     connection.close()
 

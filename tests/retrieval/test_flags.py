@@ -25,8 +25,8 @@ from retrieval.flags.services import (
     image_restore,
     image_withdraw,
 )
-from tests.labeling.judging import at_once
 from tests.retrieval.making import image_row
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -23,6 +23,7 @@ from core.jobs.services import (
 )
 from core.jobs.tasks import run_job
 from core.locks import lock_key, try_session_lock
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -350,12 +351,7 @@ def test_many_workers_at_once_count_each_step_once(counting, looks):
             outcome = job_slice_run(job_id=job.pk)
             if outcome in (Slice.STALE, Slice.FINISHED):
                 break
-        connection.close()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[work] * 4)
     job.refresh_from_db()
     assert (job.state, job.done) == ("done", 40)

@@ -23,8 +23,8 @@ from retrieval.flags.services import image_restore, image_withdraw, withdrawals_
 from retrieval.importing.services import import_images
 from retrieval.ranking.selectors import corpus_counts, rank_images
 from retrieval.search.selectors import search_images
-from tests.labeling.judging import at_once
 from tests.retrieval.making import coco, embed_rows, image_row
+from tests.threads import at_once
 from tests.toy_model import toy_model as toy_spec
 
 pytestmark = pytest.mark.django_db
