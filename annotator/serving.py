@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from django.db import connection, connections
 from annotator.embedded_postgres import embedded_postgres
 from annotator.supervisor import Child, Supervisor, python
 
+MODEL_SECONDS = 60.0
+"""For so long the start waits until the model that encodes texts is loaded."""
 WORKER_OPTIONS = ("--loglevel", "INFO", "--without-gossip", "--without-mingle")
 
 
@@ -29,6 +32,7 @@ class Services:
         self.say = say
         self.environment = {**os.environ, "TEXT_PROCESS": "true", **environment}
         self.supervisor = Supervisor(say)
+        self._begun = 0.0
 
     @property
     def address(self) -> str:
@@ -86,6 +90,7 @@ class Services:
         if self.supervisor.ending:
             return False
         self.say("Starting the worker and the web server ...")
+        self._begun = time.monotonic()
         parts = {
             "encoder of texts": ("-m", "annotator", "encode_texts"),
             "worker": ("-m", "celery", "-A", "annotator", "worker", *WORKER_OPTIONS),
@@ -97,7 +102,9 @@ class Services:
         return self.supervisor.wait(self._healthy, every=0.3)
 
     def _healthy(self) -> bool:
-        """Whether all parts work; a disk that runs full is told, and we go on."""
+        """Whether all parts work; a disk that runs full is told, and a model that takes long to
+        load, and we go on.
+        """
         try:
             with urllib.request.urlopen(f"{self.address}/healthz", timeout=10) as answer:
                 return bool(json.load(answer)["status"] == "ok")
@@ -106,12 +113,17 @@ class Services:
         except (OSError, ValueError, KeyError):
             return False
         ill = {part for part, state in parts.items() if state != "ok"} - {"status"}
-        if ill != {"disk"}:
+        if not ill or not ill <= {"disk", "texts"}:
             return False
-        self.say(
-            f"The disk of {settings.VAR_DIR} has less than DISK_MIN_FREE_BYTES "
-            f"({settings.DISK_MIN_FREE_BYTES}) free: jobs wait until there is room."
-        )
+        if "texts" in ill:
+            if time.monotonic() < self._begun + MODEL_SECONDS:
+                return False
+            self.say("The model is still being loaded: searches wait for it.")
+        if "disk" in ill:
+            self.say(
+                f"The disk of {settings.VAR_DIR} has less than DISK_MIN_FREE_BYTES "
+                f"({settings.DISK_MIN_FREE_BYTES}) free: jobs wait until there is room."
+            )
         return True
 
 

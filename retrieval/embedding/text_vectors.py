@@ -172,10 +172,12 @@ def _encoded_elsewhere(
 
 def serve_texts() -> None:
     """Encode what is asked for, in this process and for good; another process that does so is
-    waited for. What fails for want of the database is begun anew.
+    waited for. The model in use is loaded before, if anything is embedded under it. What fails for
+    want of the database is begun anew.
     """
     while True:
         try:
+            _load_model_in_use()
             with session_lock(lock_key("texts")):
                 _serve()
         except (OperationalError, InterfaceError) as error:
@@ -187,16 +189,17 @@ def serve_texts() -> None:
 def _serve() -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {_CHANNEL}")
-    expected = False
     while True:
-        if not expected and embedded_models().filter(name=settings.EMBEDDING_MODEL).exists():
-            expected = True
-            # Whoever asks for a text is told why.
-            with suppress(ModelSpecError):
-                load_text_encoder(settings.EMBEDDING_MODEL)
         while (wanted := _wanted()) is not None:
             _answer(wanted)
         _wait()
+
+
+def _load_model_in_use() -> None:
+    if embedded_models().filter(name=settings.EMBEDDING_MODEL).exists():
+        # Whoever asks for a text is told why.
+        with suppress(ModelSpecError):
+            load_text_encoder(settings.EMBEDDING_MODEL).encode("")
 
 
 def _wanted() -> TextVector | None:
