@@ -39,7 +39,7 @@ from retrieval.images.storage import (
     source_read,
     thumbnail_path,
 )
-from retrieval.images.thumbnails import Made, ThumbnailCache
+from retrieval.images.thumbnails import cached
 
 __all__ = [
     "PictureChanged",
@@ -136,11 +136,11 @@ def display_file(ref: PictureRef) -> BinaryIO:
         return _stored(display_path(ref.sha256))
     files = _files_at(ref.root_id)
 
-    def make() -> Made:
+    def make() -> tuple[bytes, bool]:
         data = source_bytes(ref)
         shown = _from_pixels(data, DISPLAY_SIDE, display_bytes)
         # A source that serves as it is isn't copied from one folder into another.
-        return Made(data, keep=not files.near) if shown is None else Made(shown)
+        return (data, not files.near) if shown is None else (shown, True)
 
     return _cached(files, ref, "display", make)
 
@@ -150,8 +150,8 @@ def thumbnail_file(ref: PictureRef) -> BinaryIO:
     if ref.root_id is None:
         return _stored(thumbnail_path(ref.sha256))
 
-    def make() -> Made:
-        return Made(_from_pixels(source_bytes(ref), THUMBNAIL_SIDE, thumbnail_bytes))
+    def make() -> tuple[bytes, bool]:
+        return _from_pixels(source_bytes(ref), THUMBNAIL_SIDE, thumbnail_bytes), True
 
     return _cached(_files_at(ref.root_id), ref, "thumbnail", make)
 
@@ -185,11 +185,15 @@ def _stored(path: Path) -> BinaryIO:
         raise PictureGone(_GONE) from error
 
 
-def _cached(files: RootFiles, ref: PictureRef, kind: str, make: Callable[[], Made]) -> BinaryIO:
-    """What is derived of one content at one place is kept once, and of another content anew."""
-    cache = ThumbnailCache(
-        Path(settings.VAR_DIR) / "thumbnails", limit=settings.THUMBNAIL_CACHE_BYTES
+def _cached(
+    files: RootFiles, ref: PictureRef, kind: str, make: Callable[[], tuple[bytes, bool]]
+) -> BinaryIO:
+    """Open what is derived of one content at one root, made once, and of another content anew."""
+    derived = "\0".join((kind, files.location, ref.file_name, ref.sha256))
+    data = cached(
+        Path(settings.VAR_DIR) / "thumbnails",
+        limit=settings.THUMBNAIL_CACHE_BYTES,
+        key=content_hash(derived.encode()),
+        make=make,
     )
-    what = "\0".join((kind, files.location, ref.file_name, ref.sha256))
-    with cache.open(content_hash(what.encode()), make) as file:
-        return io.BytesIO(_public(file.read()))
+    return io.BytesIO(_public(data))

@@ -6,6 +6,7 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from diskcache import FanoutCache
 from django.db import connection
 from PIL import Image as PillowImage
 
@@ -56,7 +57,8 @@ def shown(file):
 
 
 def cached(var):
-    return sorted(path.stat().st_size for path in var.glob("thumbnails/*/*.jpg"))
+    with FanoutCache(str(var / "thumbnails")) as cache:
+        return sorted(len(cache[key]) for key in cache)
 
 
 def test_an_image_of_the_store_is_read_from_there(var):

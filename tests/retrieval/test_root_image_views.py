@@ -103,7 +103,7 @@ def test_nobody_and_annotators_of_a_withdrawn_image_get_no_bytes(
     image_withdraw(image=image, by=reviewer, note="a face")
     client.force_login(annotator)
     assert client.get(image.thumbnail_url).status_code == 404
-    assert not list(store.parent.glob("thumbnails/*/*.jpg"))
+    assert not (store.parent / "thumbnails").exists()
     client.force_login(reviewer)
     assert client.get(image.thumbnail_url).status_code == 200
 
