@@ -13,15 +13,10 @@ from tests.settings import SESSION_DIR
 MIGRATED = "migrated"
 
 
-def make_copy(name: str) -> None:
-    """Make the database `name`, a copy of the migrated one, which is made if need be."""
+def use_copy(name: str) -> None:
+    """Make this process's Django work on a new copy of the migrated database."""
     _make_migrated()
     _execute(f"CREATE DATABASE {name} TEMPLATE {MIGRATED}")
-
-
-def use_copy(name: str) -> None:
-    """Make a copy, and let this process's Django work on it."""
-    make_copy(name)
     connection.close()
     connection.settings_dict["NAME"] = name
 
@@ -40,12 +35,9 @@ def _make_migrated() -> None:
             "SELECT pg_reload_conf()",
             f"CREATE DATABASE {MIGRATED}",
         )
-        usual = connection.settings_dict["NAME"]
-        connection.close()
         connection.settings_dict["NAME"] = MIGRATED
         call_command("migrate", verbosity=0)
         connection.close()
-        connection.settings_dict["NAME"] = usual
         made.touch()
 
 

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from demo.corpus import write_corpus
-from tests.databases import make_copy
-from tests.processes import Served, database_url, wait_for
+from tests.processes import Served, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"
 IMAGES = 260
@@ -110,13 +108,10 @@ class Site:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One served application for all browser tests; each test makes queries of its own."""
     folder = tmp_path_factory.mktemp("site")
-    with django_db_blocker.unblock():
-        make_copy("site")
-    url = database_url(connection.settings_dict | {"NAME": "site"})
-    served = Served(folder / "var", CANDIDATE_DEPTH=str(DEPTH), DATABASE_URL=url)
+    served = Served(folder / "var", CANDIDATE_DEPTH=str(DEPTH))
     try:
         site = Site(served)
         corpus = write_corpus(folder / "corpus", count=IMAGES)
