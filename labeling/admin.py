@@ -18,7 +18,7 @@ MOST_QUERY_ID = 2**31 - 1
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Shows and changes nothing: writes past the services would leave lists and history behind."""
+    """Read-only: changes go through the services, which keep lists and history consistent."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -57,7 +57,7 @@ class CandidateListAdmin(ReadOnlyAdmin):
 
 
 class LargeReadOnlyAdmin(ReadOnlyAdmin, LargeTableAdmin):
-    """The same of judgments, which are found by their query."""
+    """Judgments, searched by their query."""
 
     search_help_text = "A query's number."
 

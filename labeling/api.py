@@ -1,4 +1,4 @@
-"""Queries: listed, written, passed from state to state, imported."""
+"""Listing, writing and importing queries, and changing their states."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CsvParser(BaseParser):
 
 @dataclass(frozen=True, slots=True)
 class QueryDetail:
-    """A line of the dashboard with what only the single query tells."""
+    """A dashboard row with the details of a single query."""
 
     overview: QueryOverview
     own_progress: Progress
@@ -122,14 +122,14 @@ class QueryViewSet(LabelingActions, StudioActions, GenericViewSet[Query]):
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change fields (admins) or the state: submit, complete, reopen, reject (reviewers).
 
-        An annotator's state "submitted" hands in their own part, with `give_up` to have the query
-        rejected: the query is submitted with the last part and stays open until then. Their state
+        An annotator's state "submitted" hands in their own part, with `give_up` as a request to
+        reject it: the query is submitted with the last part and stays open until then. Their state
         "open" resumes the part. A query that leaves something open (`left_open`) is completed with
         a `note` that says why.
         """
         query = get_query_for(request.user, pk)
-        given = set(request.data) if isinstance(request.data, dict) else set()
-        if "state" not in given or given - STATE_FIELDS:
+        sent = set(request.data) if isinstance(request.data, dict) else set()
+        if "state" not in sent or sent - STATE_FIELDS:
             require_role(request.user, Role.ADMIN)
         fields = self._written(request, partial=True)
         state = {name: fields.pop(name) for name in STATE_FIELDS & fields.keys()}
@@ -235,19 +235,19 @@ class QueryViewSet(LabelingActions, StudioActions, GenericViewSet[Query]):
 def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], str]:
     """The (name, content) of each CSV of a request, and the split that it asks for."""
     if request.content_type.partition(";")[0].strip().lower() == CsvParser.media_type:
-        # Of an empty body no parser is asked, and the data is not bytes but an empty mapping.
+        # Without a body no parser runs, and the data is an empty mapping.
         body = request.data or b""
-        given = parameters(request, ImportParameters)
-        files = [(given["name"], body)]
+        options = parameters(request, ImportParameters)
+        files = [(options["name"], body)]
     else:
         uploads = ImportSerializer(data={"file": request.FILES.getlist("file")})
         uploads.is_valid(raise_exception=True)
-        given = {"split": request.data.get("split", "")}
+        options = {"split": request.data.get("split", "")}
         files = [
             (upload.name, upload.read(LARGEST_UPLOAD + 1))
             for upload in uploads.validated_data["file"]
         ]
-    split = given["split"]
+    split = options["split"]
     if split and split not in Query.Split.values:
         raise exceptions.ValidationError({"split": "val or test is needed."})
     for name, data in files:

@@ -58,9 +58,9 @@ def _columns(filters: dict[str, str]) -> list[dict[str, str]]:
 @login_required
 @require_safe
 def dashboard(request: HttpRequest) -> HttpResponse:
-    """Queries with their progress, who did what, and the jobs at work.
+    """Queries with their progress, the annotators' activity, and unfinished jobs.
 
-    It is also where a log-in leads, so researchers are shown on to the leaderboard.
+    Logging in leads here, so researchers are redirected to the leaderboard.
     """
     if not at_least(request.user, Role.ANNOTATOR):
         return redirect("leaderboard-latest")
@@ -93,7 +93,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
-    kept = preferences_of(request.user)
+    preferences = preferences_of(request.user)
     context = {
         "query": query,
         "stop_streak": settings.STOP_STREAK,
@@ -104,7 +104,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
             "names_hidden": names_hidden_from(request.user),
         },
         "studio_keymap": keymap.as_json(),
-        "studio_preferences": {"keys": kept.keys, "view": kept.view},
+        "studio_preferences": {"keys": preferences.keys, "view": preferences.view},
     }
     return render(request, "labeling/label.html", context)
 
@@ -112,7 +112,7 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_safe
 def review(request: HttpRequest, pk: int) -> HttpResponse:
-    """What someone was unsure of or annotators disagree on, for a reviewer to decide."""
+    """The unsure and disputed images, for a reviewer to decide."""
     require_role(request.user, Role.REVIEWER)
     query = get_query_for(request.user, pk)
     items = images_to_review(query)

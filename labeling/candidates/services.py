@@ -1,4 +1,4 @@
-"""Candidate lists: asked for, extended, made anew; `freezing` ranks them."""
+"""Requesting, extending and renewing candidate lists; `freezing` ranks them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lock_query_shared(query: Query) -> Query:
     """The query as it is now, kept from changing its state or list until the transaction ends.
 
     Any number may hold it shared. It is an advisory lock because row locks have no queue: the
-    judgments of many annotators would keep a reviewer's decision waiting for ever. A transaction
+    judgments of many annotators could keep a reviewer's decision waiting forever. A transaction
     that holds it shared must not ask for `lock_query`. Raises QueryGone.
     """
     transaction_lock(lock_key("query", query.pk), shared=True)
@@ -49,7 +49,7 @@ def lock_query_shared(query: Query) -> Query:
 
 
 def _query_read(queries: QuerySet[Query], query: Query) -> Query:
-    # The text's vector is only for making the list; a thousand numbers take their time to read.
+    # The text's vector is needed only to make the list, and slow to read.
     found = (
         queries.select_related("current_list")
         .defer("current_list__text_vector")
@@ -62,10 +62,10 @@ def _query_read(queries: QuerySet[Query], query: Query) -> Query:
 
 
 def list_request(*, query: Query, by: Any) -> CandidateList:
-    """Ask for a list of the query as it is now; the caller holds the query's lock.
+    """Request a list of the query as it is now; the caller holds the query's lock.
 
     A list that is still being made is superseded. Sets `query.current_list` unless a finished list
-    that still fits is there: that one goes on being labeled until the new one is ready.
+    that still fits is there: that one is labeled until the new one is ready.
     """
     for old in query.lists.filter(frozen_at=None).select_related("job"):
         if old.job is not None:
@@ -93,7 +93,7 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
 
 
 def list_ensure(*, query: Query, by: Any) -> None:
-    """Ask for a list if the query's own doesn't fit it (any more); the caller holds the query's
+    """Request a list if the query's own doesn't fit it (any more); the caller holds the query's
     lock.
     """
     current = query.current_list
@@ -109,7 +109,7 @@ def list_ensure(*, query: Query, by: Any) -> None:
 def list_refresh(*, query: Query, by: Any) -> CandidateList:
     """Make a new list that takes in what was imported and embedded since; keeps the judgments.
 
-    While it is made, a list that still fits the query goes on being labeled. A refresh that is
+    While it is made, a list that still fits the query is labeled. A refresh that is
     under way is returned instead of a second one. Raises Conflict unless the query is open or
     submitted.
     """
@@ -134,9 +134,9 @@ def lists_refresh_stale(*, by: Any) -> int:
     """Make new lists for the open queries whose list is missing, failed or of another model, text
     or filter.
 
-    Returns how many were asked for. Meant for after a change of EMBEDDING_MODEL.
+    Returns how many were requested. Meant for after a change of EMBEDDING_MODEL.
     """
-    asked = 0
+    requested = 0
     for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):
         with transaction.atomic():
             query = lock_query(Query(pk=pk))
@@ -144,8 +144,8 @@ def lists_refresh_stale(*, by: Any) -> int:
                 continue
             before = query.lists.order_by("-pk").values_list("pk", flat=True).first()
             list_ensure(query=query, by=by)
-            asked += query.lists.order_by("-pk").values_list("pk", flat=True).first() != before
-    return asked
+            requested += query.lists.order_by("-pk").values_list("pk", flat=True).first() != before
+    return requested
 
 
 def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> int:

@@ -4,8 +4,8 @@ Source: Vendrow et al. 2024, section 3 (annotators label the ranked candidates u
 ones are not relevant; queries narrowed to a species are labeled whole) and appendix H (at least
 500 images were generally labeled for a query that isn't narrowed).
 
-static/js/studio/stopping.js says the same to the labeling page, and
-tests/labeling/stopping_vectors.json holds both to it.
+static/js/studio/stopping.js implements the same rules for the labeling page;
+tests/labeling/stopping_vectors.json tests both.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ RELEVANCES: Final[frozenset[str]] = frozenset({RELEVANT, NOT_RELEVANT, UNSURE})
 
 StopRule = Literal["streak", "exhausted", "none"]
 
-_UNLABELLED = 0
+_UNLABELED = 0
 _NEGATIVE = 1
 _POSITIVE = 2
 _WITHDRAWN = 3
@@ -27,7 +27,7 @@ _WITHDRAWN = 3
 
 @dataclass(frozen=True, slots=True)
 class StopState:
-    """What the stop rules say of a candidate list; all counts are images of that list."""
+    """The stop rules applied to a candidate list; all counts are images of that list."""
 
     length: int
     """Candidates in the list, without the withdrawn ones."""
@@ -69,7 +69,7 @@ def stop_state(
     streak_required: int = 100,
     minimum: int = 0,
     withdrawn: Iterable[int] = (),
-    aside: Iterable[int] = (),
+    outside_list: Iterable[int] = (),
 ) -> StopState:
     """Apply the stop rules to one candidate list.
 
@@ -79,11 +79,11 @@ def stop_state(
     order of judging: a gap ends the labeled prefix, and an unsure judgment counts as a negative.
 
     `withdrawn` are the ranks of images that are out of the corpus: neither they nor their labels
-    count for anything, and they are no gap. `aside` are the ranks judged away from the list (from a
-    search, or "more like this"): the prefix never ends with a run of them, so that judging there
-    doesn't move the streak's position, unless every candidate is judged; ranks in it that have no
-    label mean nothing. A prefix that ends before the last rank ends with a judgment made in the
-    list. Time O(length), memory one byte a candidate beside the arguments.
+    count for anything, and they are no gap. `outside_list` are the ranks judged only from a search
+    or among similar images: the prefix never ends with a run of them unless every candidate is
+    judged, so judging there doesn't extend the streak; those without a label are ignored.
+    A prefix that ends before the last rank ends with a judgment made in the list. Time O(length),
+    memory one byte a candidate beside the arguments.
 
     ValueError: a rank outside 1..length, a rank labeled twice, an unknown relevance, length < 0,
     minimum < 0 or streak_required < 1.
@@ -109,14 +109,14 @@ def stop_state(
         mark = marks[rank - 1]
         if mark == _WITHDRAWN:
             continue
-        if mark != _UNLABELLED:
+        if mark != _UNLABELED:
             raise ValueError(f"rank {rank} is labeled twice")
         positive = relevance == RELEVANT
         marks[rank - 1] = _POSITIVE if positive else _NEGATIVE
         judged += 1
         relevant += positive
-    elsewhere = frozenset(aside)
-    gap = marks.find(_UNLABELLED)
+    elsewhere = frozenset(outside_list)
+    gap = marks.find(_UNLABELED)
     prefix = length if gap < 0 else gap
     if gap >= 0:
         while prefix and (marks[prefix - 1] == _WITHDRAWN or prefix in elsewhere):

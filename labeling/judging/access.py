@@ -23,7 +23,7 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
         return queries
     if not at_least(user, Role.ANNOTATOR):
         return queries.none()
-    # The events, and not what stands: who took all back has judged for it all the same.
+    # Events, not judgments: annotators who took all of theirs back have still judged.
     judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
     handed_in = QueryTransition.objects.filter(query=OuterRef("pk"), made_by=user)
     return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in))
@@ -78,10 +78,12 @@ def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -
             handed_in = own_assignment(user, query) is not None
         if not handed_in:
             return ""
-        return "You have handed in your part of this query. Resume it on the query's page to go on."
+        return (
+            "You have handed in your part of this query. Resume it on the query's page to continue."
+        )
     if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):
         return ""
-    return f"The query is {query.get_state_display().lower()}, so it isn't labeled now."
+    return f"The query is {query.get_state_display().lower()}, so it can't be labeled now."
 
 
 def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool:
@@ -92,7 +94,7 @@ def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool
 
 
 def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:
-    """The standing judgments of a query by rank: all for reviewers, an annotator's own."""
+    """The current judgments of a query by rank: all for reviewers, annotators' own."""
     judgments = Judgment.objects.filter(query=query).select_related("annotator")
     if not queries_visible_to(user).filter(pk=query.pk).exists():
         return judgments.none()
@@ -102,9 +104,7 @@ def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:
 
 
 def judgment_history(query: Query, image_id: int, user: Any) -> QuerySet[JudgmentEvent]:
-    """Every act of judging this image for this query, in the order stored; an annotator sees their
-    own.
-    """
+    """The judgment events of this image for this query in order; an annotator sees their own."""
     events = JudgmentEvent.objects.filter(query=query, image=image_id)
     if not queries_visible_to(user).filter(pk=query.pk).exists():
         return events.none()

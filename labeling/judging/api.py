@@ -1,4 +1,4 @@
-"""Judgments of one query, written and read, and its list made longer or anew."""
+"""Writing and reading the judgments of one query; extending and renewing its list."""
 
 from __future__ import annotations
 
@@ -72,23 +72,24 @@ class LabelingActions:
                 "X-Annotator",
                 OpenApiTypes.INT64,
                 OpenApiParameter.HEADER,
-                description="whose judgments these are: the id that `outline` tells",
+                description="the annotator's id, as `outline` returns it",
             )
         ],
         responses={
             200: JudgmentAnswerSerializer,
             400: OpenApiResponse(description="the body is not a list of at most 500"),
-            409: OpenApiResponse(description="X-Annotator isn't who is logged in; nothing stored"),
+            409: OpenApiResponse(
+                description="X-Annotator isn't the logged-in user; nothing stored"
+            ),
         },
     )
     @action(detail=True, methods=["get", "post"])
     def judgments(self, request: Request, pk: int) -> Response:
-        """Store what was judged, or list it.
+        """Store or list judgments.
 
         POST takes a list and answers per item: stored, repeated (the client id was stored before;
         nothing changes) or refused with a code and a reason; a relevance of null takes a judgment
-        back. GET gives reviewers everybody's standing
-        judgments by rank, annotators their own.
+        back. GET gives reviewers everybody's current judgments by rank, annotators their own.
         """
         if request.method == "POST":
             return self._judge(request, pk)
@@ -103,27 +104,28 @@ class LabelingActions:
     @extend_schema(parameters=[HistoryParameters], responses=HistorySerializer)
     @action(detail=True, methods=["get"])
     def history(self, request: Request, pk: int) -> Response:
-        """Every act of judging one image for the query, the oldest first: to reviewers
-        everybody's, to annotators their own.
+        """The history of one image's judgments for the query, the oldest first.
+
+        Reviewers see everybody's, annotators their own.
         """
         query = get_query_for(request.user, pk)
-        asked = parameters(request, HistoryParameters)
-        events = judgment_history(query, asked["image"], request.user)
+        query_parameters = parameters(request, HistoryParameters)
+        events = judgment_history(query, query_parameters["image"], request.user)
         return Response(HistorySerializer({"results": events}).data)
 
     @extend_schema(request=ExtendSerializer, responses=ExtendedSerializer)
     @action(detail=True, methods=["post"])
     def extend(self, request: Request, pk: int) -> Response:
-        """Append the next candidates of the same order (whoever may judge for the query)."""
+        """Append the next candidates of the same order (anybody who may judge for the query)."""
         query = get_query_for(request.user, pk)
         if problem := judging_problem(request.user, query):
             raise PermissionDenied(problem)
-        wanted = ExtendSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        data = ExtendSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
         if query.current_list is None:
             raise Conflict("The query has no candidate list.")
         added = list_extend(
-            candidate_list=query.current_list, by_count=wanted.validated_data["count"]
+            candidate_list=query.current_list, by_count=data.validated_data["count"]
         )
         found = list_status(get_query_for(request.user, query.pk))
         return Response(ExtendedSerializer({"added": added, "list": found}).data)
@@ -131,7 +133,7 @@ class LabelingActions:
     @extend_schema(request=None, responses={202: ListSerializer})
     @action(detail=True, methods=["post"])
     def refresh(self, request: Request, pk: int) -> Response:
-        """Have a new list made that takes in what was embedded since (admins)."""
+        """Make a new list that includes images embedded since (admins)."""
         query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
         list_refresh(query=query, by=request.user)
@@ -142,8 +144,8 @@ class LabelingActions:
         sender = request.headers.get("X-Annotator")
         if sender is not None and sender.strip() != str(request.user.pk):
             raise Conflict(
-                "These judgments are another user's than the one who is logged in; nothing was "
-                "stored. Log in as that user to send them."
+                "These judgments belong to another user than the one who is logged in; nothing "
+                "was stored. Log in as that user to send them."
             )
         if not isinstance(request.data, list):
             raise exceptions.ValidationError("A list of judgments is needed.")
@@ -158,7 +160,7 @@ class LabelingActions:
             )
         except QueryGone:
             raise query_unknown() from None
-        # Where the query isn't this person's to see, all was refused, and they learn nothing of it.
+        # All items were refused where the person can't see the query; it isn't revealed either.
         if not sees_query(request.user, recorded.query):
             raise query_unknown()
         outcomes = iter(recorded.outcomes)
@@ -211,7 +213,7 @@ def _answer(raw: Any, outcome: JudgmentOutcome | str) -> dict[str, Any]:
             "code": RefusalCode.INVALID,
             "detail": outcome,
             "relevance": None,
-            "standing": None,
+            "current": None,
             "rank": None,
         }
     return {
@@ -221,6 +223,6 @@ def _answer(raw: Any, outcome: JudgmentOutcome | str) -> dict[str, Any]:
         "code": outcome.code,
         "detail": outcome.detail,
         "relevance": outcome.relevance,
-        "standing": outcome.standing,
+        "current": outcome.current,
         "rank": outcome.rank,
     }

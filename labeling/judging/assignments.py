@@ -16,11 +16,10 @@ from labeling.queries.transitions import TransitionRefused
 
 
 def still_labeling(query: Query) -> list[str]:
-    """The names of those who take part in an open query and haven't handed in, in their order; of
-    no other query anybody.
+    """The usernames, in order, of annotators who judged for an open query and haven't handed in.
 
-    An annotator takes part while a judgment of theirs stands that they made here; an imported one
-    doesn't count, and neither does a reviewer's.
+    Imported judgments, judgments that were taken back and those of reviewers don't count. Empty for
+    a query that isn't open.
     """
     if query.state != Query.State.OPEN:
         return []
@@ -37,20 +36,20 @@ def assignment_hand_in(
 ) -> Assignment | None:
     """Hand in a person's part in an open query; None if it is handed in already.
 
-    With a `reason` the person gives the query up, having judged for it or not. Else they have, and
-    a stop rule is met by their own labels or by everybody's, or a note says why to stop. The caller
-    holds the query's lock. Raises TransitionRefused.
+    With a `reason` the person requests rejection, whether they have judged or not. Otherwise they
+    must have judged, and a stop rule must be met by their own labels or by the consensus, or a
+    `note` must say why they stop. The caller holds the query's lock. Raises TransitionRefused.
     """
     if own_assignment(annotator, query) is not None:
         return None
     rule = "" if reason else _rule_met(query, annotator, note)
-    said = {"rule": rule, "reason": reason, "note": note, "handed_in_at": timezone.now()}
+    fields = {"rule": rule, "reason": reason, "note": note, "handed_in_at": timezone.now()}
     # Somebody who handed in as an annotator may give up later as a reviewer.
-    return Assignment.objects.update_or_create(query=query, annotator=annotator, defaults=said)[0]
+    return Assignment.objects.update_or_create(query=query, annotator=annotator, defaults=fields)[0]
 
 
 def assignment_resume(*, query: Query, annotator: Any) -> None:
-    """Take up a part again in a query that is still open; without one handed in, change nothing.
+    """Undo a person's hand-in of an open query; does nothing if they haven't handed in.
 
     The caller holds the query's lock.
     """
@@ -60,9 +59,9 @@ def assignment_resume(*, query: Query, annotator: Any) -> None:
 
 
 def _rule_met(query: Query, annotator: Any, note: str) -> str:
-    """The stop rule by which a part is handed in; empty where the note stands for it."""
+    """The stop rule that is met; empty where the note replaces it. Raises TransitionRefused."""
     if not query.judgments.filter(annotator=annotator).exists():
-        raise TransitionRefused("Only who has judged for the query hands it in.")
+        raise TransitionRefused("Only annotators who have judged for the query can hand it in.")
     own = progress(query, annotator=annotator)
     for stop in (own.stop, progress(query).stop):
         if stop.met:
@@ -74,5 +73,5 @@ def _rule_met(query: Query, annotator: Any, note: str) -> str:
         found += f", {own.judged} of {own.stop.minimum} labels"
     raise TransitionRefused(
         f"The stop rule isn't met yet: {found}. "
-        "Label on, or hand in with a note that says why to stop here."
+        "Continue labeling, or hand in with a note that says why you stop here."
     )

@@ -18,7 +18,7 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The standing judgment of one person on one (query, image)."""
+    """The current judgment of one person on one (query, image)."""
 
     annotator: int
     """The person's id."""
@@ -32,6 +32,8 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
+    """The label of one (query, image) and how it was decided."""
+
     relevant: bool
     decided_by: DecidedBy
     unsure: bool

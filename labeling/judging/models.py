@@ -22,8 +22,8 @@ class JudgmentSource(models.TextChoices):
 
 
 class Judgment(models.Model):
-    """One annotator's present relevance for one (query, image); `JudgmentEvent` keeps the earlier
-    ones. A judgment that is taken back has no row here any more.
+    """One annotator's current relevance for one (query, image); `JudgmentEvent` has its history.
+    A judgment that was taken back has no row here.
     """
 
     # No index of its own: three others begin with it.
@@ -73,9 +73,9 @@ class Judgment(models.Model):
 
 
 class JudgmentEvent(models.Model):
-    """One act of judging, or of taking a judgment back, as it came from a client.
+    """One judgment, or the removal of one, as a client sent it.
 
-    Never changed, never removed: a trigger of the database refuses both.
+    Never changed or removed: a database trigger refuses both.
     """
 
     # No index of their own: the two below begin with them, and the constraint with the annotator.

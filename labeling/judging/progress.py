@@ -40,13 +40,13 @@ class Progress:
     seconds_per_image: float | None
     """Mean active seconds over the timed judgments of the query; None if there is none."""
     active_seconds: float
-    """Active seconds spent on the query in all, on judgments taken back too."""
+    """Active seconds total_seconds on the query in all, on judgments taken back too."""
     stop: StopState
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What stands for one query (of one annotator, or of all)."""
+    """The current judgments for one query, of one annotator or of all."""
 
     judgments: int = 0
     annotators: int = 0
@@ -65,13 +65,13 @@ class AnnotatorProgress:
 
 
 @dataclass(slots=True)
-class _Standing:
-    """What is known of one query's list."""
+class _ListLabels:
+    """The labels of one query's list, by rank."""
 
     ranks: dict[str, list[int]] = field(default_factory=dict)
     """The judged ranks by relevance."""
-    aside: list[int] = field(default_factory=list)
-    """Ranks judged from a search or by likeness only."""
+    outside_list: list[int] = field(default_factory=list)
+    """Ranks judged only from a search or among similar images."""
     withdrawn: list[int] = field(default_factory=list)
     unsure: int = 0
     seconds_per_image: float | None = None
@@ -83,9 +83,9 @@ class _Standing:
 
 
 def minimum_labels(query: Query) -> int:
-    """How many labels are asked for before the streak rule allows to stop; 0 for none.
+    """The number of labels required before the streak rule applies (INQUIRE, appendix H).
 
-    The list of a species filter is short enough to be labeled whole, and asks for no number.
+    0 for a query with a species filter: its list is short enough to be labeled whole.
     """
     current = query.current_list
     filtered = current is not None and bool(current.species_ids)
@@ -102,8 +102,8 @@ def progress_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int,
 
     One SQL query, and a second where votes differ, however many queries there are.
     """
-    standing = _standing(queries, annotator)
-    return {query.pk: _progress(query, standing[query.pk]) for query in queries}
+    labels = _list_labels(queries, annotator)
+    return {query.pk: _progress(query, labels[query.pk]) for query in queries}
 
 
 def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Activity]:
@@ -147,28 +147,28 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
     ]
 
 
-def _progress(query: Query, standing: _Standing) -> Progress:
+def _progress(query: Query, labels: _ListLabels) -> Progress:
     current = query.current_list
     stop = stop_state(
-        standing.pairs(),
+        labels.pairs(),
         length=current.size if current else 0,
         complete=current is not None and current.complete,
         streak_required=settings.STOP_STREAK,
         minimum=minimum_labels(query),
-        withdrawn=standing.withdrawn,
-        aside=standing.aside,
+        withdrawn=labels.withdrawn,
+        outside_list=labels.outside_list,
     )
     return Progress(
         candidates=stop.length,
         judged=stop.judged,
         relevant=stop.relevant,
-        unsure=standing.unsure,
+        unsure=labels.unsure,
         streak=stop.streak,
         prefix=stop.prefix,
         remaining=stop.remaining,
         next_rank=stop.next_rank,
-        seconds_per_image=standing.seconds_per_image,
-        active_seconds=standing.active_seconds,
+        seconds_per_image=labels.seconds_per_image,
+        active_seconds=labels.active_seconds,
         stop=stop,
     )
 
@@ -176,70 +176,71 @@ def _progress(query: Query, standing: _Standing) -> Progress:
 # The lists and their sizes are those that the caller has read, so that every rank fits its list.
 #
 # A judgment made in the list knows its rank there; the others (imported, or of an earlier list) are
-# looked up. Where all votes of an image agree, that is the consensus; the rest is asked for apart.
-_STANDING = f"""
-WITH asked AS (
+# looked up. Where all votes of an image agree, that is the consensus; the rest takes another query.
+_LABELS = f"""
+WITH target AS (
     SELECT * FROM unnest(%(queries)s::bigint[], %(lists)s::bigint[], %(sizes)s::int[])
-                  AS asked (query_id, list_id, size)
-), gone AS (
+                  AS target (query_id, list_id, size)
+), withdrawn AS (
     SELECT image_id FROM {ImageWithdrawal._meta.db_table} WHERE restored_at IS NULL
 ), vote AS MATERIALIZED (
-    SELECT j.query_id, j.image_id, j.relevance, j.source, j.seconds, asked.size,
-           j.image_id IN (SELECT image_id FROM gone) AS gone,
-           CASE WHEN j.candidate_list_id = asked.list_id AND j.rank IS NOT NULL THEN j.rank
+    SELECT j.query_id, j.image_id, j.relevance, j.source, j.seconds, target.size,
+           j.image_id IN (SELECT image_id FROM withdrawn) AS withdrawn,
+           CASE WHEN j.candidate_list_id = target.list_id AND j.rank IS NOT NULL THEN j.rank
                 ELSE (SELECT c.rank FROM {Candidate._meta.db_table} c
-                       WHERE c.list_id = asked.list_id AND c.image_id = j.image_id)
+                       WHERE c.list_id = target.list_id AND c.image_id = j.image_id)
             END AS rank
-      FROM asked JOIN {Judgment._meta.db_table} j ON j.query_id = asked.query_id
+      FROM target JOIN {Judgment._meta.db_table} j ON j.query_id = target.query_id
      WHERE j.query_id = ANY(%(queries)s) {{own}}
 ), image AS (
     {{image}}
 ), label AS (
     SELECT query_id,
-           array_agg(rank) FILTER (WHERE said = 'relevant') AS relevant,
-           array_agg(rank) FILTER (WHERE said = 'not_relevant') AS negative,
-           array_agg(rank) FILTER (WHERE said = 'unsure') AS unsure,
-           array_agg(rank) FILTER (WHERE said = 'contested') AS contested,
-           array_agg(image_id) FILTER (WHERE said = 'contested') AS contested_images,
-           array_agg(rank) FILTER (WHERE said <> '' AND aside) AS aside,
-           sum(seconds) / nullif(sum(timed), 0) AS pace
+           array_agg(rank) FILTER (WHERE relevance = 'relevant') AS relevant,
+           array_agg(rank) FILTER (WHERE relevance = 'not_relevant') AS negative,
+           array_agg(rank) FILTER (WHERE relevance = 'unsure') AS unsure,
+           array_agg(rank) FILTER (WHERE relevance = 'contested') AS contested,
+           array_agg(image_id) FILTER (WHERE relevance = 'contested') AS contested_images,
+           array_agg(rank) FILTER (WHERE relevance <> '' AND outside_list) AS outside_list,
+           sum(seconds) / nullif(sum(timed), 0) AS mean_seconds
       FROM image
      GROUP BY query_id
 )
-SELECT asked.query_id, relevant, negative, unsure, aside,
-       ARRAY(SELECT c.rank FROM gone JOIN {Candidate._meta.db_table} c USING (image_id)
-              WHERE c.list_id = asked.list_id AND c.rank <= asked.size) AS withdrawn,
-       pace,
+SELECT target.query_id, relevant, negative, unsure, outside_list,
+       ARRAY(SELECT c.rank FROM withdrawn JOIN {Candidate._meta.db_table} c USING (image_id)
+              WHERE c.list_id = target.list_id AND c.rank <= target.size) AS withdrawn,
+       mean_seconds,
        (SELECT sum(j.seconds) FROM {JudgmentEvent._meta.db_table} j
-         WHERE j.query_id = asked.query_id {{own}}) AS spent,
+         WHERE j.query_id = target.query_id {{own}}) AS total_seconds,
        contested, contested_images
-  FROM asked LEFT JOIN label USING (query_id)
+  FROM target LEFT JOIN label USING (query_id)
 """
-_OWN = _STANDING.format(
+_OWN = _LABELS.format(
     own="AND j.annotator_id = %(annotator)s",
     image="""
     SELECT query_id, image_id, rank,
-           CASE WHEN gone OR rank IS NULL OR rank > size THEN '' ELSE relevance END AS said,
-           source IN ('search', 'similar') AS aside, seconds, (seconds > 0)::int AS timed
+           CASE WHEN withdrawn OR rank IS NULL OR rank > size THEN ''
+                ELSE relevance END AS relevance,
+           source IN ('search', 'similar') AS outside_list, seconds, (seconds > 0)::int AS timed
       FROM vote
     """,
 )
-_CONSENSUS = _STANDING.format(
+_CONSENSUS = _LABELS.format(
     own="",
     image="""
     SELECT query_id, image_id, rank,
-           CASE WHEN gone OR rank IS NULL OR rank > size THEN ''
+           CASE WHEN withdrawn OR rank IS NULL OR rank > size THEN ''
                 WHEN min(relevance) = max(relevance) THEN min(relevance) ELSE 'contested'
-            END AS said,
-           bool_and(source IN ('search', 'similar')) AS aside,
+            END AS relevance,
+           bool_and(source IN ('search', 'similar')) AS outside_list,
            sum(seconds) AS seconds, count(*) FILTER (WHERE seconds > 0) AS timed
-      FROM vote GROUP BY query_id, image_id, rank, gone, size
+      FROM vote GROUP BY query_id, image_id, rank, withdrawn, size
     """,
 )
 
 
-def _standing(queries: Sequence[Query], annotator: Any) -> dict[int, _Standing]:
-    """What is known of each query's current list."""
+def _list_labels(queries: Sequence[Query], annotator: Any) -> dict[int, _ListLabels]:
+    """The labels of each query's current list, by the query's primary key."""
     lists = [query.current_list for query in queries]
     values = {
         "queries": [query.pk for query in queries],
@@ -250,25 +251,36 @@ def _standing(queries: Sequence[Query], annotator: Any) -> dict[int, _Standing]:
     with connection.cursor() as cursor:
         cursor.execute(_CONSENSUS if annotator is None else _OWN, values)
         rows = cursor.fetchall()
-    found: dict[int, _Standing] = {}
+    found: dict[int, _ListLabels] = {}
     contested: dict[tuple[int, int], int] = {}
-    for query_pk, relevant, negative, unsure, aside, withdrawn, pace, spent, ranks, images in rows:
-        found[query_pk] = _Standing(
+    for (
+        query_pk,
+        relevant,
+        negative,
+        unsure,
+        outside_list,
+        withdrawn,
+        mean_seconds,
+        total_seconds,
+        ranks,
+        images,
+    ) in rows:
+        found[query_pk] = _ListLabels(
             ranks={RELEVANT: relevant or [], NOT_RELEVANT: negative or [], UNSURE: unsure or []},
-            aside=aside or [],
+            outside_list=outside_list or [],
             withdrawn=withdrawn or [],
             unsure=len(unsure or ()),
-            seconds_per_image=pace,
-            active_seconds=spent or 0.0,
+            seconds_per_image=mean_seconds,
+            active_seconds=total_seconds or 0.0,
         )
         contested |= {
             (query_pk, image_id): rank
             for rank, image_id in zip(ranks or (), images or (), strict=True)
         }
     for pair, agreed in _agreements(contested):
-        standing = found[pair[0]]
-        standing.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
-        standing.unsure += agreed.unsure
+        labels = found[pair[0]]
+        labels.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
+        labels.unsure += agreed.unsure
     return found
 
 

@@ -13,14 +13,14 @@ from labeling.judging.services import MOST_SECONDS, SOURCES, RefusalCode
 
 
 class StopSerializer(serializers.Serializer):
-    """What the stop rules say of the labeled prefix of the list."""
+    """The stop rules applied to the labeled prefix of the list."""
 
     rule = serializers.ChoiceField(choices=["streak", "exhausted", "none"])
     met = serializers.BooleanField(help_text="the query may be handed in")
     streak_met = serializers.BooleanField(help_text="allows to stop once minimum_met holds too")
     exhausted = serializers.BooleanField(help_text="every image of the filter is labeled")
     required = serializers.IntegerField(help_text="consecutive negatives that meet the rule")
-    minimum = serializers.IntegerField(help_text="labels asked for besides the streak, 0 for none")
+    minimum = serializers.IntegerField(help_text="labels required besides the streak, 0 for none")
     minimum_met = serializers.BooleanField()
 
 
@@ -49,7 +49,7 @@ CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
 
 
 class JudgmentItemSerializer(serializers.Serializer):
-    """One act of judging."""
+    """One judgment, or with null the removal of one."""
 
     image = IdField()
     relevance = serializers.ChoiceField(
@@ -57,7 +57,7 @@ class JudgmentItemSerializer(serializers.Serializer):
     )
     client_id = TextField(
         max_length=100,
-        help_text="made once for this act, best a UUID; sent again with every repeat",
+        help_text="made once for this judgment, preferably a UUID; the same in every repeat",
     )
     seconds = NumberField(
         min_value=0, max_value=MOST_SECONDS, default=0, help_text="active time spent"
@@ -67,11 +67,11 @@ class JudgmentItemSerializer(serializers.Serializer):
         choices=Relevance.choices,
         allow_null=True,
         required=False,
-        help_text="what the client believes to stand, null for nothing; if something else does, "
+        help_text="the current judgment as the client knows it, null for none; if it differs, "
         "the item is refused as a conflict",
     )
     age = NumberField(
-        default=0, help_text="seconds since the act; what is outside 0 to 30 days counts as that"
+        default=0, help_text="seconds since the judgment was made, clamped to 0 to 30 days"
     )
 
     def validate_client_id(self, text: str) -> uuid.UUID:
@@ -82,7 +82,7 @@ class JudgmentItemSerializer(serializers.Serializer):
 
 
 class JudgmentOutcomeSerializer(serializers.Serializer):
-    """What became of one item."""
+    """The outcome of one item."""
 
     client_id = serializers.CharField(allow_null=True, help_text="as it was sent")
     image = serializers.IntegerField(allow_null=True)
@@ -92,12 +92,12 @@ class JudgmentOutcomeSerializer(serializers.Serializer):
     )
     detail = serializers.CharField(help_text="why it was refused, else empty")
     relevance = serializers.ChoiceField(
-        choices=Relevance.choices, allow_null=True, help_text="what this act says"
+        choices=Relevance.choices, allow_null=True, help_text="what this item stored"
     )
-    standing = serializers.ChoiceField(
+    current = serializers.ChoiceField(
         choices=Relevance.choices,
         allow_null=True,
-        help_text="what stands for the image after this item",
+        help_text="one's judgment of the image after this item",
     )
     rank = serializers.IntegerField(allow_null=True)
 
@@ -107,11 +107,11 @@ class JudgmentAnswerSerializer(serializers.Serializer):
 
     results = JudgmentOutcomeSerializer(many=True)
     progress = ProgressSerializer()
-    cursor = serializers.IntegerField(help_text="one's own latest act of judging on the query")
+    cursor = serializers.IntegerField(help_text="one's own latest judgment event on the query")
 
 
 class JudgmentSerializer(serializers.ModelSerializer):
-    """A standing judgment."""
+    """A current judgment."""
 
     image = serializers.IntegerField(source="image_id")
     annotator = serializers.CharField(source="annotator.username")
@@ -148,7 +148,7 @@ class HistoryParameters(serializers.Serializer):
 
 
 class EventSerializer(serializers.Serializer):
-    """One act of judging: who, when, from what, to what; null for nothing."""
+    """One change of a judgment: who, when, from what, to what; null for none."""
 
     annotator = serializers.CharField(source="annotator.username")
     at = serializers.DateTimeField(source="acted_at")
@@ -164,7 +164,7 @@ class EventSerializer(serializers.Serializer):
 
 
 class HistorySerializer(serializers.Serializer):
-    """The acts of judging one image, the oldest first."""
+    """The changes of one image's judgments, the oldest first."""
 
     results = EventSerializer(many=True)
 

@@ -1,4 +1,4 @@
-"""Judgments: stored before acknowledged, counted once, never overwritten without a trace."""
+"""Recording judgments: stored before acknowledged, counted once, with their history kept."""
 
 from __future__ import annotations
 
@@ -38,37 +38,37 @@ class RefusalCode(StrEnum):
 
     NONE = ""
     CLOSED = "closed"
-    """The query isn't labeled now, or not by this person."""
+    """The query can't be judged now, or not by this person."""
     WITHDRAWN = "withdrawn"
     """The image is out of the corpus."""
     NOT_IN_LIST = "not_in_list"
-    """The image isn't in the query's candidate list, or that is being made anew."""
+    """The image isn't in the query's candidate list, or a new list is being made."""
     CONFLICT = "conflict"
-    """Something else stands than the client believed."""
+    """The current judgment isn't the one that the client expects."""
     INVALID = "invalid"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgmentInput:
-    """One act of judging as a client sends it."""
+    """One judgment, or the removal of one, as a client sends it."""
 
     image_id: int
     relevance: str | None
     """None takes the judgment back."""
     client_id: uuid.UUID
-    """Made by the client once for the act and sent with every repeat of it."""
+    """Made by the client once for this judgment and sent with every repeat."""
     seconds: float = 0.0
     """Active time spent, from 0 to 3600."""
     source: str = JudgmentSource.LIST
     expected: str | EllipsisType | None = ...
-    """What the client believes to stand, None for nothing; an ellipsis if it doesn't say."""
+    """The current judgment as the client knows it, None for none; an ellipsis skips the check."""
     age: float = 0.0
-    """How many seconds ago the person acted."""
+    """How many seconds ago the person judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgmentOutcome:
-    """What became of one act of judging."""
+    """The outcome of one item."""
 
     client_id: uuid.UUID
     image_id: int
@@ -77,19 +77,19 @@ class JudgmentOutcome:
     detail: str = ""
     """Why it was refused."""
     relevance: str | None = None
-    """What this act says in the database; None if it was refused or took the judgment back."""
-    standing: str | None = None
-    """What stands for the image after this item; None for nothing."""
+    """The relevance stored by this item; None if it was refused or took the judgment back."""
+    current: str | None = None
+    """The person's judgment of the image after this item; None for none."""
     rank: int | None = None
     """The rank that it was stored with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     query: Query
-    """As it was while the batch was stored, its list selected along."""
+    """As it was while the batch was stored, with its list."""
     outcomes: list[JudgmentOutcome]
     """One for each item, in the order given."""
     cursor: int
@@ -98,7 +98,7 @@ class Recorded:
 
 @transaction.atomic
 def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> Recorded:
-    """Store what an annotator judged, and answer for each item in the order given.
+    """Store an annotator's judgments; the outcomes are in the order of the items.
 
     Of `query` only the primary key is used. An item whose client id was stored before is answered
     with what was stored then and changes nothing, also when a later judgment says something else or
@@ -106,13 +106,13 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     query is refused. A new item is refused unless the query may be judged by this person now, or
     could be when they acted and nobody has decided on it since (`_closed_at`), its image isn't
     withdrawn and is in the current list (source "list") or in the corpus (the others),
-    and what stands is what the client expects, or what it says now; each item meets what those
-    before it left. Taking back where nothing stands is stored like any other act, so that a repeat
-    is known. Raises ValueError for more than LARGEST_BATCH items and QueryGone.
+    and the current judgment is the one that the client expects or equals the new one; items apply
+    one after another. Taking back a judgment that isn't there is stored too, so that a repeat is
+    recognized. Raises ValueError for more than LARGEST_BATCH items and QueryGone.
 
-    Locks: first a share of the query, then the annotator, each held until the transaction ends.
-    The same client id in two requests at once is so stored by the one and found by the other, no
-    two batches wait for each other, and those of different annotators don't wait at all.
+    Locks: the query shared, then the annotator, both until the transaction ends. So of two requests
+    with the same client id one stores it and the other finds it, and batches neither deadlock nor
+    wait for other annotators.
     """
     if len(items) > LARGEST_BATCH:
         raise ValueError(f"{len(items)} judgments at once; at most {LARGEST_BATCH} are taken.")
@@ -156,8 +156,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
 
 
 def _closed_at(query: Query, annotator: Any) -> datetime | None:
-    """When an annotator's part in a query that nobody has decided on ended: by their hand-in, else
-    by its submission. What they judged before and sends itself later still counts.
+    """When an annotator's part in an undecided query ended: their hand-in, else its submission.
+    Judgments made before and sent later still count.
 
     None where the query is completed or rejected, and for others than annotators.
     """
@@ -183,7 +183,7 @@ def latest_event(query: Query, annotator: Any) -> int:
 def _refusal(
     item: JudgmentInput, facts: ImageFacts | None, closed: str, query: Query
 ) -> tuple[RefusalCode, str] | None:
-    """Why a new item can't be stored, or None."""
+    """The code and reason for which a new item is refused, or None."""
     if problem := _problem(item):
         return RefusalCode.INVALID, problem
     if closed:
@@ -195,16 +195,16 @@ def _refusal(
         return RefusalCode.INVALID, f"image: there is no image {item.image_id}."
     if facts.withdrawn:
         return RefusalCode.WITHDRAWN, "The image was withdrawn from the corpus."
-    # What stands can be taken back also when a new list no longer has the image.
-    takes_back = not item.relevance and facts.standing
+    # A judgment can be taken back even if a new list no longer has the image.
+    takes_back = not item.relevance and facts.current
     if from_list and facts.rank is None and not takes_back:
         return RefusalCode.NOT_IN_LIST, _not_in_list(item, query)
-    # Two who say the same don't disagree, whatever each saw before.
-    if item.expected is not ... and facts.standing not in (
+    # The same relevance is no conflict, whatever the client expected.
+    if item.expected is not ... and facts.current not in (
         item.expected or "",
         item.relevance or "",
     ):
-        return RefusalCode.CONFLICT, _conflict(item.expected, facts.standing)
+        return RefusalCode.CONFLICT, _conflict(item.expected, facts.current)
     return None
 
 
@@ -224,13 +224,13 @@ def _problem(item: JudgmentInput) -> str:
 def _not_in_list(item: JudgmentInput, query: Query) -> str:
     current = query.current_list
     if current is None or not current.ready:
-        return "The candidate list is being made anew; judge again when it is there."
+        return "A new candidate list is being made; judge the image again when it is ready."
     return f"image: image {item.image_id} is not in the query's candidate list."
 
 
-def _conflict(expected: str | None, standing: str) -> str:
+def _conflict(expected: str | None, current: str) -> str:
     now, here = (
-        Relevance(one).label.lower() if one else "unlabeled" for one in (standing, expected)
+        Relevance(one).label.lower() if one else "unlabeled" for one in (current, expected)
     )
     return f"It was changed elsewhere meanwhile: it is {now} now, and was {here} here."
 
@@ -254,7 +254,7 @@ def _outcome(
         image_id=item.image_id,
         status=status,
         relevance=event.relevance or None,
-        standing=(facts.standing if facts else "") or None,
+        current=(facts.current if facts else "") or None,
         rank=event.rank,
     )
 
@@ -268,5 +268,5 @@ def _refused(
         status=JudgmentStatus.REFUSED,
         code=code,
         detail=detail,
-        standing=(facts.standing if facts else "") or None,
+        current=(facts.current if facts else "") or None,
     )

@@ -1,4 +1,4 @@
-"""Judgments and their history: what is there is read once, what is new is stored together."""
+"""Reading and storing the judgments of one annotator for one query in batches."""
 
 from __future__ import annotations
 
@@ -19,34 +19,32 @@ from retrieval.corpus.models import Image, ImageWithdrawal
 
 ROWS_AT_A_TIME = 1000
 LONGEST_WAIT = timedelta(days=30)
-#: Sources that don't move the streak's position.
-ASIDE = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
+#: Sources outside the candidate list: such judgments don't extend the labeled prefix.
+OUTSIDE_LIST = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
 
 
 def lock_annotator(annotator: Any) -> None:
-    """Wait until no other transaction writes judgments of this annotator, and keep others out until
-    this one ends.
-    """
+    """Hold the lock on writing this annotator's judgments until the transaction ends."""
     transaction_lock(lock_key("annotator", annotator.pk))
 
 
 @dataclass(slots=True)
 class ImageFacts:
-    """One image as a judgment of it meets it."""
+    """What a new judgment of an image depends on."""
 
     rank: int | None
     """In the query's current list; None too while that isn't ready."""
     withdrawn: bool
-    standing: str
-    """The annotator's own relevance; empty for none."""
+    current: str
+    """The annotator's current relevance; empty for none."""
     seconds: float = 0.0
-    """Active time that the standing judgment took."""
+    """Active seconds of the current judgment, all changes together."""
     source: str = ""
     stored: bool = False
-    """Whether the database has a judgment that `standing` may have replaced."""
+    """Whether the database has a judgment, which `current` may differ from."""
 
 
-# The images' own table comes first: an image that isn't in the answer isn't in the corpus.
+# An image without a row isn't in the corpus.
 _FACTS = f"""
 SELECT image.id, candidate.rank, withdrawal.id IS NOT NULL,
        judgment.relevance, judgment.seconds, judgment.source
@@ -66,19 +64,19 @@ SELECT image.id, candidate.rank, withdrawal.id IS NOT NULL,
 class JudgmentWriter:
     """Collects the judgments of one annotator for one query, then stores them.
 
-    The caller holds a share of the query's lock, and the annotator's lock.
+    The caller holds the query's lock shared, and the annotator's lock.
     """
 
     query: Query
     annotator: Any
     images: dict[int, ImageFacts]
-    """Those images asked for that the corpus has, as they are after what was collected."""
+    """The requested images that are in the corpus, with the collected judgments applied."""
     now: datetime = field(default_factory=timezone.now)
     events: list[JudgmentEvent] = field(default_factory=list)
 
     @classmethod
     def load(cls, *, query: Query, annotator: Any, image_ids: Iterable[int]) -> JudgmentWriter:
-        """Read what is there for these images, in one statement."""
+        """Read the facts of these images, in one statement."""
         current = query.current_list
         ready = current is not None and current.ready
         values = {
@@ -94,7 +92,7 @@ class JudgmentWriter:
             image_id: ImageFacts(
                 rank=rank,
                 withdrawn=withdrawn,
-                standing=relevance or "",
+                current=relevance or "",
                 seconds=seconds or 0.0,
                 source=source or "",
                 stored=relevance is not None,
@@ -104,7 +102,7 @@ class JudgmentWriter:
         return cls(query, annotator, images)
 
     def acted_at(self, age: float) -> datetime:
-        """When the person acted, `age` seconds ago; it counts from none to LONGEST_WAIT."""
+        """When the person judged: `age` seconds ago, clamped to 0..LONGEST_WAIT."""
         return self.now - timedelta(seconds=min(max(age, 0.0), LONGEST_WAIT.total_seconds()))
 
     def add(
@@ -117,17 +115,14 @@ class JudgmentWriter:
         source: str,
         age: float = 0.0,
     ) -> JudgmentEvent:
-        """Put one act of judging on top of what was said so far; an empty relevance takes it back.
-
-        `age` is how many seconds ago the person acted.
-        """
+        """Collect one judgment of `age` seconds ago; an empty relevance takes back the current."""
         facts = self.images[image_id]
         event = JudgmentEvent(
             query=self.query,
             image_id=image_id,
             annotator=self.annotator,
             client_id=client_id,
-            previous=facts.standing,
+            previous=facts.current,
             relevance=relevance,
             source=source,
             candidate_list_id=self.query.current_list_id if facts.rank else None,
@@ -135,21 +130,21 @@ class JudgmentWriter:
             seconds=seconds,
             acted_at=self.acted_at(age),
         )
-        if not (facts.standing and facts.source not in ASIDE and source in ASIDE):
-            # Else the list's order reached the image before: a correction keeps its place there.
+        if not (facts.current and facts.source not in OUTSIDE_LIST and source in OUTSIDE_LIST):
+            # A correction made outside the list keeps the image judged in the list.
             facts.source = source
-        facts.standing = relevance
+        facts.current = relevance
         facts.seconds = facts.seconds + seconds if relevance else 0.0
         self.events.append(event)
         return event
 
     def store(self) -> None:
         """Write everything collected; at most three statements for a thousand judgments."""
-        touched = {event.image_id: self.images[event.image_id] for event in self.events}
-        gone = [pk for pk, facts in touched.items() if facts.stored and not facts.standing]
-        if gone:
+        changed = {event.image_id: self.images[event.image_id] for event in self.events}
+        removed = [pk for pk, facts in changed.items() if facts.stored and not facts.current]
+        if removed:
             Judgment.objects.filter(
-                query=self.query, annotator=self.annotator, image__in=gone
+                query=self.query, annotator=self.annotator, image__in=removed
             ).delete()
         Judgment.objects.bulk_create(
             [
@@ -157,14 +152,14 @@ class JudgmentWriter:
                     query=self.query,
                     image_id=image_id,
                     annotator=self.annotator,
-                    relevance=facts.standing,
+                    relevance=facts.current,
                     source=facts.source,
                     candidate_list_id=self.query.current_list_id if facts.rank else None,
                     rank=facts.rank,
                     seconds=facts.seconds,
                 )
-                for image_id, facts in touched.items()
-                if facts.standing
+                for image_id, facts in changed.items()
+                if facts.current
             ],
             batch_size=ROWS_AT_A_TIME,
             update_conflicts=True,

@@ -20,10 +20,10 @@ MOST_PINNED = 40
 def example_pin(
     *, query: Query, image_id: int, relevant: bool, note: str = "", by: Any
 ) -> tuple[QueryExample, bool]:
-    """Pin an image as relevant or not relevant, or change what was said of it; returns the example
-    and whether it is new.
+    """Pin an image as relevant or not relevant, or change its example; returns the example and
+    whether it is new.
 
-    Raises ValidationError for an image that there isn't, Conflict for a withdrawn one and where
+    Raises ValidationError for an unknown image, Conflict for a withdrawn one and where
     MOST_PINNED are pinned already, and QueryGone.
     """
     query = lock_query(query)
@@ -31,21 +31,21 @@ def example_pin(
     if image is None:
         raise ValidationError({"image": f"There is no image {image_id}."})
     if image.withdrawn:
-        raise Conflict("The image was withdrawn from the corpus, so it is no example.")
-    said = {"relevant": relevant, "note": note}
+        raise Conflict("The image was withdrawn from the corpus, so it can't be an example.")
+    fields = {"relevant": relevant, "note": note}
     example = QueryExample.objects.filter(query=query, image=image).first()
     if example is not None:
-        QueryExample.objects.filter(pk=example.pk).update(**said)
+        QueryExample.objects.filter(pk=example.pk).update(**fields)
         example.relevant, example.note = relevant, note
         example.image = image
         return example, False
     if QueryExample.objects.filter(query=query).count() >= MOST_PINNED:
-        raise Conflict(f"{MOST_PINNED} examples are pinned already; take one away first.")
-    return QueryExample.objects.create(query=query, image=image, pinned_by=by, **said), True
+        raise Conflict(f"{MOST_PINNED} examples are pinned already; remove one first.")
+    return QueryExample.objects.create(query=query, image=image, pinned_by=by, **fields), True
 
 
 def example_unpin(*, query: Query, image_id: int) -> bool:
-    """Take an example away; returns whether there was one."""
+    """Remove an example; returns whether there was one."""
     removed, _ = QueryExample.objects.filter(query=query, image=image_id).delete()
     return bool(removed)
 

@@ -28,7 +28,7 @@ class QueryForm(forms.ModelForm):
     species_names = forms.CharField(
         required=False,
         label="Add by name",
-        help_text="Species, genera, families or look-alike groups, one a line or separated by "
+        help_text="Species, genera, families or look-alike groups, one per line or separated by "
         "commas; a group adds all its species.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
@@ -55,7 +55,7 @@ class QueryForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.kept = (self.instance.text, self.instance.query_id)
+        self.original = (self.instance.text, self.instance.query_id)
         self.fields["query_id"].required = False
         groups = [(name, name) for name in ICONIC_GROUPS if name]
         self.fields["split"] = forms.ChoiceField(
@@ -74,12 +74,12 @@ class QueryForm(forms.ModelForm):
     def clean_text(self) -> str:
         """Without surrounding blanks, but an imported text stays byte for byte until it changes."""
         text: str = self.cleaned_data["text"].strip()
-        return self.kept[0] if text == self.kept[0].strip() else text
+        return self.original[0] if text == self.original[0].strip() else text
 
     def clean_query_id(self) -> int | None:
         """An emptied number stays what it was; a new query's is the next free one."""
         number: int | None = self.cleaned_data["query_id"]
-        return self.kept[1] if number is None else number
+        return self.original[1] if number is None else number
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

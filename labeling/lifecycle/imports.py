@@ -55,9 +55,8 @@ class _File:
 
     name: str
     rows: list[QueryRow]
-    given: frozenset[str]
-    """The optional columns that it has; what it doesn't have is left as it is on queries that
-    exist.
+    columns: frozenset[str]
+    """The optional columns that it has; existing queries keep their values of the others.
     """
 
 
@@ -82,9 +81,9 @@ def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = 
     """Import CSVs of queries in INQUIRE's columns, all files or none.
 
     `files` holds (name, content); a name is used in messages and for the split, never on disk.
-    `split`, where given, holds for every row. A query id that exists is updated in what differs;
-    columns that a file lacks leave those fields alone. New queries are drafts. Raises
-    QueryImportRefused with every error.
+    `split`, if not empty, holds for every row. An existing query is updated where it differs, but
+    not in the columns that a file lacks. New queries are drafts. Raises QueryImportRefused with
+    every error.
     """
     errors: list[RowError] = []
     read = [_read(name, data, split, errors) for name, data in files]
@@ -110,12 +109,12 @@ def _read(name: str, data: bytes, split: str, errors: list[RowError]) -> _File:
     rows, found = read_queries(io.BytesIO(data), name=name)
     errors += found
     # What is wrong is refused anyway, and a header that isn't CSV can't be read a second time.
-    given = set() if found else _columns(data)
+    columns = set() if found else _columns(data)
     if split:
         rows = [replace(row, split=split) for row in rows]
     if split or split_of_name(name):
-        given.add("split")
-    return _File(name, rows, frozenset(given))
+        columns.add("split")
+    return _File(name, rows, frozenset(columns))
 
 
 def _columns(data: bytes) -> set[str]:
@@ -136,10 +135,10 @@ def _refuse_doubles(files: Sequence[_File], errors: list[RowError]) -> None:
 
 def _lock_known(files: Sequence[_File]) -> None:
     """Lock the queries that exist in the order of their keys, as an import of judgments does, so
-    that nobody waits in a circle.
+    that they don't deadlock.
     """
-    wanted = [row.query_id for file in files for row in file.rows]
-    for query in Query.objects.filter(query_id__in=wanted).order_by("pk"):
+    requested = [row.query_id for file in files for row in file.rows]
+    for query in Query.objects.filter(query_id__in=requested).order_by("pk"):
         lock_query(query)
 
 
@@ -158,7 +157,7 @@ class _SpeciesByName:
 def _import_row(
     file: _File, row: QueryRow, species: _SpeciesByName, by: Any, errors: list[RowError]
 ) -> str | None:
-    """Write one row; returns what it did, or None after noting its errors."""
+    """Write one row; returns what it did, or None after adding its errors."""
     missing = [name for name in row.species if not species(name)]
     if missing:
         message = f"not in the corpus: {', '.join(missing)}; import its images first"
@@ -169,7 +168,7 @@ def _import_row(
         "text": row.query_text,
         "category": row.category,
         "iconic_group": row.iconic_group,
-        "split": row.split if "split" in file.given else "",
+        "split": row.split if "split" in file.columns else "",
         "guidelines": row.guidelines,
         "scientific_terms": bool(row.scientific_terms),
         "species": list({s.pk: s for name in row.species for s in species(name)}.values()),
@@ -179,7 +178,7 @@ def _import_row(
         if query is None:
             query_create(created_by=by, **fields)  # type: ignore[typeddict-item]
             return "added"
-        changes = _changes(query, fields, file.given)
+        changes = _changes(query, fields, file.columns)
         if not changes:
             return "unchanged"
         query_update(query=query, by=by, **changes)
@@ -193,15 +192,15 @@ def _import_row(
     return None
 
 
-def _changes(query: Query, fields: QueryFields, given: frozenset[str]) -> QueryFields:
-    """What the file says otherwise than the query; only of columns that the file has."""
+def _changes(query: Query, fields: QueryFields, columns: frozenset[str]) -> QueryFields:
+    """The fields in which the file differs from the query, of the columns that it has."""
     changes: dict[str, Any] = {}
     for name, value in fields.items():
-        if name in ("guidelines", "scientific_terms", "species", "split") and name not in given:
+        if name in ("guidelines", "scientific_terms", "species", "split") and name not in columns:
             continue
         if name == "species":
-            wanted = {one.pk for one in fields["species"]}
-            if wanted != set(query.species.values_list("pk", flat=True)):
+            requested = {one.pk for one in fields["species"]}
+            if requested != set(query.species.values_list("pk", flat=True)):
                 changes[name] = value
         elif getattr(query, name) != value or (name == "split" and not query.split_settled):
             changes[name] = value
@@ -212,8 +211,8 @@ def judgments_import(*, data: bytes, name: str, annotator: Any) -> ImportReport:
     """Import a CSV of judgments (query_id, image_id, relevance) as this annotator's, all rows or
     none.
 
-    They count by their rank in the query's list, whenever that is made. A judgment that says the
-    same already is left alone; one that says something else is changed, with the old value kept.
+    They count by their rank in the query's list, whenever that is made. An equal
+    judgment is left alone, a different one is changed and its old value kept in the history.
     Refused are unknown queries and images, and queries that are complete or rejected: reopen those
     first. Raises JudgmentImportRefused with every error, of the file and of what it names, by line.
     """
@@ -230,11 +229,11 @@ def judgments_import(*, data: bytes, name: str, annotator: Any) -> ImportReport:
 def _queries_locked(
     rows: Sequence[JudgmentRow], name: str, errors: list[RowError]
 ) -> dict[int, Query]:
-    """The queries of the rows by query id, a share of each held, taken in the order of their keys
-    so that nobody waits in a circle.
+    """The queries of the rows by query id, each locked shared in the order of their keys, so
+    that imports don't deadlock.
     """
-    wanted = {row.query_id for row in rows}
-    found = Query.objects.filter(query_id__in=wanted).order_by("pk")
+    requested = {row.query_id for row in rows}
+    found = Query.objects.filter(query_id__in=requested).order_by("pk")
     queries = {query.query_id: lock_query_shared(query) for query in found}
     for row in rows:
         query = queries.get(row.query_id)
@@ -249,8 +248,8 @@ def _queries_locked(
 def _check_images(rows: Sequence[JudgmentRow], name: str, errors: list[RowError]) -> None:
     for start in range(0, len(rows), IMAGES_AT_A_TIME):
         part = rows[start : start + IMAGES_AT_A_TIME]
-        wanted = {row.image_id for row in part}
-        known = set(Image.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+        requested = {row.image_id for row in part}
+        known = set(Image.objects.filter(pk__in=requested).values_list("pk", flat=True))
         errors += [
             RowError(name, row.line, "image_id", f"there is no image {row.image_id} in the corpus")
             for row in part
@@ -272,11 +271,11 @@ def _judgments_store(
             image_ids=[row.image_id for row in group],
         )
         for row in group:
-            standing = writer.images[row.image_id].standing
-            if standing == row.relevance:
+            current = writer.images[row.image_id].current
+            if current == row.relevance:
                 counts["unchanged"] += 1
                 continue
-            counts["updated" if standing else "added"] += 1
+            counts["updated" if current else "added"] += 1
             writer.add(
                 image_id=row.image_id,
                 relevance=row.relevance,

@@ -1,4 +1,4 @@
-"""Many drafts are opened at once, so that one pass over the corpus ranks their candidates."""
+"""Opening many drafts at once, so that one pass over the corpus ranks their candidates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpeningRefusal:
 
 @dataclass(frozen=True, slots=True)
 class OpeningReport:
-    """What became of the queries that were to be opened."""
+    """The outcome for the queries that were to be opened."""
 
     opened: int
     unchanged: int
@@ -42,16 +42,15 @@ def queries_open(*, pks: Collection[int], by: Any) -> OpeningReport:
     """Open the drafts of these primary keys.
 
     A query that is neither a draft nor open is refused and doesn't keep the others from being
-    opened: it is reopened on its own, by who has looked at it. One that isn't there (any more)
-    counts for nothing. All become open in one transaction: the workers hear of them together, so
-    the first job that is done finds all lists waiting and ranks them in one pass. Raises
+    opened. One that doesn't exist is ignored. All become open in one transaction, so that the first
+    job finds all lists waiting and ranks them in one pass. Raises
     TransitionForbidden where `by` may not open queries, ValueError for more than MOST_AT_ONCE.
     """
     if len(pks) > MOST_AT_ONCE:
         raise ValueError(f"At most {MOST_AT_ONCE:,} queries are opened at once: {len(pks):,}")
     opened = unchanged = 0
     refused = []
-    # In one order, so that of two requests at once one waits for the other.
+    # In one order, so that two requests don't deadlock.
     for found in Query.objects.filter(pk__in=pks).order_by("pk"):
         try:
             query = lock_query(found)

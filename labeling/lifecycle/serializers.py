@@ -65,7 +65,7 @@ class QuerySerializer(serializers.Serializer):
 
 
 class GivenUpSerializer(serializers.Serializer):
-    """Who handed their part in to have the query rejected, and why."""
+    """A request to reject the query."""
 
     by = serializers.CharField(source="annotator.username")
     reason = serializers.ChoiceField(choices=Query.RejectReason.choices)
@@ -93,7 +93,7 @@ class OpenPointSerializer(serializers.Serializer):
 
 
 class QueryDetailSerializer(QuerySerializer):
-    """A query with one's own progress beside the consensus, and what one may make of it."""
+    """A query with one's own progress beside the consensus, and the changes one may make."""
 
     own_progress = ProgressSerializer()
     transitions = serializers.ListField(
@@ -112,7 +112,8 @@ class QueryDetailSerializer(QuerySerializer):
         help_text="names of those who have judged for an open query and not handed in",
     )
     left_open = OpenPointSerializer(
-        many=True, help_text="for who may complete the query: with any, it takes a note"
+        many=True,
+        help_text="for users who may complete the query; if there are any, a note is required",
     )
     completion_reason = serializers.CharField(
         source="query.completion_reason",
@@ -187,9 +188,9 @@ class QueryWriteSerializer(serializers.Serializer):
         return found
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        given = self.initial_data
+        sent = self.initial_data
         known = {*self.fields, *QueryDetailSerializer().fields}
-        unknown = sorted(map(str, set(given) - known)) if isinstance(given, Mapping) else []
+        unknown = sorted(map(str, set(sent) - known)) if isinstance(sent, Mapping) else []
         if unknown:
             raise serializers.ValidationError(dict.fromkeys(unknown, "There is no such field."))
         return attrs
@@ -242,7 +243,7 @@ class ImportParameters(serializers.Serializer):
 
 
 class ImportReportSerializer(serializers.Serializer):
-    """How many rows did what."""
+    """The number of rows by outcome."""
 
     added = serializers.IntegerField()
     updated = serializers.IntegerField()
@@ -267,7 +268,7 @@ class OpeningRefusalSerializer(serializers.Serializer):
 
 
 class OpeningReportSerializer(serializers.Serializer):
-    """What became of the queries; those that don't exist are in no count."""
+    """The outcome by query; those that don't exist aren't counted."""
 
     opened = serializers.IntegerField()
     unchanged = serializers.IntegerField(help_text="open already")

@@ -1,4 +1,4 @@
-"""Queries: written, changed, deleted, and passed from state to state."""
+"""Creating, changing and deleting queries, and changing their states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CATEGORY_OF_SEARCHES = "Miscellaneous Context"
 
 
 class QueryHasJudgments(Conflict):
-    """A query that was ever judged for is neither deleted nor numbered anew; it can be rejected."""
+    """A query with judgments can be neither deleted nor renumbered; it can be rejected."""
 
 
 class QueryFields(TypedDict, total=False):
@@ -60,7 +60,7 @@ def query_create(
     """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
 
     `text` is kept verbatim. Without `split` it is of the test split until splits are drawn
-    (`services.splits`). Raises ValidationError with the fields named.
+    (`splitting`). Raises ValidationError with the fields named.
     """
     lock_query_ids()
     query = Query(
@@ -103,8 +103,7 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
         query.judgment_events.exists()
     ):
         raise QueryHasJudgments(
-            f"Query {query.query_id} has judgments, so it keeps its number: files say by it what "
-            "was judged."
+            f"Query {query.query_id} has judgments, so its number can't change: files refer to it."
         )
     species = changes.pop("species", None)
     before = (query.text, wanted_species_ids(query))
@@ -159,14 +158,14 @@ def query_transition(
     nothing.
 
     Opening makes sure of a candidate list, and takes up everybody's part again. An annotator who
-    asks for "submitted" hands in their own part (`services.assignments`): the query is submitted
+    asks for "submitted" hands in their own part (`judging.assignments`): the query is submitted
     with the last part, and open until then; "open" of an open query resumes their part. A
     reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
     Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
     needs a note then.
 
     A query that nobody has judged for can't be completed, and one that leaves something open
-    (`selectors.review.left_open`) only with a note that says why; the query keeps both until it is
+    (`review.selectors.left_open`) only with a note that says why; the query keeps both until it is
     opened again. Raises TransitionRefused and what is derived of it.
     """
     query = lock_query(query)
@@ -258,9 +257,9 @@ def query_from_search(
     """
     lock_query_ids()  # two clicks make one draft
     species = list(species)
-    wanted = sorted(one.pk for one in species)
+    species_ids = sorted(one.pk for one in species)
     for draft in Query.objects.filter(state=Query.State.DRAFT, text=text, created_by=created_by):
-        if wanted_species_ids(draft) == wanted:
+        if wanted_species_ids(draft) == species_ids:
             return draft
     groups = {one.iconic_group for one in species}
     group = groups.pop() if len(groups) == 1 else ""
@@ -298,7 +297,7 @@ def _check(query: Query) -> None:
     if query.iconic_group and query.iconic_group not in ICONIC_GROUPS:
         errors["iconic_group"] = [f"Unknown; known are {', '.join(ICONIC_GROUPS)}, or blank."]
     try:
-        # The database itself is asked about the constraints, and can't be shown what it can't hold.
+        # Constraints are checked by the database, which can't take a NUL character.
         query.full_clean(
             exclude=["current_list", "created_by", *errors], validate_constraints=not errors
         )
@@ -329,5 +328,5 @@ def _check_complete(query: Query, note: str) -> list[str]:
         )
     unmet = [point.text for point in left_open(query)]
     if unmet and not note.strip():
-        raise TransitionIncomplete("note", *unmet, "Say why it is complete all the same.")
+        raise TransitionIncomplete("note", *unmet, "Say why it is complete nevertheless.")
     return unmet

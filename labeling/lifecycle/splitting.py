@@ -23,7 +23,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 class SplitChanged(Conflict):
-    """The queries aren't any more as they were when the draw was shown."""
+    """The queries were changed after the draw was shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class SplitPlan:
 
     @property
     def fingerprint(self) -> str:
-        """Names the draw's outcome, to be shown first and done afterwards."""
-        said = json.dumps([sorted(self.before.items()), sorted(self.after.items())])
-        return hashlib.sha256(said.encode()).hexdigest()
+        """SHA-256 of the draw's outcome: what is confirmed is what was shown."""
+        content = json.dumps([sorted(self.before.items()), sorted(self.after.items())])
+        return hashlib.sha256(content.encode()).hexdigest()
 
     @property
     def rows(self) -> list[SplitRow]:
@@ -126,7 +126,7 @@ def queries_split(
 
     `val_share`, from 0 to 1, is the share for validation, `stratify` meets it in each category
     (see `queries.splits`). Settled splits and those of queries that `released` names (query id ->
-    the newest release that has it) are kept, unless `redraw` draws all anew. Afterwards all are
+    the newest release that has it) are kept, unless `redraw` draws all again. Afterwards all are
     settled. `expected` is the fingerprint of the plan that somebody agreed to.
 
     Raises ValidationError with the field named, and SplitChanged for another plan than expected.
@@ -137,7 +137,9 @@ def queries_split(
         queries, val_share=val_share, seed=seed, stratify=stratify, redraw=redraw, released=released
     )
     if expected and plan.fingerprint != expected:
-        raise SplitChanged("Queries were changed meanwhile, so the draw is another. Look again.")
+        raise SplitChanged(
+            "Queries were changed meanwhile, so this isn't the draw that was shown. Check it again."
+        )
     now = timezone.now()
     for split in SPLITS:
         moved = [one for one in plan.moved if plan.after[one] == split]

@@ -1,4 +1,4 @@
-"""Pages on which queries are written, imported, opened and decided."""
+"""Pages for writing, importing, opening and deciding queries."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     reviewer = at_least(request.user, Role.REVIEWER)
     part = own_assignment(request.user, query)
     allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
-    seen = progress(query, annotator=None if reviewer else request.user)
-    wish = given_up(query, request.user)
-    early = "submitted" in allowed and not seen.stop.met
+    shown_progress = progress(query, annotator=None if reviewer else request.user)
+    rejection_request = given_up(query, request.user)
+    early = "submitted" in allowed and not shown_progress.stop.met
     names = {
         "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",
         "submitted": "Submit" if reviewer else "Hand in",
@@ -66,7 +66,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "query": query,
         "species": query.species.prefetch_related("names"),
         "examples": pinned_examples(query),
-        "progress": seen,
+        "progress": shown_progress,
         "annotators": annotators_of(query) if reviewer else [],
         "transitions": query.transitions.select_related("made_by") if reviewer else [],
         "transitions_open": sorted(
@@ -77,11 +77,14 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
             ),
             key=lambda item: ["complete", "open", "submitted", "draft"].index(item[0]),
         ),
-        "main_transition": not wish
-        and (query.state in ("draft", "submitted") or (query.state == "open" and seen.stop.met)),
+        "main_transition": not rejection_request
+        and (
+            query.state in ("draft", "submitted")
+            or (query.state == "open" and shown_progress.stop.met)
+        ),
         "hand_in_note": early,
         "give_up_form": GiveUpForm(auto_id="give-up-%s") if "submitted" in allowed else None,
-        "given_up": wish,
+        "given_up": rejection_request,
         "may_reject": "rejected" in allowed,
         "agreements": agreements_of(query) if reviewer else [],
         "names_hidden": names_hidden_from(request.user),
@@ -162,7 +165,7 @@ def query_delete(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def query_import(request: HttpRequest) -> HttpResponse:
-    """Bring in queries from an uploaded CSV, whole or not at all."""
+    """Import queries from an uploaded CSV, all or none."""
     require_role(request.user, Role.ADMIN)
     form = QueryImportForm(request.POST or None, request.FILES or None)
     row_errors: list[Any] = []
@@ -202,7 +205,7 @@ def query_from_search(request: HttpRequest) -> HttpResponse:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect("search")
-    messages.success(request, "The search is a draft query now. Give it its category and split.")
+    messages.success(request, "The search is now a draft query. Set its category and split.")
     return redirect("query-edit", pk=query.pk)
 
 
@@ -231,13 +234,13 @@ def query_transition(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("query-detail", pk=pk)
 
 
-def _done(before: str, query: Query, asked: str) -> str:
-    """What came of a change of state that somebody asked for."""
+def _done(before: str, query: Query, requested: str) -> str:
+    """The message for a change to the `requested` state."""
     if query.state != before:
         return f"The query is {query.get_state_display().lower()} now."
-    if asked == Query.State.SUBMITTED:
+    if requested == Query.State.SUBMITTED:
         return "Your part is handed in."
-    return "Nothing has changed." if asked != Query.State.OPEN else "Your part is open again."
+    return "Nothing has changed." if requested != Query.State.OPEN else "Your part is open again."
 
 
 @login_required

@@ -86,11 +86,11 @@ class Migration(migrations.Migration):
                 ('reject_reason', models.CharField(blank=True, choices=[('too_easy', 'Too easy'), ('not_comprehensive', "Can't be labeled comprehensively"), ('unlabelable', "Can't be labeled from images"), ('other', 'Other')], max_length=20)),
                 ('reject_note', models.TextField(blank=True)),
                 ('left_open', models.TextField(blank=True, help_text='what was unmet, unsure or disputed when it was completed')),
-                ('completion_reason', models.TextField(blank=True, help_text='why it was completed all the same')),
+                ('completion_reason', models.TextField(blank=True, help_text='why it was completed nevertheless')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('current_list', models.ForeignKey(blank=True, help_text='the list that is labeled, or is being made to be', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='labeling.candidatelist')),
+                ('current_list', models.ForeignKey(blank=True, help_text='the list that is labeled or is being made', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='labeling.candidatelist')),
                 ('species', models.ManyToManyField(blank=True, related_name='queries', to='retrieval.species')),
             ],
             options={

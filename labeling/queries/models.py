@@ -12,6 +12,8 @@ class Query(models.Model):
     """The text that annotators label against."""
 
     class State(models.TextChoices):
+        """See `transitions` for the changes between them."""
+
         DRAFT = "draft", "Draft"
         OPEN = "open", "Open"
         SUBMITTED = "submitted", "Submitted"
@@ -19,10 +21,14 @@ class Query(models.Model):
         REJECTED = "rejected", "Rejected"
 
     class Split(models.TextChoices):
+        """INQUIRE's splits."""
+
         VAL = "val", "Validation"
         TEST = "test", "Test"
 
     class RejectReason(models.TextChoices):
+        """Why a query can't be used in a benchmark."""
+
         TOO_EASY = "too_easy", "Too easy"
         NOT_COMPREHENSIVE = "not_comprehensive", "Can't be labeled comprehensively"
         UNLABELABLE = "unlabelable", "Can't be labeled from images"
@@ -50,14 +56,14 @@ class Query(models.Model):
     left_open = models.TextField(
         blank=True, help_text="what was unmet, unsure or disputed when it was completed"
     )
-    completion_reason = models.TextField(blank=True, help_text="why it was completed all the same")
+    completion_reason = models.TextField(blank=True, help_text="why it was completed nevertheless")
     current_list = models.ForeignKey(
         "labeling.CandidateList",
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
         related_name="+",
-        help_text="the list that is labeled, or is being made to be",
+        help_text="the list that is labeled or is being made",
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -96,6 +102,7 @@ class Query(models.Model):
 
     @property
     def supercategory(self) -> str:
+        """The supercategory of its category."""
         return supercategory_of(self.category)
 
 
@@ -125,11 +132,13 @@ class QueryTransition(models.Model):
 class Assignment(models.Model):
     """A person's part in a query that they have handed in.
 
-    Until then, whoever has judged for the query takes part without a row; who takes the part up
-    again, and everybody when the query is opened again, loses theirs.
+    An annotator who has judged but not handed in has no row; resuming removes it, and reopening the
+    query removes all.
     """
 
     class Rule(models.TextChoices):
+        """The stop rules; see `labeling.candidates.stopping`."""
+
         STREAK = "streak", "Stop rule met"
         EXHAUSTED = "exhausted", "List exhausted"
 

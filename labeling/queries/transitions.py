@@ -29,7 +29,7 @@ LEAST_ROLE: Final[Mapping[tuple[str, str], str]] = {
 
 
 class TransitionRefused(Conflict):
-    """The state can't be changed so; the message says why, for people."""
+    """The change of state is refused; the message says why, for people."""
 
 
 class TransitionForbidden(TransitionRefused, Forbidden):
@@ -46,7 +46,7 @@ class TransitionIncomplete(TransitionRefused, Invalid):
 
 
 def transitions_for(role: str | None, state: str, *, handed_in: bool = False) -> tuple[str, ...]:
-    """The states that `role` may ask for a query of `state`, in the order of STATES.
+    """The states into which `role` may pass a query of `state`, in the order of STATES.
 
     An annotator who asks for "submitted" hands in their own part, and one who has (`handed_in`)
     resumes it with "open" while the query is still open.
@@ -69,8 +69,7 @@ def check_transition(
     """Raise TransitionRefused (or what is derived of it) unless the change is allowed.
 
     `reason` is the code of the rejection; a rejection needs one, nothing else may have one.
-    `give_up` is the code with which a query is handed in to be rejected; only handing in may have
-    one.
+    `give_up` is the code of a request to reject; only handing in may have one.
     """
     least = LEAST_ROLE.get((from_state, to_state))
     if least is None:
@@ -87,4 +86,4 @@ def check_transition(
     if to_state != "rejected" and reason:
         raise TransitionIncomplete("reject_reason", "Only a rejection has a reason.")
     if to_state != "submitted" and give_up:
-        raise TransitionIncomplete("give_up", "Giving up hands the query in: state submitted.")
+        raise TransitionIncomplete("give_up", "A request to reject goes with the state submitted.")

@@ -21,7 +21,7 @@ from labeling.review.figures import Tally, figures_of, tallies
 
 @dataclass(frozen=True, slots=True)
 class QueryOverview:
-    """One line of the dashboard: to a reviewer the consensus, to an annotator their own figures."""
+    """One row of the dashboard: the consensus for reviewers, annotators' own figures."""
 
     query: Query
     progress: Progress
@@ -55,7 +55,7 @@ class QueryOverview:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorActivity:
-    """What one person did over all queries."""
+    """One person's judgments over all queries."""
 
     user_id: int
     username: str
@@ -70,7 +70,7 @@ class AnnotatorActivity:
 
 _STATES = list(Query.State.values)
 
-#: Sort keys of the dashboard; "-" before one turns it round.
+#: Sort keys of the dashboard; "-" before one reverses it.
 SORT_KEYS: Mapping[str, Callable[[QueryOverview], Any]] = {
     "query_id": lambda row: row.query.query_id,
     "text": lambda row: row.query.text.casefold(),
@@ -92,7 +92,7 @@ def queries_filtered(
     """Narrow queries by `search` (a part of the text or category, or the query id), `state`,
     `split`, `category`.
 
-    Blank filters count for nothing; an unknown state, split or category matches nothing.
+    Blank filters are ignored; an unknown state, split or category matches nothing.
     """
     filters = {name: value for name, value in (filters or {}).items() if value}
     if search := filters.get("search", "").replace("\0", "").strip():
@@ -126,7 +126,7 @@ def queries_overview(
 
 
 def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
-    """The lines of these queries for the user, in their order."""
+    """The rows of these queries for the user, in their order."""
     annotator = None if at_least(user, Role.REVIEWER) else user
     figures = figures_of(queries, annotator=annotator)
     done: set[int] = set()
@@ -147,9 +147,9 @@ def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
 
 
 def annotator_activity() -> list[AnnotatorActivity]:
-    """Everybody whose judgments stand, the most recently active first; for reviewers and admins.
+    """Everybody with current judgments, the most recently active first; for reviewers and admins.
 
-    Two SQL queries, and a third where somebody acted since.
+    Two SQL queries, and a third where somebody judged since.
     """
     by_annotator: defaultdict[int, list[Tally]] = defaultdict(list)
     for pair, tally in tallies().items():

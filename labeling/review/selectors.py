@@ -1,4 +1,4 @@
-"""What a reviewer looks at: unsure images, disagreements, and how a judgment came about."""
+"""What reviewers see: unsure images, disagreements, agreement, and requests to reject."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from retrieval.flags.selectors import is_withdrawn
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """One image that a reviewer should decide, with everybody's standing judgment."""
+    """One image that a reviewer should decide, with everybody's current judgment."""
 
     image: Image
     rank: int | None
@@ -31,12 +31,12 @@ class ReviewItem:
     unsure: bool
     """Whether the consensus is unsure; else annotators disagree."""
     history: list[JudgmentEvent]
-    """Every act of judging it, in the order stored."""
+    """Its judgment events, in order."""
 
 
 def images_to_review(query: Query) -> list[ReviewItem]:
     """Images of a query that are unsure, or on which annotators disagree and no reviewer has
-    decided; in list order. Withdrawn images are nothing to decide on.
+    decided; in list order, without withdrawn images.
     """
     doubtful = _in_doubt(query, "image__species")
     image_ids = [votes[0].image_id for votes, _ in doubtful]
@@ -110,13 +110,13 @@ def _in_doubt(query: Query, *related: str) -> list[tuple[list[Judgment], bool]]:
     for judgment in judgments.select_related("annotator", *related).order_by("pk"):
         votes[judgment.image_id].append(judgment)
     found = []
-    for given in votes.values():
+    for image_votes in votes.values():
         agreed = consensus(
             Vote(one.annotator_id, one.annotator.role, one.relevance, one.updated_at)
-            for one in given
+            for one in image_votes
         )
         if agreed.unsure or agreed.decided_by != "reviewer":
-            found.append((given, agreed.unsure))
+            found.append((image_votes, agreed.unsure))
     return found
 
 
@@ -127,15 +127,16 @@ def _add_history(query: Query, histories: dict[int, list[JudgmentEvent]]) -> Non
 
 
 def given_up(query: Query, user: Any) -> Assignment | None:
-    """The latest part that was handed in with the wish to have the query rejected, while nobody has
-    decided on the query: to reviewers anybody's, to annotators their own, since they label blind.
+    """The latest request to reject an open or submitted query, None without one.
+
+    Reviewers see anybody's, annotators only their own, since they don't see each other's work.
     """
     if query.state not in (Query.State.OPEN, Query.State.SUBMITTED):
         return None
-    wishes = query.assignments.exclude(reason="").select_related("annotator")
+    requests = query.assignments.exclude(reason="").select_related("annotator")
     if not at_least(user, Role.REVIEWER):
-        wishes = wishes.filter(annotator=user)
-    return wishes.order_by("handed_in_at").last()
+        requests = requests.filter(annotator=user)
+    return requests.order_by("handed_in_at").last()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the labeling page reads of one query, and the examples that admins pin for it."""
+"""The labeling page's reads of one query, and the examples that admins pin for it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StudioActions:
         return Response(
             {
                 "annotator": request.user.pk,
-                "query": _standing(request, query),
+                "query": _query_status(request, query),
                 "list": ListSerializer(list_status(query)).data,
                 "progress": ProgressSerializer(own).data,
                 "minimum_labels": own.stop.minimum,
@@ -78,18 +78,18 @@ class StudioActions:
     def candidates(self, request: Request, pk: int) -> Response:
         """Candidates in the frozen order with one's own relevance: a part of the list, or ranks.
 
-        While the list isn't ready, results are empty and `list.state` says why: building (ask
-        again in a second), failed or none. Withdrawn images are left out.
+        While the list isn't ready, results are empty and `list.state` says why: building (request
+        it again in a second), failed or none. Withdrawn images are left out.
         """
         query = get_query_for(request.user, pk)
-        asked = parameters(request, CandidatesParameters)
+        sent = parameters(request, CandidatesParameters)
         found = list_status(query)
         following = None
-        if "ranks" in asked:
-            start = asked["ranks"][0]
-            results = candidates_at(query=query, user=request.user, ranks=asked["ranks"])
+        if "ranks" in sent:
+            start = sent["ranks"][0]
+            results = candidates_at(query=query, user=request.user, ranks=sent["ranks"])
         else:
-            start, limit = asked["start_rank"], asked["limit"]
+            start, limit = sent["start_rank"], sent["limit"]
             results = candidates_page(query=query, user=request.user, start_rank=start, limit=limit)
             if start + limit <= found.size:
                 following = request.build_absolute_uri(
@@ -110,12 +110,12 @@ class StudioActions:
     def matching(self, request: Request, pk: int) -> Response:
         """The ranks that pass a filter; it narrows what is shown, never what the stop rule counts.
 
-        An image without a date passes no filter of dates, one without a place no box.
+        An image without a date passes no date filter, one without a place no box.
         """
         query = get_query_for(request.user, pk)
         hidden = names_hidden_from(request.user)
         wanted = candidate_filter(parameters(request, MatchingParameters, names_hidden=hidden))
-        ranks = matching_ranks(query=query, user=request.user, wanted=wanted)
+        ranks = matching_ranks(query=query, user=request.user, candidate_filter=wanted)
         return Response({"count": len(ranks), "ranks": ranks})
 
     @extend_schema(responses=FacetsSerializer)
@@ -142,16 +142,16 @@ class StudioActions:
     @extend_schema(parameters=[ChangesParameters], responses=ChangesSerializer)
     @action(detail=True, methods=["get"])
     def changes(self, request: Request, pk: int) -> Response:
-        """What is new since a cursor of `outline` or of the last `changes`; cheap to ask often.
+        """What is new since a cursor of `outline` or of the last `changes`; cheap to call often.
 
         Judgments are one's own, made in whatever tab or device; of others only how many.
         """
         query = get_query_for(request.user, pk)
-        asked = parameters(request, ChangesParameters)
-        found = changes_since(query=query, user=request.user, **asked)
+        sent = parameters(request, ChangesParameters)
+        found = changes_since(query=query, user=request.user, **sent)
         answer = {
             "cursor": found.cursor,
-            "query": _standing(request, query),
+            "query": _query_status(request, query),
             "list": list_status(query),
             "withdrawn": found.withdrawn,
             "flagged": found.flagged,
@@ -171,10 +171,10 @@ class StudioActions:
     def similar(self, request: Request, pk: int) -> Response:
         """The images nearest to one, in exact order, within the query's species filter if any."""
         query = get_query_for(request.user, pk)
-        given = parameters(request, SimilarParameters)
+        sent = parameters(request, SimilarParameters)
         try:
             found = similar_images(
-                query=query, user=request.user, image_id=given["image"], limit=given["limit"]
+                query=query, user=request.user, image_id=sent["image"], limit=sent["limit"]
             )
         except Image.DoesNotExist as error:
             raise exceptions.ValidationError({"image": str(error)}) from None
@@ -191,23 +191,23 @@ class StudioActions:
     @extend_schema(
         request=ExampleWriteSerializer,
         responses={
-            200: OpenApiResponse(ExampleSerializer, "it was pinned before, and says this now"),
+            200: OpenApiResponse(ExampleSerializer, "it was pinned before and is changed"),
             201: ExampleSerializer,
         },
     )
     @action(detail=True, methods=["post"])
     def examples(self, request: Request, pk: int) -> Response:
-        """Pin an image as an example (admins); pinned again, it says what was sent last."""
+        """Pin an image as an example (admins); pinning again changes it."""
         query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
         data = ExampleWriteSerializer(data=request.data)
         data.is_valid(raise_exception=True)
-        given = data.validated_data
+        sent = data.validated_data
         example, new = example_pin(
             query=query,
-            image_id=given["image"],
-            relevant=given["relevant"],
-            note=given["note"],
+            image_id=sent["image"],
+            relevant=sent["relevant"],
+            note=sent["note"],
             by=request.user,
         )
         code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
@@ -219,13 +219,13 @@ class StudioActions:
     )
     @action(detail=True, methods=["delete"], url_path="examples/<id:image>")
     def example(self, request: Request, pk: int, image: int) -> Response:
-        """Take an example away (admins)."""
+        """Remove an example (admins)."""
         query = get_query_for(request.user, pk)
         require_role(request.user, Role.ADMIN)
         if not example_unpin(query=query, image_id=image):
-            raise Http404("This image is no example of the query.")
+            raise Http404("This image isn't an example of the query.")
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _standing(request: Request, query: Any) -> dict[str, Any]:
+def _query_status(request: Request, query: Any) -> dict[str, Any]:
     return {"state": query.state, "can_label": can_judge(request.user, query)}

@@ -65,14 +65,14 @@ def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[Ca
     return _candidates(query, user, Q(rank__in=ranks))
 
 
-def _candidates(query: Query, user: Any, wanted: Q) -> list[CandidateView]:
+def _candidates(query: Query, user: Any, condition: Q) -> list[CandidateView]:
     current = query.current_list
     if current is None or not current.ready:
         return []
     own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("image_id"))
     flags = ImageFlag.objects.filter(image=OuterRef("image_id"), state=ImageFlag.State.OPEN)
     candidates = (
-        Candidate.objects.filter(~is_withdrawn("image_id"), wanted, list=current)
+        Candidate.objects.filter(~is_withdrawn("image_id"), condition, list=current)
         .annotate(
             own_relevance=Subquery(own.values("relevance")),
             open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),

@@ -1,6 +1,6 @@
-"""Which candidates a person wants to look at: by date, place, license, species and state.
+"""Filtering the candidates by date, place, license, species and state.
 
-The filters narrow what is shown; the stop rules never see them.
+Filters narrow what is shown; the stop rules ignore them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DATE = "(i.observed_at AT TIME ZONE 'UTC')::date"
 
 @dataclass(frozen=True, slots=True)
 class CandidateFilter:
-    """All of these must hold; of several values for one, any. What is empty or None doesn't ask."""
+    """All conditions must hold; of several values for one, any. Empty and None match everything."""
 
     date_from: date | None = None
     """First day of observation, in UTC as all dates here."""
@@ -63,7 +63,7 @@ class CandidateFilter:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """What there is to filter by in a list, withdrawn images left out."""
+    """The values to filter a list by, without withdrawn images."""
 
     licenses: list[tuple[str, int]] = field(default_factory=list)
     """(license, images), most images first; "" for unknown."""
@@ -74,14 +74,14 @@ class Facets:
     with_place: int = 0
 
 
-def matching_ranks(*, query: Query, user: Any, wanted: CandidateFilter) -> list[int]:
+def matching_ranks(*, query: Query, user: Any, candidate_filter: CandidateFilter) -> list[int]:
     """The ranks in the current list that pass a filter, ascending, without withdrawn images; empty
     while the list isn't ready. One SQL query, in time by the list's length.
     """
     current = query.current_list
     if current is None or not current.ready:
         return []
-    conditions, values = _conditions(query, user, wanted)
+    conditions, values = _conditions(query, user, candidate_filter)
     where = "".join(f" AND {condition}" for condition in conditions)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -121,34 +121,36 @@ def facets(*, query: Query, user: Any) -> Facets:
     )
 
 
-def _conditions(query: Query, user: Any, wanted: CandidateFilter) -> tuple[list[str], list[Any]]:
+def _conditions(
+    query: Query, user: Any, candidate_filter: CandidateFilter
+) -> tuple[list[str], list[Any]]:
     """The SQL of each part of a filter, and the values of all."""
     conditions: list[str] = []
     values: list[Any] = []
 
-    def ask(condition: str, *given: Any) -> None:
+    def add(condition: str, *parameters: Any) -> None:
         conditions.append(condition)
-        values.extend(given)
+        values.extend(parameters)
 
-    if wanted.date_from is not None:
-        ask(f"{_DATE} >= %s", wanted.date_from)
-    if wanted.date_to is not None:
-        ask(f"{_DATE} <= %s", wanted.date_to)
-    if wanted.months:
-        ask(f"extract(month FROM {_DATE}) = ANY(%s)", list(wanted.months))
-    if wanted.bbox is not None:
-        west, south, east, north = wanted.bbox
-        ask("i.latitude BETWEEN %s AND %s", south, north)
+    if candidate_filter.date_from is not None:
+        add(f"{_DATE} >= %s", candidate_filter.date_from)
+    if candidate_filter.date_to is not None:
+        add(f"{_DATE} <= %s", candidate_filter.date_to)
+    if candidate_filter.months:
+        add(f"extract(month FROM {_DATE}) = ANY(%s)", list(candidate_filter.months))
+    if candidate_filter.bbox is not None:
+        west, south, east, north = candidate_filter.bbox
+        add("i.latitude BETWEEN %s AND %s", south, north)
         either = "OR" if west > east else "AND"
-        ask(f"(i.longitude >= %s {either} i.longitude <= %s)", west, east)
-    if wanted.licenses:
-        ask("i.license = ANY(%s)", list(wanted.licenses))
-    if wanted.species_ids:
-        ask("i.species_id = ANY(%s)", list(wanted.species_ids))
-    if wanted.judged is not None:
-        ask(_JUDGED if wanted.judged else f"NOT {_JUDGED}", query.pk, user.pk)
-    if wanted.flagged is not None:
-        ask(_FLAGGED if wanted.flagged else f"NOT {_FLAGGED}")
+        add(f"(i.longitude >= %s {either} i.longitude <= %s)", west, east)
+    if candidate_filter.licenses:
+        add("i.license = ANY(%s)", list(candidate_filter.licenses))
+    if candidate_filter.species_ids:
+        add("i.species_id = ANY(%s)", list(candidate_filter.species_ids))
+    if candidate_filter.judged is not None:
+        add(_JUDGED if candidate_filter.judged else f"NOT {_JUDGED}", query.pk, user.pk)
+    if candidate_filter.flagged is not None:
+        add(_FLAGGED if candidate_filter.flagged else f"NOT {_FLAGGED}")
     return conditions, values
 
 

@@ -37,7 +37,7 @@ class KeysRefused(ValueError):
     def __init__(self, action: str, message: str) -> None:
         super().__init__(message)
         self.action = action
-        """The action whose keys they were to be."""
+        """The name of the action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def as_json() -> list[dict[str, Any]]:
 def check_keys(changes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Return the keys of every action: those of `changes`, and the default of the other actions.
 
-    Raises KeysRefused for an action that there isn't, for no key, a key that isn't written as the
+    Raises KeysRefused for an unknown action, for no key, a key that isn't written as the
     module says or that the browser keeps for itself, more than MOST_KEYS for one action, and for a
     key of two actions that work in the same view.
     """
@@ -146,7 +146,7 @@ def check_keys(changes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def changed_keys(effective: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The keys that differ from the default: all that needs to be kept."""
+    """The keys that differ from the default: all that needs to be stored."""
     return {
         name: list(keys) for name, keys in effective.items() if tuple(keys) != BY_NAME[name].keys
     }
@@ -169,7 +169,7 @@ def key_problem(key: str) -> str:
     if rest in NAMED_KEYS:
         return ""
     if len(rest) != 1 or not rest.isprintable() or rest.isspace():
-        return f"{shown} is no key."
+        return f"{shown} isn't a key."
     if rest != rest.lower():
         return f"{shown}: write letters in lower case."
     if "Shift+" in held and "Ctrl+" not in held:

@@ -19,28 +19,28 @@ from retrieval.flags.models import ImageFlag
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The current list for one person; position n (from 0) is rank n + 1.
+    """A person's summary of the current list; position n (from 0) is rank n + 1.
 
     All empty while the list isn't ready.
     """
 
     images: list[int]
-    """Ids."""
+    """Image ids."""
     scores: list[float]
     """Cosine similarity to the query's text, 4 decimals."""
     relevance: str
     """The person's own judgments, a letter a rank: r(elevant), n(ot relevant), u(nsure), - none."""
     sources: str
-    """Where those were made: l(ist), s(earch), m(ore like this), i(mport), - none."""
+    """Where they were made: l(ist), s(earch), m(ore like this), i(mport), - none."""
     withdrawn: list[int]
     """Ranks, ascending."""
     flagged: list[int]
     """Ranks with an open flag, ascending."""
     cursor: int
-    """The person's last act of judging that is in here; `changes_since` goes on from it."""
+    """The id of the person's latest event; `changes_since` continues from it."""
 
 
-# One statement, hence one snapshot: no act of judging falls between the labels and the cursor.
+# One statement, hence one snapshot: no event falls between the labels and the cursor.
 _OUTLINE = f"""
 SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
          WHERE e.query_id = %(query)s AND e.annotator_id = %(user)s),
@@ -96,7 +96,7 @@ RECENT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class OwnChange:
-    """The last thing that a person said of an image."""
+    """The latest change of a person's judgment of an image."""
 
     image: int
     rank: int | None
@@ -108,7 +108,7 @@ class OwnChange:
 
 @dataclass(frozen=True, slots=True)
 class OtherAnnotator:
-    """Somebody else who judged for the query of late; never what they said."""
+    """Somebody else who judged for the query recently, without their judgments."""
 
     annotator: str
     judged: int
@@ -118,10 +118,12 @@ class OtherAnnotator:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
+    """What changed on a query for one person since a cursor."""
+
     cursor: int
-    """The last act of judging that is in `own`, or the one asked from."""
+    """The id of the latest event in `own`, or the cursor that was sent."""
     own: list[OwnChange]
-    """Of the person's own next MOST_EVENTS acts, the last of each image, in their order."""
+    """Of the person's own next MOST_EVENTS events, the last of each image, in order."""
     withdrawn: list[int]
     """Ranks of the current list, ascending."""
     flagged: list[int]
@@ -131,18 +133,18 @@ class Changes:
 
 
 def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
-    """What a person judged for a query since an act of theirs (0: since the first), and how its
-    list and the others stand.
+    """What a person judged for a query since `cursor` (an event id; 0 for all), and the state
+    of its list and of other annotators.
 
-    The acts of one annotator are stored one after another, so none turns up later behind a cursor.
+    One annotator's events are stored one after another, so none appears later before a cursor.
     Three SQL queries, each by an index.
     """
     events = _own_events(query, user, cursor)
     latest: dict[int, OwnChange] = {}
     for _, image_id, relevance, source, rank in events:
-        latest.pop(image_id, None)  # so that it stands where it was said last
+        latest.pop(image_id, None)  # ordered by the last event
         latest[image_id] = OwnChange(image_id, rank, relevance or None, source)
-    withdrawn, flagged = _set_aside(query)
+    withdrawn, flagged = _withdrawn_and_flagged(query)
     return Changes(
         cursor=events[-1][0] if events else cursor,
         own=list(latest.values()),
@@ -169,22 +171,22 @@ def _own_events(
         return database.fetchall()
 
 
-# From the few images that are set aside to their ranks, not through the list.
-_SET_ASIDE = f"""
-SELECT aside.flagged, c.rank
+# From the few withdrawn or flagged images to their ranks, not through the list.
+_WITHDRAWN_AND_FLAGGED = f"""
+SELECT marked.flagged, c.rank
   FROM (SELECT false AS flagged, image_id FROM {ImageWithdrawal._meta.db_table}
          WHERE restored_at IS NULL
         UNION
-        SELECT true, image_id FROM {ImageFlag._meta.db_table} WHERE state = 'open') aside
-  JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = aside.image_id
+        SELECT true, image_id FROM {ImageFlag._meta.db_table} WHERE state = 'open') marked
+  JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = marked.image_id
  ORDER BY c.rank
 """
 
 
-def _set_aside(query: Query) -> tuple[list[int], list[int]]:
+def _withdrawn_and_flagged(query: Query) -> tuple[list[int], list[int]]:
     """The withdrawn and the flagged ranks of the current list."""
     with connection.cursor() as database:
-        database.execute(_SET_ASIDE, [query.current_list_id])
+        database.execute(_WITHDRAWN_AND_FLAGGED, [query.current_list_id])
         rows = database.fetchall()
     return [rank for flagged, rank in rows if not flagged], [
         rank for flagged, rank in rows if flagged

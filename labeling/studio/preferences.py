@@ -28,18 +28,18 @@ class Preferences:
     keys: dict[str, list[str]]
     """The keys of every action."""
     defaults: dict[str, list[str]]
-    """What they are where nobody changed them."""
+    """The default keys."""
     view: dict[str, Any]
-    """What the page itself wants to find again; the server doesn't look into it."""
+    """What the page stores for itself; not interpreted by the server."""
 
 
 def preferences_of(user: Any) -> Preferences:
     """The user's preferences, or the defaults. One SQL query."""
-    kept = LabelingPreferences.objects.filter(user=user).first()
+    stored = LabelingPreferences.objects.filter(user=user).first()
     return Preferences(
-        keys=_in_force(kept.keys if kept else {}),
+        keys=_effective_keys(stored.keys if stored else {}),
         defaults=default_keys(),
-        view=kept.view if kept else {},
+        view=stored.view if stored else {},
     )
 
 
@@ -49,7 +49,7 @@ def preferences_save(
     keys: Mapping[str, Sequence[str]] | None = None,
     view: Mapping[str, Any] | None = None,
 ) -> Preferences:
-    """Keep a user's keys, view, or both; what is None stays as it was.
+    """Store a user's keys, view, or both; what is None stays unchanged.
 
     An action that `keys` leaves out gets its default keys back. Raises KeysRefused, and
     ValidationError for a view of more than LARGEST_VIEW bytes of JSON or that can't be stored.
@@ -65,10 +65,10 @@ def preferences_save(
     return preferences_of(user)
 
 
-def _in_force(kept: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    # A later version may have other actions or defaults, with which the kept keys collide.
+def _effective_keys(stored: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    # A later version may have other actions or defaults, with which the stored keys collide.
     try:
-        return check_keys(kept)
+        return check_keys(stored)
     except KeysRefused:
         return default_keys()
 
@@ -80,7 +80,7 @@ def _check_view(view: Mapping[str, Any]) -> None:
         raise ValidationError({"view": "Numbers have to be finite."}) from None
     size = len(text.encode())
     if size > LARGEST_VIEW:
-        raise ValidationError({"view": f"{size} bytes of JSON; at most {LARGEST_VIEW} are kept."})
+        raise ValidationError({"view": f"{size} bytes of JSON; at most {LARGEST_VIEW} are stored."})
 
 
 LONGEST_KEY = 40
@@ -105,7 +105,7 @@ class KeysField(serializers.DictField):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and len(data) > len(ACTIONS):
-            raise serializers.ValidationError("There are not so many actions.")
+            raise serializers.ValidationError("There are more actions than the page has.")
         return super().to_internal_value(data)
 
 
@@ -113,12 +113,12 @@ class PreferencesSerializer(serializers.Serializer):
     """Keys and view as the labeling page starts from them."""
 
     keys = KeysField(help_text="of every action")
-    defaults = KeysField(help_text="what they are where nobody changed them")
-    view = serializers.DictField(help_text="whatever the page keeps")
+    defaults = KeysField(help_text="the default keys")
+    view = serializers.DictField(help_text="stored for the page")
 
 
 class PreferencesWriteSerializer(serializers.Serializer):
-    """What is to be kept; a member that is left out stays as it is."""
+    """What is to be stored; a member that is left out stays as it is."""
 
     keys = KeysField(
         required=False, help_text="an action that is left out gets its default keys back"
@@ -143,20 +143,20 @@ class LabelingPreferencesView(APIView):
         return Response(PreferencesSerializer(preferences_of(request.user)).data)
 
     @extend_schema(
-        operation_id="labeling_preferences_keep",
+        operation_id="labeling_preferences_save",
         request=PreferencesWriteSerializer,
         responses=PreferencesSerializer,
     )
     def put(self, request: Request) -> Response:
-        """Keep keys, view, or both.
+        """Store keys, view, or both.
 
         Refused with the action named: one that doesn't exist, one without a key, and a key of two
         actions that work in the same view.
         """
-        given = PreferencesWriteSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        data = PreferencesWriteSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
         try:
-            kept = preferences_save(user=request.user, **given.validated_data)
+            stored = preferences_save(user=request.user, **data.validated_data)
         except KeysRefused as refused:
             raise exceptions.ValidationError({"keys": {refused.action: str(refused)}}) from None
-        return Response(PreferencesSerializer(kept).data)
+        return Response(PreferencesSerializer(stored).data)

@@ -89,7 +89,7 @@ class CandidatesParameters(serializers.Serializer):
     )
 
 
-class StandingSerializer(serializers.Serializer):
+class QueryStatusSerializer(serializers.Serializer):
     """A query's state, and whether one may label it now."""
 
     state = serializers.ChoiceField(choices=Query.State.choices)
@@ -100,10 +100,10 @@ class OutlineSerializer(serializers.Serializer):
     """The whole list in short: one item for each rank, beginning with rank 1."""
 
     annotator = serializers.IntegerField(help_text="whose labels these are: one's own user id")
-    query = StandingSerializer()
+    query = QueryStatusSerializer()
     list = ListSerializer()
     progress = ProgressSerializer(help_text="one's own")
-    minimum_labels = serializers.IntegerField(help_text="labels asked for, 0 for no minimum")
+    minimum_labels = serializers.IntegerField(help_text="labels required, 0 for none")
     images = serializers.ListField(
         child=serializers.IntegerField(allow_null=True),
         help_text="ids; null for an image that is no longer there",
@@ -186,18 +186,18 @@ class MatchingParameters(serializers.Serializer):
         return attrs
 
 
-def candidate_filter(given: Mapping[str, Any]) -> CandidateFilter:
+def candidate_filter(parameters: Mapping[str, Any]) -> CandidateFilter:
     """The filter that `MatchingParameters` describe."""
     yes_no = {"yes": True, "no": False}
     return CandidateFilter(
-        date_from=given.get("date_from"),
-        date_to=given.get("date_to"),
-        months=tuple(given.get("month", ())),
-        bbox=given.get("bbox"),
-        licenses=tuple(given.get("license", ())),
-        species_ids=tuple(given.get("species", ())),
-        judged=yes_no.get(given.get("judged", "")),
-        flagged=yes_no.get(given.get("flagged", "")),
+        date_from=parameters.get("date_from"),
+        date_to=parameters.get("date_to"),
+        months=tuple(parameters.get("month", ())),
+        bbox=parameters.get("bbox"),
+        licenses=tuple(parameters.get("license", ())),
+        species_ids=tuple(parameters.get("species", ())),
+        judged=yes_no.get(parameters.get("judged", "")),
+        flagged=yes_no.get(parameters.get("flagged", "")),
     )
 
 
@@ -248,7 +248,7 @@ class OwnChangeSerializer(serializers.Serializer):
 
 
 class OtherAnnotatorSerializer(serializers.Serializer):
-    """Somebody else who was at the query in the last 24 hours."""
+    """Somebody else who judged for the query in the last 24 hours."""
 
     annotator = serializers.CharField()
     judged = serializers.IntegerField(help_text="images of this query, ever")
@@ -268,8 +268,8 @@ class ChangesParameters(serializers.Serializer):
 class ChangesSerializer(serializers.Serializer):
     """What is new since a cursor, and how the query stands."""
 
-    cursor = serializers.IntegerField(help_text="to ask with next")
-    query = StandingSerializer()
+    cursor = serializers.IntegerField(help_text="for the next request")
+    query = QueryStatusSerializer()
     list = ListBriefSerializer()
     withdrawn = serializers.ListField(child=serializers.IntegerField(), help_text="ranks, all")
     flagged = serializers.ListField(
@@ -290,7 +290,7 @@ class SimilarImageSerializer(serializers.Serializer):
     thumbnail_url = serializers.CharField(source="image.thumbnail_url")
     width = serializers.IntegerField(source="image.width")
     height = serializers.IntegerField(source="image.height")
-    score = serializers.FloatField(help_text="cosine similarity to the image asked for")
+    score = serializers.FloatField(help_text="cosine similarity to the requested image")
     rank = serializers.IntegerField(allow_null=True, help_text="null outside the list")
     species = SpeciesBriefSerializer(allow_null=True, help_text="null where unknown or hidden")
     relevance = serializers.ChoiceField(
@@ -307,7 +307,7 @@ class SimilarSerializer(serializers.Serializer):
     results = SimilarImageSerializer(many=True)
 
 
-class PictureSerializer(serializers.Serializer):
+class ExampleImageSerializer(serializers.Serializer):
     image = serializers.IntegerField(source="pk", help_text="its id")
     url = serializers.CharField()
     thumbnail_url = serializers.CharField()
@@ -342,7 +342,7 @@ class SpeciesReferenceSerializer(serializers.Serializer):
         many=True, help_text=f"of its group, or without one its genus; at most {MOST_LOOKALIKES}"
     )
     image_count = serializers.IntegerField()
-    examples = PictureSerializer(many=True, help_text=f"at most {MOST_EXAMPLES}")
+    examples = ExampleImageSerializer(many=True, help_text=f"at most {MOST_EXAMPLES}")
 
     @extend_schema_field(VernacularSerializer(many=True))
     def get_names(self, one: Any) -> list[dict[str, str]]:
@@ -362,7 +362,7 @@ class ExampleSerializer(serializers.Serializer):
 
 
 class ExampleWriteSerializer(serializers.Serializer):
-    """An image to pin, or to say something else of."""
+    """An example to pin or change."""
 
     image = IdField()
     relevant = TruthField()

@@ -96,7 +96,7 @@ def test_a_bad_item_is_refused_and_the_others_are_stored(
     assert answer.status_code == 200
     refused, stored = answer.json()["results"]
     assert (refused["status"], stored["status"]) == ("refused", "stored")
-    assert (refused["code"], refused["relevance"], refused["standing"]) == ("invalid", None, None)
+    assert (refused["code"], refused["relevance"], refused["current"]) == ("invalid", None, None)
     assert refused["detail"].startswith(detail)
     assert stored["client_id"] == good["client_id"]
     assert Judgment.objects.count() == 1
@@ -164,7 +164,7 @@ def test_every_item_is_answered_with_what_stands_after_it(
         ("refused", "not_in_list", unlisted, None, None, None),
         ("repeated", "", "", "relevant", None, 1),
     ]
-    names = ("status", "code", "detail", "relevance", "standing", "rank")
+    names = ("status", "code", "detail", "relevance", "current", "rank")
     assert answer["results"] == [
         {
             "client_id": one["client_id"],
@@ -195,7 +195,7 @@ def test_a_closed_query_says_so(
         f"/api/queries/{query.pk}/judgments/", [sent(1, "relevant")]
     ).json()["results"]
     assert (result["status"], result["code"]) == ("refused", "closed")
-    assert result["detail"] == "The query is complete, so it isn't labeled now."
+    assert result["detail"] == "The query is complete, so it can't be labeled now."
 
 
 def test_a_query_that_one_does_not_see_takes_nothing(

@@ -92,7 +92,7 @@ def test_a_query_from_draft_to_complete(
             "code": "",
             "detail": "",
             "relevance": "not_relevant",
-            "standing": "not_relevant",
+            "current": "not_relevant",
             "rank": n + 1,
         }
         for n in range(2)

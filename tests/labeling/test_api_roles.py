@@ -170,7 +170,7 @@ def test_an_annotator_reads_what_they_judged_for_after_it_is_closed(
     assert annotator_api.patch(address, {"state": "open"}).status_code == 403
     [outcome] = annotator_api.post(address + "judgments/", judgments(1)).json()["results"]
     assert outcome["status"] == "refused"
-    assert outcome["detail"] == "The query is complete, so it isn't labeled now."
+    assert outcome["detail"] == "The query is complete, so it can't be labeled now."
     assert other_annotator_api.get(address).status_code == 404
 
 

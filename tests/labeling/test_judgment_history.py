@@ -37,7 +37,7 @@ def images(toy_model: EmbeddingModel) -> list[Image]:
 
 
 def told(outcome: JudgmentOutcome) -> tuple[str, str, str | None, str | None]:
-    return (outcome.status, outcome.code, outcome.relevance, outcome.standing)
+    return (outcome.status, outcome.code, outcome.relevance, outcome.current)
 
 
 def changes(query: Query, number: int, user: Any) -> list[tuple[str, str]]:
@@ -205,7 +205,7 @@ class TestExpecting:
             item(0, "not_relevant", expected=None),
         )
         assert [one.code for one in outcomes] == ["", "", "conflict", "", ""]
-        assert [one.standing for one in outcomes] == [
+        assert [one.current for one in outcomes] == [
             "relevant",
             "unsure",
             "unsure",
@@ -221,7 +221,7 @@ class TestExpecting:
         record(query, annotator, item(0, said))
         [outcome] = record(query, annotator, item(0, said, expected="unsure"))
         assert told(outcome)[:2] == ("stored", "")
-        assert outcome.standing == said
+        assert outcome.current == said
 
     def test_a_repeat_is_never_a_conflict(
         self, images: list[Image], open_query: MakeQuery, annotator: Any

@@ -90,7 +90,7 @@ def test_a_repeat_is_answered_after_the_query_was_closed_or_reranked(
             image_id=sent.image_id,
             status=JudgmentStatus.REPEATED,
             relevance="relevant",
-            standing="relevant",
+            current="relevant",
             rank=2,
         )
     ]

@@ -302,4 +302,4 @@ def test_a_list_is_never_seen_half_made(
     assert not query.current_list.ready
     [outcome] = record(query, annotator, item(0, "relevant"))
     assert outcome.status == "refused"
-    assert "being made anew" in outcome.detail
+    assert "new candidate list is being made" in outcome.detail

@@ -71,7 +71,11 @@ def test_each_person_has_their_own(
         ({"keys": {"flag": [["r"]]}}, "keys.flag.0", "Not a valid string."),
         ({"keys": ["r"]}, "keys", "Expected a dictionary of items"),
         ({"keys": None}, "keys", "This field may not be null."),
-        ({"keys": {str(n): ["x"] for n in range(37)}}, "keys", "There are not so many actions."),
+        (
+            {"keys": {str(n): ["x"] for n in range(37)}},
+            "keys",
+            "There are more actions than the page has.",
+        ),
         ({"view": []}, "view", "Expected a dictionary of items"),
         ({"view": {"a": "\0"}}, "view.a", "A NUL character is no text."),
         ({"view": {"a": [{"\0": 1}]}}, "view.a.0", "A NUL character is no text."),

@@ -164,7 +164,7 @@ def test_what_the_labeling_page_must_say_too(case: dict[str, Any]):
         streak_required=given["required"],
         minimum=given["minimum"],
         withdrawn=given["withdrawn"],
-        aside=[rank for rank, one in enumerate(given["sources"], start=1) if one in "sm"],
+        outside_list=[rank for rank, one in enumerate(given["sources"], start=1) if one in "sm"],
     )
     assert asdict(result) == case["expected"]
     assert result.met == (case["expected"]["rule"] != "none")
@@ -173,4 +173,4 @@ def test_what_the_labeling_page_must_say_too(case: dict[str, Any]):
 def test_ranks_judged_elsewhere_mean_nothing_without_a_label():
     labels = [(1, "relevant"), (2, "not_relevant")]
     expected = stop_state(labels, length=5, complete=False)
-    assert stop_state(labels, length=5, complete=False, aside=[3, 5]) == expected
+    assert stop_state(labels, length=5, complete=False, outside_list=[3, 5]) == expected

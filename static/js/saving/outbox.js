@@ -131,7 +131,7 @@ export class Outbox extends EventTarget {
     const later = await this.pending().catch(() => []);
     const waiting = new Set(later.map(({ image }) => image));
     for (const { record, result } of refused) {
-      const stands = waiting.has(record.image) ? undefined : (result.standing ?? null);
+      const stands = waiting.has(record.image) ? undefined : (result.current ?? null);
       this.#fire("refused", { record, result, stands });
     }
   }

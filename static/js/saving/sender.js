@@ -260,7 +260,7 @@ function refusal(record, error) {
     code: gone ? "closed" : "invalid",
     detail: gone ? "The query is gone, or no longer open to you." : error.message,
     relevance: null,
-    standing: record.expected ?? null,
+    current: record.expected ?? null,
     rank: null,
   };
 }

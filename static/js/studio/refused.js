@@ -96,7 +96,7 @@ class Refused {
         make("p", {}, make("strong", { text: `${act} was not stored` })),
         make("p", { class: "small", text: reason }),
         result.code === "conflict"
-          ? make("p", { class: "small muted", text: `Stored label: ${named(result.standing)}.` })
+          ? make("p", { class: "small muted", text: `Stored label: ${named(result.current)}.` })
           : null,
         make(
           "div",
@@ -111,7 +111,7 @@ class Refused {
 
   /** Judges again, with the stored label known. */
   #insist(clientId, { record, result }) {
-    const mark = { image: record.image, relevance: record.relevance, from: result.standing ?? null };
+    const mark = { image: record.image, relevance: record.relevance, from: result.current ?? null };
     if (this.studio.judge([mark], { source: record.source, seconds: 0, fromDialog: true })) this.dismiss([clientId]);
     else this.studio.sayWhyNot();
   }
