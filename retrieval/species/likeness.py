@@ -1,4 +1,4 @@
-"""How like a name is to what a person typed: slips of the keys, and words in another order."""
+"""How similar a name is to what a person typed: typing slips, and words in another order."""
 
 from __future__ import annotations
 
@@ -6,54 +6,62 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from rapidfuzz.distance import OSA, Levenshtein
+
 _WORD = re.compile(r"[^\W_]+")
-# What a word that goes on after the typed letters counts less than one that ends there.
-_GOES_ON = 0.02
+# A word that continues after the typed letters scores this much less than one that ends there.
+_CONTINUES = 0.02
 # Two letters in the wrong order are a likelier slip than a wrong letter.
 _SWAP = 0.75
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text: runs of letters and digits."""
+    """The words of a text: runs of letters and digits."""
     return _WORD.findall(text)
 
 
 def swaps_of(word: str) -> Iterator[str]:
-    """Yield the word with each two neighbouring letters swapped, where that makes another word."""
+    """The word with each two neighboring letters swapped, where that makes another word."""
     for at in range(len(word) - 1):
         if word[at] != word[at + 1]:
             yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
 def slips_forgiven(length: int) -> int:
-    """Return how many slips a typed word of this many letters may hold."""
+    """How many slips a typed word of this many letters may hold."""
     return 0 if length < 3 else 1 if length < 5 else 2 if length < 9 else 3
 
 
 @lru_cache(maxsize=20_000)
 def word_likeness(typed: str, word: str) -> float:
-    """Return how like `word`, or its beginning, is to `typed`: 1 for the same word, a little less
-    for one that goes on, less for each slip, 0 for too many.
+    """The similarity of `word`, or its beginning, to `typed`: 1 for the same word, a little less
+    for one that continues, less for each slip, 0 for more than `slips_forgiven`.
 
-    A slip is a letter left out, put in, replaced, or swapped with its neighbour.
+    A slip is a letter left out, inserted, replaced, or swapped with its neighbor.
     """
     if word.startswith(typed):
-        return 1.0 if word == typed else 1 - _GOES_ON
+        return 1.0 if word == typed else 1 - _CONTINUES
     most = slips_forgiven(len(typed))
     if not most or len(typed) > len(word) + most:
         return 0.0
-    slips = _slips_to_beginnings(typed, word[: len(typed) + most + 1])
-    fewest = min(slips)
+    lengths = range(max(len(typed) - most, 0), min(len(typed) + most, len(word)) + 1)
+    slips = {length: _slips(typed, word[:length]) for length in lengths}
+    fewest = min(slips.values())
     if fewest > most:
         return 0.0
-    ends_there = slips[-1] == fewest and len(word) < len(slips)
-    return 1 - fewest / len(typed) - (0 if ends_there else _GOES_ON)
+    return 1 - fewest / len(typed) - (0 if slips.get(len(word)) == fewest else _CONTINUES)
+
+
+def _slips(typed: str, word: str) -> float:
+    """The slips between two words; a swap is one in OSA's distance and two in Levenshtein's."""
+    slips = OSA.distance(typed, word)
+    return slips - (1 - _SWAP) * (Levenshtein.distance(typed, word) - slips)
 
 
 def likeness(typed: str, name: str) -> tuple[bool, float]:
-    """Return whether each typed word is like a word of the name, and how like all are (0..1).
+    """Whether each typed word is like a word of the name, and the similarity of all (0..1).
 
-    Both texts are in lower case without accents. Words count by their length, in any order. Words
+    Both texts are in lower case without accents. Words weigh by their length, in any order. Words
     written apart or together are the same.
     """
     wanted, known = words_of(typed), words_of(name)
@@ -64,19 +72,3 @@ def likeness(typed: str, name: str) -> tuple[bool, float]:
     score = sum(len(word) * like for word, like in zip(wanted, found, strict=True)) / letters
     together = word_likeness("".join(wanted), "".join(known))
     return all(found) or together > 0, max(score, together)
-
-
-def _slips_to_beginnings(typed: str, word: str) -> list[float]:
-    """Return the slips between `typed` and each beginning of `word`, the empty one first."""
-    before: list[float] = []
-    last: list[float] = [float(column) for column in range(len(word) + 1)]
-    for row, letter in enumerate(typed, start=1):
-        line: list[float] = [float(row)]
-        for column, other in enumerate(word, start=1):
-            slips = min(last[column] + 1, line[-1] + 1, last[column - 1] + (letter != other))
-            swapped = row > 1 and column > 1 and letter == word[column - 2]
-            if swapped and typed[row - 2] == other:
-                slips = min(slips, before[column - 2] + _SWAP)
-            line.append(slips)
-        before, last = last, line
-    return last

@@ -316,7 +316,7 @@ def test_an_empty_body_is_told_to_be_empty(content_type: str, admin_api: APIClie
     assert (answer.status_code, fields(answer)) == (400, ["file"])
     [error] = answer.json()["errors"]
     assert error["detail"] == (
-        "q_val.csv, line 1: the file is empty; a header line with the columns is needed"
+        "q_val.csv, line 1: the file is empty; a header line is needed"
     )
 
 

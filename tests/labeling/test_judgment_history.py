@@ -159,7 +159,7 @@ class TestTakingBack:
         record(query, annotator, item(0, None))
         with pytest.raises(QueryHasJudgments, match="can't be deleted"):
             query_delete(query=query)
-        with pytest.raises(QueryHasJudgments, match="keeps its number"):
+        with pytest.raises(QueryHasJudgments, match="number can't change"):
             query_update(query=query, by=admin, query_id=99)
         query_transition(query=query, to_state="draft", by=admin)
         assert list(queries_visible_to(annotator)) == [query]

@@ -255,7 +255,7 @@ def test_handing_in_needs_the_stop_rule_or_a_note(
     judge(query, annotator, [0], "not_relevant")
     with pytest.raises(TransitionRefused, match="1 of 2 negatives in a row"):
         query_transition(query=query, to_state="submitted", by=annotator)
-    with pytest.raises(TransitionRefused, match="Only who has judged"):
+    with pytest.raises(TransitionRefused, match="Only annotators who have judged"):
         query_transition(query=query, to_state="submitted", by=other_annotator, note="bored")
     judge(query, annotator, [1], "not_relevant")
     assert query_transition(query=query, to_state="submitted", by=annotator).state == "submitted"

@@ -169,7 +169,7 @@ def test_withdrawn_images_match_nothing(
         ({"bbox": "0,-91,1,0"}, "bbox"),
         ({"bbox": "0,0,1,91"}, "bbox"),
         ({"license": "\0"}, "license"),
-        ({"license": "cc-by"}, "license"),
+        ({"licence": "cc-by"}, "licence"),
         ({"judged": ""}, "judged"),
         ({"bbox": ""}, "bbox"),
         ({"bbox": "0, 0, 0, 90"}, "bbox"),

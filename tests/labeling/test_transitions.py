@@ -181,7 +181,7 @@ def test_the_number_of_a_completed_query_never_means_another(
         query_transition(query=query, to_state=state, by=admin, reason=reason)
         with pytest.raises(QueryHasJudgments, match="can't be deleted"):
             query_delete(query=query)
-        with pytest.raises(QueryHasJudgments, match="keeps its number"):
+        with pytest.raises(QueryHasJudgments, match="number can't change"):
             query_update(query=query, by=admin, query_id=13)
         with pytest.raises(ValidationError) as refused:
             new_query("another", query_id=12)
