@@ -18,9 +18,9 @@ TEXT: Final = "var(--text)"
 MUTED: Final = "var(--muted)"
 LINE: Final = "var(--line)"
 ACCENT: Final = "var(--accent)"
-#: For series and categories, in order; told apart without color by shape or label too.
+#: For series and categories, in order; distinguished without color by shape or label too.
 SERIES: Final = ("var(--accent)", "var(--info)", "var(--negative)", "var(--unsure)", "var(--muted)")
-#: Of runs or other things that one chart tells apart, in order.
+#: Of runs or other things that one chart distinguishes, in order.
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross")
 MOST_SHAPES: Final = len(SHAPES)
 #: Of all text, in pixels.

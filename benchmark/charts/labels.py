@@ -1,4 +1,4 @@
-"""Names in pictures: cut to a length, told apart, and placed beside points without overlap."""
+"""Names in charts: cut to a length, made distinct, and placed beside points without overlap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GAP: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Where a point's name stands, in pixels of the drawing area."""
+    """Where a point's name is, in pixels of the drawing area."""
 
     text: str
     x: float
@@ -27,7 +27,7 @@ class Label:
 
 
 def short(name: str, length: int = LABEL_LENGTH) -> str:
-    """A name cut in its middle, where its ends tell it apart best."""
+    """A name cut in its middle, where its ends distinguish it best."""
     name = " ".join(name.split())
     if len(name) <= length:
         return name

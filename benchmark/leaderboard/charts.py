@@ -66,7 +66,7 @@ class Point:
     x: float
     y: float
     place: int | None = None
-    """In the table; stands beside the point where the name doesn't fit."""
+    """In the table; shown beside the point where the name doesn't fit."""
     two_stage: bool = False
 
 
@@ -119,12 +119,12 @@ def categories_chart(
     measure: str,
     scale: float,
 ) -> SafeString:
-    """A dot for each run in each category; at most MOST_SHAPES runs, told apart by shape too.
+    """A dot for each run in each category; at most MOST_SHAPES runs, distinguished by shape too.
 
     `rows`: a category and each run's mean in it. ValueError: too many runs.
     """
     if len(runs) > MOST_SHAPES:
-        raise ValueError(f"{len(runs)} runs where {MOST_SHAPES} can be told apart")
+        raise ValueError(f"{len(runs)} runs where {MOST_SHAPES} can be distinguished")
     names = distinct(runs, LEGEND_LENGTH)
     figures = list(rows)
 
@@ -257,7 +257,7 @@ class _Rows:
         return name("name", sort=self.names, title=None, axis=axis if self.beside else None)
 
     def layered(self, data: Spec, *marks: Spec) -> Spec:
-        """The marks of data with the rows' names, and these above them unless an axis tells them.
+        """The marks of data with the rows' names, and these above them unless an axis shows them.
 
         Marks with data of their own draw those.
         """
@@ -297,7 +297,7 @@ def _tradeoff(points: Sequence[Point], *, x: str, measure: str, scale: float, wi
         }
         for point in points
     ]
-    told = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
+    written = "format(datum.value, datum.value < 1 ? '~g' : '~s')"
     encoding = {
         "x": number(
             "x",
@@ -305,7 +305,9 @@ def _tradeoff(points: Sequence[Point], *, x: str, measure: str, scale: float, wi
             scale={"type": "log", "domain": [axis.low, axis.high], "nice": False},
             axis={
                 "values": axis.ticks,
-                "labelExpr": f"datum.value == {axis.zero!r} ? '0' : {told}" if axis.zero else told,
+                "labelExpr": f"datum.value == {axis.zero!r} ? '0' : {written}"
+                if axis.zero
+                else written,
                 "labelOverlap": False,
                 "grid": True,
             },

@@ -1,4 +1,4 @@
-"""What a reader asked of the leaderboard, as the address says it."""
+"""What a reader chose on the leaderboard, as the address has it."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Choice:
     """Key of a column; empty: the measure, or the first."""
     descending: bool = True
     under: bool = False
-    """Whether two-stage runs stand under their first stage."""
+    """Whether two-stage runs are listed under their first stage."""
     runs: tuple[int, ...] = ()
     """Those drawn by category; empty: the best."""
     beside: int | None = None
-    """Another version of the release, whose figures stand beside."""
+    """Another version of the release, whose figures are shown beside."""
 
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -127,7 +127,7 @@ def read_measure(parameters: QueryDict, task: str) -> str:
 
 
 def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, ...]:
-    """The columns of the table that is asked for."""
+    """The columns of the chosen table."""
     whole = subsets(board.query_ids, runs.queries, ALL)[0]
     if choice.view == MEASURES:
         return measure_columns([*runs.measures, choice.measure], whole)

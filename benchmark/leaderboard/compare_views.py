@@ -111,7 +111,7 @@ def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
 def _splits(
     request: HttpRequest, runs: BoardRuns, first: Run | None, second: Run | None
 ) -> tuple[str, list[str]]:
-    """The split that is asked for, of those that both runs hold and the reader may look at."""
+    """The chosen split, of those that both runs hold and the reader may look at."""
     held = {VAL, TEST}
     for run in (first, second):
         held &= splits_of(run) if run is not None else held

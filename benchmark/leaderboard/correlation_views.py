@@ -32,7 +32,7 @@ from core.address_choices import chosen
 FEWEST: Final = 3
 #: The paper marks what is above it.
 HIGH: Final = 0.8
-#: Unless others are asked for, those of Table 5 that there are here.
+#: Unless others are chosen, those of Table 5 that there are here.
 USUAL: Final = {
     Run.Task.FULL: ("AP@50", "nDCG@50", "RR@50", "P@1", "R@1", "R@5", "R@10", "Rprec", "AP@R"),
     Run.Task.RERANK: ("AP@100", "nDCG@100", "RR@100", "P@1", "R@5", "R@10", "Rprec", "AP@R"),

@@ -105,7 +105,7 @@ def leaderboard_csv(release: Release) -> str:
                 "split": record.split,
                 "subset": record.subset.key,
                 "queries": len(record.subset.queries),
-                **_told(record.run),
+                **_description(record.run),
                 **record.means,
             }
             row.pop("description")
@@ -125,7 +125,7 @@ def leaderboard_json(release: Release) -> str:
 
     NoSnapshot: see `export`.
     """
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "release": release.name,
         "version": release.version,
         "made_at": release.made_at.isoformat() if release.made_at else None,
@@ -142,19 +142,19 @@ def leaderboard_json(release: Release) -> str:
                 "intervals": record.intervals,
             }
         groups = {split: _groups(runs, runs.board(split), split) for split in runs.splits}
-        told["tasks"][task] = {
+        content["tasks"][task] = {
             "measure_of_groups": {split: runs.main_measures(split)[0] for split in runs.splits},
             "runs": [
                 {
                     "id": run.pk,
-                    **_told(run),
+                    **_description(run),
                     "groups": {split: found.get(run.pk, "") for split, found in groups.items()},
                     "scores": scores.get(run.pk, {}),
                 }
                 for run in runs.runs
             ],
         }
-    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 def leaderboard_html(release: Release) -> str:
@@ -252,8 +252,8 @@ def _groups(runs: BoardRuns, board: Board, split: str) -> dict[int, str]:
     return {runs.runs[board.runs[row]].pk: found for row, found in letters.items()}
 
 
-def _told(run: Run) -> dict[str, Any]:
-    """What is told of a run's method."""
+def _description(run: Run) -> dict[str, Any]:
+    """The description of a run's method."""
     return {
         "name": run.name,
         "kind": run.kind,

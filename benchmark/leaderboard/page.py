@@ -60,7 +60,7 @@ class Figure:
     value: float | None
     best: bool
     interval: str
-    """"28.1–38.0"; empty where it isn't told."""
+    """"28.1–38.0"; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Line:
     place: int | None
     figures: tuple[Figure, ...]
     groups: str
-    """Letters: runs that share one can't be told apart."""
+    """Letters: runs that share one don't differ significantly."""
     beside: Figure | None
 
 
@@ -103,14 +103,14 @@ def scale_of(measure: str) -> float:
 
 
 def drawn_name(run: Run) -> str:
-    """What a run is called where nothing else tells what it re-ranks."""
+    """What a run is called where nothing else shows what it re-ranks."""
     if run.kind == Run.Kind.BEST and run.first_stage is not None:
         return f"Best re-rank of {run.rerank_depth}: {run.first_stage.name}"
     return run.name
 
 
 def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) -> Shown:
-    """The table that is asked for, with intervals, and with groups by the chosen measure."""
+    """The chosen table, with intervals, and with groups by the chosen measure."""
     made = runs.board(choice.split)
     columns = columns_of(choice, runs, made)
     sort = choice.sort or choice.measure
@@ -179,7 +179,7 @@ def interval_chart(choice: Choice, runs: BoardRuns) -> SafeString | None:
 def tradeoff_chart(
     choice: Choice, runs: BoardRuns, what: str, shown: Shown
 ) -> tuple[SafeString | None, int]:
-    """The measure against "parameters" or "cost", and how many runs tell that; no chart of
+    """The measure against "parameters" or "cost", and how many runs have that; no chart of
     fewer than two."""
     made = runs.board(choice.split)
     means = column_means(made, _whole_column(choice, runs, made))
@@ -232,11 +232,11 @@ def categories_chart(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> S
 
 
 def drawn_by_category(choice: Choice, shown: Shown) -> list[Run]:
-    """The runs that are asked for, as many as can be told apart, or else the first of the table."""
+    """The chosen runs, as many as have distinct shapes, or else the first of the table."""
     by_id = {line.run.pk: line.run for line in shown.lines}
-    asked = [by_id[pk] for pk in choice.runs if pk in by_id][:MOST_SHAPES]
+    chosen = [by_id[pk] for pk in choice.runs if pk in by_id][:MOST_SHAPES]
     competing = [line.run for line in shown.lines if line.place is not None]
-    return asked or competing[:DRAWN_BY_CATEGORY]
+    return chosen or competing[:DRAWN_BY_CATEGORY]
 
 
 def _has_interval(choice: Choice, runs: BoardRuns, column: Column) -> bool:
@@ -271,7 +271,7 @@ def _line_header(
 
 def _families(lines: list[Line]) -> tuple[tuple[Line, ...], ...]:
     """Each first stage with the runs that re-rank it, in the order of the lines; a two-stage run
-    whose first stage isn't shown stands alone."""
+    whose first stage isn't shown is listed alone."""
     shown = {line.run.pk for line in lines}
     under: dict[int, list[Line]] = {}
     heads = []
@@ -292,9 +292,9 @@ def _below(head: Line, under: dict[int, list[Line]]) -> list[Line]:
 def _by_line_key(lines: list[Line], key: str, descending: bool) -> list[Line]:
     if key == "name":
         return sorted(lines, key=lambda line: line.run.name.casefold(), reverse=descending)
-    told = [line for line in lines if line.run.parameters is not None]
+    known = [line for line in lines if line.run.parameters is not None]
     rest = [line for line in lines if line.run.parameters is None]
-    return sorted(told, key=lambda line: line.run.parameters or 0, reverse=descending) + rest
+    return sorted(known, key=lambda line: line.run.parameters or 0, reverse=descending) + rest
 
 
 def _span(measure: str, spans: Any, row: int, value: float | None) -> str:

@@ -69,7 +69,7 @@ class Found:
     mark: str
     """As of `marks_of`, or empty where labels are hidden."""
     image: Image | None
-    """None where the picture isn't here, or not for this user."""
+    """None where the file isn't here, or not for this user."""
 
 
 def runs_with(release: Release, run: Run, user: Any) -> BoardRuns:
@@ -150,7 +150,7 @@ def image_ids_of(rankings: Mapping[int, Ranking], query_id: int) -> Ids:
 
 
 def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
-    """ "relevant", "not_relevant", "unjudged", or "unknown" where the release doesn't tell which
+    """ "relevant", "not_relevant", "unjudged", or "unknown" where it isn't known which
     images were judged, for each image."""
     judged, relevant = release_qrels(release).of(query_id)
     known = dict(zip(judged.tolist(), relevant.tolist(), strict=True))
@@ -171,12 +171,12 @@ def relevant_ids(release: Release, task: str, query_id: int) -> Ids:
 def found_images(
     release: Release, user: Any, image_ids: Ids, *, ranks: Sequence[int | None], marks: list[str]
 ) -> list[Found]:
-    """Images ready to be shown, with their pictures where they are here."""
-    pictures: dict[int, Image] = {}
+    """Images ready to be shown, with those of the corpus that are here."""
+    here: dict[int, Image] = {}
     if release_data(release).header.corpus_images:
-        pictures = images_visible_to(user).in_bulk(image_ids.tolist())
+        here = images_visible_to(user).in_bulk(image_ids.tolist())
     return [
-        Found(image_id, rank, mark, pictures.get(image_id))
+        Found(image_id, rank, mark, here.get(image_id))
         for image_id, rank, mark in zip(image_ids.tolist(), ranks, marks, strict=True)
     ]
 

@@ -27,7 +27,7 @@ from benchmark.runs.store import RunDamaged
 from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
 from core.address_choices import chosen, chosen_id, chosen_page
 
-#: How many of the best and of the worst queries stand apart.
+#: How many of the best and of the worst queries are shown apart.
 EXTREMES: Final = 5
 SORTS: Final[dict[str, Callable[[page.QueryLine], Any]]] = {
     "id": lambda line: line.query.query_id,
@@ -82,7 +82,7 @@ def _release(request: HttpRequest, run: Run) -> tuple[Release, list[Release]]:
 
 
 def _split(request: HttpRequest, held: list[str]) -> str:
-    """The split that is asked for, if it is held; else the test split before validation."""
+    """The chosen split, if it is held; else the test split before validation."""
     asked = chosen(request.GET, "split", SPLITS)
     return asked if asked in held else TEST if TEST in held else VAL
 

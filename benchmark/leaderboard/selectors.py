@@ -174,7 +174,7 @@ def releases_with_runs(user: Any) -> QuerySet[Release]:
 
 
 def kept(compute: Callable[[], Result], *what: Any) -> Result:
-    """The result of `compute`, from memory if it was asked for before with the same `what`."""
+    """The result of `compute`, from memory where it was computed before with the same `what`."""
     key = "leaderboard:" + hashlib.sha256(repr(what).encode()).hexdigest()
     found: Result | None = cache.get(key)
     if found is None:
@@ -241,7 +241,7 @@ def splits_of(run: Run) -> frozenset[str]:
 
 def _arrays(scores: Iterable[RunScores]) -> dict[int, _Arrays]:
     """The figures of rows of scores, by their ids; those that aren't remembered are read in one SQL
-    query. `made_at` tells the versions of a row apart."""
+    query. `made_at` distinguishes the versions of a row."""
     found = {}
     missing = []
     with _lock:

@@ -53,7 +53,7 @@ def interval(board: Board, row: int, column: Column) -> tuple[float, float]:
 
 def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
     """Letters of each row of the board that competes, by mean over all its queries: rows that share
-    a letter can't be told apart (paired randomisation test, Holm's correction for all pairs, 5 %).
+    a letter don't differ (paired randomization test, Holm's correction for all pairs, 5 %).
     """
     if board.summary is not None:
         return dict(board.summary.groups.get(measure, {}))
@@ -74,10 +74,10 @@ def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
 
 
 def p_value(runs: BoardRuns, board: Board, first: int, second: int, measure: str) -> float:
-    """The p-value of two rows' difference by the paired randomisation test, uncorrected."""
+    """The p-value of two rows' difference by the paired randomization test, uncorrected."""
     values = board.of(measure)
     return kept(
-        lambda: significance.randomisation_test(values[first], values[second]),
+        lambda: significance.randomization_test(values[first], values[second]),
         *("p", runs.fingerprint, board.split, measure, first, second),
     )
 

@@ -38,7 +38,7 @@ class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):
     size = serializers.IntegerField(help_text="bytes")
     sha256 = serializers.CharField()
     access = serializers.SerializerMethodField(
-        help_text="open, or labels: it tells labels of the test split"
+        help_text="open, or labels: it holds labels of the test split"
     )
     format = serializers.CharField(default="", help_text="which format it belongs to")
 
@@ -78,7 +78,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
         help_text="relevant pairs; null where the labels of the test split are hidden from you"
     )
     judgments = serializers.SerializerMethodField(
-        help_text="single judgments; null where an imported benchmark tells none, and where the "
+        help_text="single judgments; null where an imported benchmark has none, and where the "
         "labels of the test split are hidden from you"
     )
     files = serializers.SerializerMethodField()
@@ -134,7 +134,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
 
 class ReleaseDetailSerializer(ReleaseSerializer):
-    """A release with all that is told of it."""
+    """A release with everything about it."""
 
     difference = serializers.SerializerMethodField(
         help_text="from the version before, as far as you may know it; empty for a first version"
@@ -162,8 +162,8 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
         max_length=300,
         required=False,
         allow_blank=True,
-        help_text="whose top 100 are the fixed lists for re-ranking; empty for none; not told: the "
-        "model in use",
+        help_text="whose top 100 are the fixed lists for re-ranking; empty for none; without it "
+        "the model in use",
     )
     include_images = TruthField(
         default=False, help_text="whether the Hugging Face folder holds the images' bytes"
@@ -228,7 +228,7 @@ class ReleaseViewSet(
     @extend_schema(request=None, responses={200: ReleaseDetailSerializer})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
-        """Take up a release again whose making failed."""
+        """Continue a release whose making failed."""
         try:
             release = requests.release_retry(release=self.get_object(), by=request.user)
         except ValidationError as error:

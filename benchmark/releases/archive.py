@@ -13,7 +13,7 @@ from typing import Any, Final
 _STORED: Final = frozenset(
     {".parquet", ".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif", ".gz", ".zip"}
 )
-#: The earliest date that an archive can tell, so that no clock gets into the bytes.
+#: The earliest date that an archive can hold, so that no clock gets into the bytes.
 _NO_DATE: Final = (1980, 1, 1, 0, 0, 0)
 _PERMISSIONS: Final = 0o100644
 _CHUNK: Final = 1 << 20

@@ -1,4 +1,4 @@
-"""What changed between two versions of a benchmark, told from their snapshots.
+"""What changed between two versions of a benchmark, from their snapshots.
 
 Pure: it reads two snapshots and gives plain data (for JSON) and sentences.
 """
@@ -33,7 +33,7 @@ class QueryOf:
     split: str
     category: str
     judged: int | None
-    """None where the version doesn't tell."""
+    """None where it isn't known."""
     relevant: int
 
 
@@ -133,7 +133,7 @@ def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
     """
     if not difference:
         return {}
-    told = [one for one in difference["judgments_by_query"] if one.get("split") == "val"]
+    shown = [one for one in difference["judgments_by_query"] if one.get("split") == "val"]
     bare = {
         key: [
             one if one["split"] == "val" else {**one, "judged": None, "relevant": None}
@@ -141,8 +141,14 @@ def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
         ]
         for key in ("added", "dropped")
     }
-    counts = {name: sum(one[name] for one in told) for name in difference["judgments"]}
-    return {**difference, **bare, "judgments": counts, "judgments_by_query": told, "withheld": True}
+    counts = {name: sum(one[name] for one in shown) for name in difference["judgments"]}
+    return {
+        **difference,
+        **bare,
+        "judgments": counts,
+        "judgments_by_query": shown,
+        "withheld": True,
+    }
 
 
 def _queries(

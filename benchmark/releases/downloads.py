@@ -29,7 +29,7 @@ def file_response(user: Any, release: Release, name: str) -> FileResponse:
     if entry is None:
         raise Http404("The release has no such file.")
     if not file_visible_to(user, release, selectors.access_of(entry)):
-        raise PermissionDenied("This file tells labels of the test split.")
+        raise PermissionDenied("This file holds labels of the test split.")
     path = selectors.release_file_path(release=release, name=name)
     if path is None:
         raise Http404("The file is lost.")

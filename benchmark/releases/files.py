@@ -13,7 +13,7 @@ from benchmark.releases.difference import as_json, compare, without_test_labels
 from benchmark.releases.difference_text import markdown
 from benchmark.releases.formats.base import Access, WrittenFile
 from benchmark.releases.formats.registry import FORMATS
-from benchmark.releases.image_sources import released_picture
+from benchmark.releases.image_sources import released_image_bytes
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.selectors import RELEASE_KEY, SNAPSHOT_KEY
@@ -69,7 +69,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     written: list[tuple[str, WrittenFile]] = []
     for one in FORMATS:
         with progress.step(f"Format: {one.title}"):
-            made = one.write(snapshot, directory, released_picture)
+            made = one.write(snapshot, directory, released_image_bytes)
             written += [(one.key, file) for file in made]
     with progress.step(DIFFERENCE_STEP):
         difference = _difference(release, snapshot)

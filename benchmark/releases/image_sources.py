@@ -7,7 +7,7 @@ from retrieval.images.storage import is_stored
 from retrieval.images.stored import PictureGone, PictureRef, RootUnavailable, public_bytes
 
 
-def released_picture(image_id: int, file_name: str, sha256: str) -> bytes | None:
+def released_image_bytes(image_id: int, file_name: str, sha256: str) -> bytes | None:
     """Return an image as a release knows it, without metadata; None where its file isn't here or
     cannot be read.
 

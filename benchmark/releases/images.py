@@ -1,4 +1,4 @@
-"""The images that a release tells of, and the corpus that they are from."""
+"""The images of a release, and the corpus that they are from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was labelled, as a release takes it in: streamed from the database."""
+"""What was labeled, as a release takes it in: streamed from the database."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import session_lock
 
-#: Writes a snapshot's tables into an empty directory, and tells of its steps.
+#: Writes a snapshot's tables into an empty directory, and reports its steps.
 TakeSnapshot = Callable[[Path, Progress], None]
 
 
@@ -28,8 +28,8 @@ def release_make(
 ) -> Release:
     """Write a release's files and record them; one that is made already is left as it is.
 
-    `report` is told how far it is. See `release_fill`. JobFailed: the model of the fixed lists
-    can't be loaded.
+    `report` gets the steps as they advance. See `release_fill`. JobFailed: the model of the fixed
+    lists can't be loaded.
     """
 
     def take(directory: Path, progress: Progress) -> None:
@@ -49,19 +49,19 @@ def release_fill(
     """Take a snapshot by `take`, whose steps are `steps`, write all files of the release from it,
     and record them in the row.
 
-    Of two makers one waits, and finds it made. All files appear at once, before the row tells of
+    Of two makers one waits, and finds it made. All files appear at once, before the row lists
     them; killed at any moment, it leaves nothing that doing it again doesn't replace.
     """
     with session_lock(release.lock), ExitStack() as stack:
         release.refresh_from_db()
         record = stack.enter_context(job_report(job))
 
-        def tell(told: object) -> None:
+        def advanced(steps: object) -> None:
             record(progress.steps)
             if report is not None:
                 report(progress.steps)
 
-        progress = Progress((*steps, *file_steps()), tell)
+        progress = Progress((*steps, *file_steps()), advanced)
         if not release.files_ready:
             written = _files_make(release, take, progress)
             _record(release, written)

@@ -51,7 +51,7 @@ class Release(models.Model):
         help_text="the version before, which `difference` compares with",
     )
     options = models.JSONField(
-        default=dict, blank=True, help_text="what was asked for: rerank_model, include_images"
+        default=dict, blank=True, help_text="chosen: rerank_model, include_images"
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -127,7 +127,7 @@ class Release(models.Model):
 
     @property
     def known_judgments(self) -> int | None:
-        """How many single judgments there are; None where an imported benchmark tells none."""
+        """How many single judgments there are; None where an imported benchmark has none."""
         return self.judgments or None if self.origin == self.Origin.IMPORTED else self.judgments
 
     @property

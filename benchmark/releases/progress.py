@@ -1,4 +1,4 @@
-"""How far the making of a release is, told step by step."""
+"""The steps of making a release, and how far each is."""
 
 from __future__ import annotations
 

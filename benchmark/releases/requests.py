@@ -1,4 +1,4 @@
-"""Asking for releases: rows, versions, and the jobs that make them."""
+"""Creating releases: rows, versions, and the jobs that make them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def release_create(
     (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
     whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
     "public". A version whose making failed or was
-    cut short is taken up again, with these options. Raises ValidationError, with the field named,
+    cut short is continued, with these options. Raises ValidationError, with the field named,
     for a name that is blank, too long or holds control characters, that ends like a version or is a
     number, that is of an imported benchmark or of which a version is being made, and for an unknown
     model.
@@ -41,7 +41,7 @@ def release_create(
 
 @transaction.atomic
 def release_retry(*, release: Release, by: Any) -> Release:
-    """Take up a release again whose making failed or was cut short, as it was asked for.
+    """Continue a release whose making failed or was cut short, with its own options.
 
     Raises ValidationError if it is made, or being made.
     """
@@ -133,9 +133,9 @@ def _job_begin(release: Release, by: Any) -> None:
         release.save(update_fields=["job"])
 
 
-def _options(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
     """The options as they are kept, with what was left open decided."""
-    name = asked.get("rerank_model")
+    name = requested.get("rerank_model")
     if name is None:
         model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
         name = model.name if model is not None and has_embeddings(model) else ""
@@ -143,4 +143,4 @@ def _options(asked: Mapping[str, Any]) -> dict[str, Any]:
         known = ", ".join(EmbeddingModel.objects.order_by("name").values_list("name", flat=True))
         message = f"No image is embedded with {name!r}; known models: {known or 'none'}."
         raise ValidationError({"rerank_model": message})
-    return {"rerank_model": name, "include_images": bool(asked.get("include_images", False))}
+    return {"rerank_model": name, "include_images": bool(requested.get("include_images", False))}

@@ -65,7 +65,7 @@ def release_names() -> list[str]:
 
 
 def release_find(*, name: str, version: int | None = None) -> Release | None:
-    """The made release of that name: its latest version, or the one that is asked for."""
+    """The made release of that name: its latest version, or the one of that version."""
     made = Release.objects.made().filter(name=name.strip())
     if version is not None:
         made = made.filter(version=version)

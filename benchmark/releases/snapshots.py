@@ -1,4 +1,4 @@
-"""Taking a snapshot: all that a release tells, read from one moment of the database."""
+"""Taking a snapshot: everything in a release, read at one moment of the database."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def release_retry(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take up a release again whose making failed."""
+    """Continue a release whose making failed."""
     require_role(request.user, Role.ADMIN)
     release = get_object_or_404(selectors.releases(), pk=pk)
     try:

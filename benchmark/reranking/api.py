@@ -1,4 +1,4 @@
-"""Two-stage runs through the API: what one would take, begun, and taken up after a stop; admins
+"""Two-stage runs through the API: what one would take, begun, and resumed after a stop; admins
 alone, since it costs money and the machine's time."""
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class RerankEstimateSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class RerankResumeSerializer(serializers.Serializer[dict[str, Any]]):
-    """With which limits a run that stopped goes on."""
+    """The limits with which a run that stopped is resumed."""
 
     max_cost = NumberField(
         min_value=0,
@@ -133,7 +133,7 @@ class RerankView(AdminRunView):
 
     @extend_schema(request=RerankSerializer, responses={201: RunSerializer})
     def post(self, request: Request, pk: int) -> Response:
-        """Have a run re-ranked; the same choice again takes up one that stopped."""
+        """Have a run re-ranked; the same choice again resumes one that stopped."""
         run = rerank_begin(choice=_choice(request, pk), created_by=request.user)
         return Response(
             RunSerializer(run).data,
@@ -147,7 +147,7 @@ class RerankEstimateView(AdminRunView):
 
     @extend_schema(request=RerankSerializer, responses=RerankEstimateSerializer)
     def post(self, request: Request, pk: int) -> Response:
-        """Count what would be scored, asked and paid; begins nothing."""
+        """Count what would be scored, sent and paid; begins nothing."""
         choice = rerank_checked(_choice(request, pk))
         return Response(RerankEstimateSerializer(asdict(rerank_estimate(choice))).data)
 
@@ -157,7 +157,7 @@ class RerankResumeView(AdminRunView):
 
     @extend_schema(request=RerankResumeSerializer, responses=RunSerializer)
     def post(self, request: Request, pk: int) -> Response:
-        """Go on with it; nothing that was answered is asked again."""
+        """Resume it; nothing that was answered is sent again."""
         run = Run.objects.filter(pk=pk, kind__startswith="rerank_").first()
         if run is None:
             raise Http404
@@ -168,9 +168,9 @@ class RerankResumeView(AdminRunView):
 
 def _choice(request: Request, pk: int) -> RerankChoice:
     release = get_object_or_404(Release.objects.made(), pk=pk)
-    asked = RerankSerializer(data=request.data)
-    asked.is_valid(raise_exception=True)
-    return asked.choice(release)
+    serializer = RerankSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return serializer.choice(release)
 
 
 def _setup(data: dict[str, Any]) -> EndpointSetup:

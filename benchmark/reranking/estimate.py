@@ -40,12 +40,12 @@ class Estimate:
     cost: float | None = None
     """US dollars for the requests; None without prices."""
     minutes: float | None = None
-    """That the limit of requests asks for at least; None without a limit."""
+    """At least, by the limit of requests; None without a limit."""
 
 
 def rerank_estimate(choice: RerankChoice) -> Estimate:
     """Of a choice that `rerank_services.rerank_checked` let pass. Takes seconds where there are
-    many pairs; asks no server."""
+    many pairs; sends nothing."""
     images = first_stage_images(release=choice.release, first_stage=choice.first_stage)
     pairs = pairs_to_score(images, choice.depth)
     if choice.embedding_model is not None:
@@ -78,7 +78,7 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
 
 
 def _without_embedding(model: EmbeddingModel, image_ids: list[int]) -> int:
-    """How many of these ids, each as often as it stands there, have no embedding."""
+    """How many of these ids, each as often as it occurs, have no embedding."""
     wanted = sorted(set(image_ids))
     embedded = set[int]()
     for start in range(0, len(wanted), _PART):

@@ -59,7 +59,7 @@ class RerankForm(forms.Form):
         required=False,
         max_length=200,
         label="Model",
-        help_text="As the server names it. It must take images and tell log-probabilities.",
+        help_text="As the server names it. It must take images and give log-probabilities.",
     )
     price_in = _dollars("Price of input", "US dollars for a million tokens.")
     price_out = _dollars("Price of output", "US dollars for a million tokens.")
@@ -75,7 +75,7 @@ class RerankForm(forms.Form):
         required=False,
         max_length=MAX_NAME,
         label="Name",
-        help_text="As it shall stand on the leaderboard; empty for one made of the rest.",
+        help_text="The name on the leaderboard; empty for one made of the other fields.",
     )
 
     def __init__(self, *args: Any, release: Release, fixed: int, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Two-stage runs: begun, taken up again after a stop, and worked on by a job."""
+"""Two-stage runs: begun, resumed after a stop, and worked on by a job."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RerankChoice:
 
     @property
     def run_name(self) -> str:
-        """The name given, or one that tells both stages and the depth."""
+        """The given name, or one made of both stages and the depth."""
         if self.name.strip():
             return self.name.strip()
         first = self.first_stage.name if self.first_stage is not None else "fixed lists"
@@ -95,7 +95,7 @@ def rerank_checked(choice: RerankChoice) -> RerankChoice:
 def rerank_begin(*, choice: RerankChoice, created_by: Any = None) -> Run:
     """Have a two-stage run made by a job.
 
-    The same choice again takes up a run that stopped, with the limits and prices that are given
+    The same choice again resumes a run that stopped, with the limits and prices that are given
     now, and answers with one that is at work. Raises ValidationError for what can't be re-ranked,
     and for a choice whose run of that name is ready.
     """
@@ -112,7 +112,7 @@ def rerank_begin(*, choice: RerankChoice, created_by: Any = None) -> Run:
             )
         if choice.endpoint is not None:
             _set_limits(same, choice.endpoint)
-        _take_up(same)
+        _resume(same)
         return same
 
 
@@ -122,7 +122,7 @@ def rerank_resume(
     max_cost: float | None = None,
     rpm: int = 0,
 ) -> Run:
-    """Take up a run that stopped, failed or was canceled, with other limits.
+    """Resume a run that stopped, failed or was canceled, with other limits.
 
     Both limits count for a multimodal model alone: `max_cost` in US dollars for the whole run,
     None for no limit; `rpm` 0 for none. Raises ValidationError for impossible limits; Conflict for
@@ -144,8 +144,8 @@ def rerank_resume(
                     )
                 ),
             )
-        if run.ready or not _take_up(run):
-            raise Conflict("Only a two-stage run that stopped can be taken up again.")
+        if run.ready or not _resume(run):
+            raise Conflict("Only a two-stage run that stopped can be resumed.")
     return run
 
 
@@ -283,11 +283,11 @@ def _about(choice: RerankChoice) -> str:
 def _set_limits(run: Run, setup: EndpointSetup) -> None:
     if run.job is not None and run.job.state in Job.UNFINISHED:
         return
-    # Also after a change of the setting, one run sends pictures of one size.
+    # Also after a change of the setting, one run sends images of one size.
     kept = {name: run.endpoint[name] for name in ("paid", "max_side")}
     run.endpoint = {**setup.as_json(), **kept}
     run.save(update_fields=["endpoint"])
 
 
-def _take_up(run: Run) -> bool:
+def _resume(run: Run) -> bool:
     return run.job is not None and job_retry(job=run.job)

@@ -1,4 +1,4 @@
-"""How a run asks a multimodal model: kept in `Run.endpoint`."""
+"""How a run uses a multimodal model: kept in `Run.endpoint`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GUESSED_TOKENS: Final = (1000.0, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class EndpointSetup:
-    """Where and how a model is asked, and what this run has paid so far."""
+    """Where and how a model is used, and what this run has paid so far."""
 
     base_url: str
     model: str

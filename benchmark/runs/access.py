@@ -13,7 +13,7 @@ def can_edit(user: Any, run: Run) -> bool:
 
 
 def can_publish(user: Any, run: Run) -> bool:
-    """Whether the user may publish the run now: private, scored, and theirs to tell of."""
+    """Whether the user may publish the run now: private, scored, and theirs."""
     return run.ready and not run.published and not run.is_baseline and can_edit(user, run)
 
 

@@ -53,7 +53,7 @@ class _Progress:
     done: int
     failed: int
 
-    def tell(self, cursor: dict[str, Any] | None = None) -> None:
+    def store(self, cursor: dict[str, Any] | None = None) -> None:
         """Bring the job's counts up to these, never back."""
         job_advance(
             job=self.job,
@@ -81,7 +81,7 @@ class _ModelRun:
 
 def baselines_begin(*, release: Release, created_by: Any = None) -> Job:
     """Have a release's baselines made by a job; the unfinished one if there is one, and one that
-    failed last is taken up again.
+    failed last is continued.
 
     Conflict: the release has nothing that could be scored on.
     """
@@ -119,7 +119,7 @@ def baselines_step(job: Job, deadline: float) -> bool:
     for task in tasks:
         _random(release, task)
         progress.done += 1
-    progress.tell()
+    progress.store()
     for model in EmbeddingModel.objects.filter(pk__in=job.cursor["models"]).order_by("pk"):
         before = progress.done
         try:
@@ -170,7 +170,7 @@ def _give_up(
     progress.failed += units - done
     with transaction.atomic():
         job_item_error(job=progress.job, item=model.name, message=message)
-        progress.tell(
+        progress.store(
             {
                 "models": [pk for pk in cursor["models"] if pk != model.pk],
                 "settled": cursor["settled"] + done,
@@ -237,36 +237,36 @@ def _model_step(
         if not finished:
             save_run(made.partial, made.rankings)
             progress.done += len(made.rankings)
-            progress.tell()
+            progress.store()
             return False
         run = run_store(run=run, rankings=made.rankings)
         made.partial.unlink(missing_ok=True)
     # Also of a run that is scored: its best possible re-ranks may be missing.
     run_finish(run=run)
     progress.done += len(texts)
-    progress.tell()
+    progress.store()
     return True
 
 
 def _model_run(release: Release, model: EmbeddingModel, task: str, texts: Sequence[str]) -> Run:
-    """The row of a model's run, with what the model tells of itself. ModelSpecError: it can't be
+    """The row of a model's run, with what the model says of itself. ModelSpecError: it can't be
     loaded, so there is none."""
-    # With the vectors comes what the model tells of itself.
+    # With the vectors comes what the model says of itself.
     text_vectors(model, texts)
     model.refresh_from_db(fields=["parameters"])
-    told = describe(model.name)
+    description = describe(model.name)
     # "<architecture>/<pretrained tag>" is there for everybody; files on this machine may not be.
-    downloaded = told.name == model.name and "/" in model.name
+    downloaded = description.name == model.name and "/" in model.name
     run, _ = Run.objects.get_or_create(
         release=release,
         task=task,
         kind=Run.Kind.MODEL,
         embedding_model=model,
         defaults={
-            "name": told.name[:150],
+            "name": description.name[:150],
             "description": _about(release, model),
             "parameters": model.millions_of_parameters,
-            "training_data": told.name.rpartition("/")[2] if downloaded else "",
+            "training_data": description.name.rpartition("/")[2] if downloaded else "",
             "open_weights": True if downloaded else None,
             "published_at": timezone.now(),
         },
@@ -315,7 +315,7 @@ def _rankings(
 
 
 def _about(release: Release, model: EmbeddingModel) -> str:
-    """What is told of an embedding model's run."""
+    """The description of an embedding model's run."""
     counts = corpus_counts(model=model, corpus_at=corpus_moment(release))
     about = "Images by cosine similarity to the query's text, in exact order."
     if counts.unembedded:

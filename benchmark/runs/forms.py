@@ -10,7 +10,7 @@ from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.services import CARD_FIELDS, LARGEST_NUMBER
 
-WEIGHTS = [("", "Not told"), ("true", "Open"), ("false", "Closed")]
+WEIGHTS = [("", "Not stated"), ("true", "Open"), ("false", "Closed")]
 SPLIT_CHOICES = [
     ("all", "Both splits"),
     ("val", "Validation split alone"),
@@ -59,7 +59,7 @@ class MethodCardForm(forms.ModelForm):
                   "description")  # fmt: skip
         labels = {"name": "Method", "training_data": "Training data"}
         help_texts = {
-            "name": "As it shall stand on the leaderboard.",
+            "name": "The name on the leaderboard.",
             "training_data": "For example DFN-5B.",
             "description": "What is ranked how; prompts, ensembles, first stages.",
         }

@@ -1,4 +1,4 @@
-"""Runs: rankings by some method, what is told of the method, and their scores."""
+"""Runs: rankings by some method, what is known of the method, and their scores."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class Run(models.Model):
     description = models.TextField(blank=True)
     parameters = models.FloatField(null=True, blank=True, help_text="millions of parameters")
     training_data = models.CharField(max_length=300, blank=True)
-    open_weights = models.BooleanField(null=True, blank=True, help_text="empty: not told")
+    open_weights = models.BooleanField(null=True, blank=True, help_text="empty: not stated")
     cost = models.FloatField(
-        null=True, blank=True, help_text="US dollars for the whole run; empty: not told"
+        null=True, blank=True, help_text="US dollars for the whole run; empty: not stated"
     )
 
     # How the application made it.
@@ -110,7 +110,7 @@ class Run(models.Model):
                 condition=models.Q(cost__isnull=True) | models.Q(cost__range=(0, 1e9)),
                 name="run_cost",
             ),
-            # Baselines are made once for a release, however often they are asked for.
+            # Baselines are made once for a release, however often they are requested.
             models.UniqueConstraint(
                 fields=["release", "task", "kind"],
                 condition=models.Q(kind="random"),

@@ -75,8 +75,8 @@ def release_queries(release: Release) -> dict[int, SnapshotQuery]:
 def release_measures(release: Release) -> list[Measure]:
     """The measures that runs are scored by; how much was judged isn't among them where the release
     doesn't tell it. NoSnapshot: see `release_data`."""
-    told = release_data(release).header.tells_negatives
-    return [measure for measure in DEFAULT_MEASURES if told or measure.kind != "Judged"]
+    known = release_data(release).header.tells_negatives
+    return [measure for measure in DEFAULT_MEASURES if known or measure.kind != "Judged"]
 
 
 def fixed_lists(release: Release) -> dict[int, npt.NDArray[np.int64]]:
@@ -129,7 +129,7 @@ def scores_visible_to(user: Any, run: Run) -> list[RunScores]:
     """Those of a run's scores that the user may see something of, its own release's first.
 
     On another version only where that doesn't hide its test labels from the user: the difference of
-    two versions tells which labels changed.
+    two versions shows which labels changed.
     """
     return [
         score

@@ -34,7 +34,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     )
     error = serializers.SerializerMethodField(help_text="why it isn't scored; else empty")
     sha256 = serializers.SerializerMethodField(
-        help_text="of the stored ranking; empty for a best possible re-rank: its order tells labels"
+        help_text="of the stored ranking; empty for a best possible re-rank: its order shows labels"
     )
 
     class Meta:

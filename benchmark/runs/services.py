@@ -190,7 +190,7 @@ def card_validate(run: Run) -> None:
 def run_publish(*, run: Run) -> Run:
     """Show a run to everybody, with its best possible re-ranks; a repeat changes nothing.
 
-    Conflict: it isn't scored yet, or it re-ranks a run that is private, of which it would tell.
+    Conflict: it isn't scored yet, or it re-ranks a run that is private, which it would name.
     """
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if not run.ready:

@@ -28,7 +28,7 @@ from benchmark.scoring.run_files import Ranking
 from core.errors import Conflict
 from core.files import whole_file
 
-#: The earliest date that a zip archive can tell, so that no clock gets into the bytes.
+#: The earliest date that a zip archive can hold, so that no clock gets into the bytes.
 _NO_DATE: Final = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER: Final = struct.Struct("<26xHH")
 _CHUNK: Final = 1 << 20

@@ -86,7 +86,7 @@ def evaluate(
 ) -> Evaluation:
     """Score a run and say what was left out.
 
-    `known` are the queries that the run may hold without being told so, by default those of
+    `known` are the queries that the run may hold without being unknown, by default those of
     `qrels`: with one split to be scored, those of the other one too.
     """
     scored = scored_query_ids(qrels).tolist()

@@ -129,7 +129,7 @@ def _checked(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> tuple[Integers, Int
 
 
 def _hits(counts: Integers, images: Integers, cuts: Integers) -> Floats:
-    """How many of `counts` images stand among the first k of N, in the mean."""
+    """How many of `counts` images are expected among the first k of N."""
     depths = np.minimum(beside(images, cuts), cuts)
     expected: Floats = depths * beside(counts, cuts) / np.maximum(beside(images, cuts), 1)
     return expected

@@ -1,7 +1,7 @@
 """What researchers see of a test split whose labels are hidden: two means for each run.
 
-Single scores, means over few queries and exact means tell labels: from P, AP and nDCG of one query
-at a few cut-offs its labels can be computed. So only the means below are shown, over all queries
+Single scores, means over few queries and exact means reveal labels: from P, AP and nDCG of one
+query at a few cut-offs its labels can be computed. So only the means below are shown, over all queries
 together and rounded; what this leaves is counted in docs/test-labels.md.
 """
 
@@ -37,7 +37,7 @@ DECIMALS: Final = 3
 
 
 class LabelsHidden(Exception):
-    """A figure was asked for that would tell labels of the test split."""
+    """A figure was asked for that would reveal labels of the test split."""
 
     def __init__(self) -> None:
         super().__init__("This release keeps the labels of its test split hidden.")
@@ -52,7 +52,7 @@ class Summary:
     intervals: Mapping[str, Floats]
     """(r, 2) the 95 % bootstrap interval of each mean, rounded."""
     groups: Mapping[str, Mapping[int, str]]
-    """Row -> letters: runs that share one can't be told apart."""
+    """Row -> letters: runs that share one don't differ significantly."""
 
 
 def rounded(scores: npt.ArrayLike) -> Floats:

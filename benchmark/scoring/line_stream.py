@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Final
 
-#: Decompressed bytes beyond which a file is read no further, unless told otherwise.
+#: Decompressed bytes beyond which a file is read no further by default.
 MAX_BYTES: Final = 1 << 31
 #: Bytes of a line beyond which a file is read no further.
 MAX_LINE: Final = 1 << 16
@@ -34,8 +34,8 @@ class Unreadable(Exception):
 def text_lines(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
     """(line from 1, text with its end) of each line, without the byte order mark.
 
-    gzip is told by its first bytes, and may have several members. Bytes that are not UTF-8 become
-    replacement characters. At most a chunk and a line are held. Unreadable: more than `max_bytes`
+    gzip is recognized by its first bytes, and may have several members. Bytes that are not UTF-8
+    become replacement characters. At most a chunk and a line are held. Unreadable: more than `max_bytes`
     decompressed bytes, more than GROWTH_FREE that are more than MAX_GROWTH for each byte read, more
     than MAX_BLANK_LINES blank lines, a line of more than MAX_LINE bytes, or damaged gzip.
     """

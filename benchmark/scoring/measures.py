@@ -2,7 +2,7 @@
 
 Keys are those of ir-measures where it has the measure ("AP@50", "nDCG@50", "RR@50", "P@50", "R@50",
 "Rprec", "Judged@50"). "CappedR@50" is recall over min(k, R), and "AP@R" is what the literature of
-metric learning calls mAP@R. AP@k differs from that of ir-measures by its normalisation, min(k, R)
+metric learning calls mAP@R. AP@k differs from that of ir-measures by its normalization, min(k, R)
 instead of R. `benchmark.scoring.metrics` has the formulas.
 """
 

@@ -1,6 +1,6 @@
 """Retrieval measures for binary relevance, of any number of rankings and cut-offs at once.
 
-`hits` tells the relevance of retrieved images, best first: truth values of shape (..., n), one
+`hits` is the relevance of retrieved images, best first: truth values of shape (..., n), one
 ranking in each row of n, or `HitRanks` made of them once for several measures. `totals` (...) holds
 R, how many images are relevant in all, from 1. `k` is a cut-off or several, of shape (); or (c,).
 Each function gives float64 of shape (...), or (..., c) for several cut-offs, from 0 to 1.
@@ -29,7 +29,7 @@ Number = TypeVar("Number", bound=np.number)
 
 @dataclass(frozen=True, slots=True)
 class HitRanks:
-    """Where hits stand in rankings; h hits in all, those of one ranking side by side."""
+    """The ranks of hits in rankings; h hits in all, those of one ranking side by side."""
 
     shape: tuple[int, ...]
     """Of the rankings."""
@@ -113,7 +113,7 @@ def capped_recall_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
 def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """AP@k: the sum over i <= k of precision@i x rel(i), over min(k, R).
 
-    With that normalisation (INQUIRE's appendix G) one more relevant image among the first k always
+    With that normalization (INQUIRE's appendix G) one more relevant image among the first k always
     raises the score, and 1 can be reached.
     """
     cuts = cutoffs(k)

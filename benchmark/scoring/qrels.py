@@ -13,7 +13,7 @@ import numpy.typing as npt
 class Qrels:
     """The judged images of each query; n pairs of q queries.
 
-    `image_ids` ascend within a query, the queries' parts stand one after the other.
+    `image_ids` ascend within a query, the queries' parts follow each other.
     """
 
     query_ids: npt.NDArray[np.int64]
@@ -56,7 +56,7 @@ class Qrels:
             order = np.lexsort((images, owners))
             owners, images, flags = owners[order], images[order], flags[order]
             if not _ascending(owners, images).all():
-                raise ValueError("A pair stands twice.")
+                raise ValueError("A pair is there twice.")
         starts = np.searchsorted(owners, queries, side="left")
         ends = np.searchsorted(owners, queries, side="right")
         if int((ends - starts).sum()) != len(owners):

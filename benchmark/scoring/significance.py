@@ -65,12 +65,12 @@ def bootstrap_intervals(
     return limits.reshape(*table.shape[:-1], 2)
 
 
-def randomisation_test(
+def randomization_test(
     first: npt.ArrayLike, second: npt.ArrayLike, *, samples: int = SAMPLES, seed: int = SEED
 ) -> float:
     """The two-sided p-value of two runs' difference in the mean, both (q,).
 
-    The paired randomisation test: were the runs equal, each query's difference could as well have
+    The paired randomization test: were the runs equal, each query's difference could as well have
     the other sign. p is the share of sign flips whose mean difference is as far from 0 as the one
     seen: of all 2^q where they are no more than `samples`, which is exact, else of `samples` random
     ones with the one seen among them, (c + 1) / (samples + 1). Runs without any difference, or no
@@ -84,7 +84,7 @@ def randomisation_test(
 def pairwise_p_values(
     scores: npt.ArrayLike, *, samples: int | None = None, seed: int = SEED
 ) -> Floats:
-    """The p-values (r, r) of `randomisation_test` of each two runs; 1 on the diagonal.
+    """The p-values (r, r) of `randomization_test` of each two runs; 1 on the diagonal.
 
     All pairs share the sign flips. `samples` None draws so many that a difference can still be
     significant after Holm's correction for all pairs: SAMPLES, or 4 pairs / ALPHA if that is more.
@@ -134,7 +134,7 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 def significant_pairs(
     scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED
 ) -> npt.NDArray[np.bool_]:
-    """(r, r), symmetric: which runs the test tells apart, Holm's correction for all pairs
+    """(r, r), symmetric: which runs the test distinguishes, Holm's correction for all pairs
     included."""
     p_values = pairwise_p_values(scores, seed=seed)
     upper = np.triu_indices(len(p_values), 1)
@@ -144,7 +144,7 @@ def significant_pairs(
 
 
 def groups(scores: npt.ArrayLike, *, alpha: float = ALPHA, seed: int = SEED) -> list[list[int]]:
-    """Groups of runs that can't be told apart, each the runs' indexes by falling mean.
+    """Groups of runs that don't differ significantly, each the runs' indexes by falling mean.
 
     Two runs share a group if and only if the test, with Holm's correction, finds no difference; a
     run may be in several. Groups come by their best run, then their second and so on. See `letters`

@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from benchmark.releases.formats.base import Pictures
+from benchmark.releases.formats.base import ImageFiles
 from benchmark.releases.snapshot.snapshot import Snapshot
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.records import Refusal
@@ -20,7 +20,7 @@ QUERIES = 10
 
 def photo_snapshot(
     directory: Path, photos: Path, *, changes: dict[str, Any], **values: Any
-) -> tuple[Snapshot, Pictures]:
+) -> tuple[Snapshot, ImageFiles]:
     """The photographs below `photos`, and what finds their files.
 
     The captions of the first images that have different ones are queries, in turn of the validation

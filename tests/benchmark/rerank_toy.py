@@ -30,9 +30,9 @@ FIRST = {1: [1, 2, 3, 4, 5, 6], 2: [6, 5, 4, 3, 2, 1], 3: [2, 4, 6, 1, 3]}
 
 
 def picture(number: int) -> Image:
-    """An image of the corpus with a picture of its own colour, 40 pixels wide."""
-    colour = tuple(round(255 * part) for part in colorsys.hsv_to_rgb(number * 0.618 % 1, 0.6, 0.8))
-    stored = picture_store(jpeg(colour))
+    """An image of the corpus with a picture of its own color, 40 pixels wide."""
+    color = tuple(round(255 * part) for part in colorsys.hsv_to_rgb(number * 0.618 % 1, 0.6, 0.8))
+    stored = picture_store(jpeg(color))
     return image_row(number, sha256=stored.sha256, width=stored.width, height=stored.height)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from PIL import Image
 
-from benchmark.releases.formats.base import Pictures
+from benchmark.releases.formats.base import ImageFiles
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.releases.snapshot.snapshot import (
     FixedImage,
@@ -288,7 +288,7 @@ def no_pictures(image_id: int, file_name: str, sha256: str) -> bytes | None:
     return None
 
 
-def toy_pictures(directory: Path, count: int) -> tuple[Pictures, list[str]]:
+def toy_pictures(directory: Path, count: int) -> tuple[ImageFiles, list[str]]:
     """Small JPEG files, what finds them by SHA-256, and their SHA-256s."""
     directory.mkdir(parents=True, exist_ok=True)
     found = {}

@@ -93,11 +93,11 @@ def test_the_corpus_tells_of_every_image(tmp_path, load):
 
 def test_fixed_lists_with_and_without_labels(tmp_path, load):
     write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
-    labelled = load("rerank")["test"].to_pandas()
-    assert labelled["inat24_image_id"].tolist() == [12, 7, 6, 8, 2]
-    assert labelled["relevant"].tolist() == [0, 1, 0, 0, 0]
+    labeled = load("rerank")["test"].to_pandas()
+    assert labeled["inat24_image_id"].tolist() == [12, 7, 6, 8, 2]
+    assert labeled["relevant"].tolist() == [0, 1, 0, 0, 0]
     bare = load("rerank_unlabelled")["test"].to_pandas()
-    pd.testing.assert_frame_equal(bare, labelled.drop(columns=["relevant", "judged"]))
+    pd.testing.assert_frame_equal(bare, labeled.drop(columns=["relevant", "judged"]))
 
 
 def test_the_folder_is_read_without_the_files_of_labels(tmp_path, load):

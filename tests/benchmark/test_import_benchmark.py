@@ -280,7 +280,7 @@ class TestInquire:
         assert found.release.positives == found.rows > 199_000
         same_files(inquire, found.release)
 
-    def test_labelled_here_the_queries_come_out_with_their_splits(
+    def test_labeled_here_the_queries_come_out_with_their_splits(
         self, inquire: Path, tmp_path: Path
     ) -> None:
         call_command("import_queries", *(str(inquire / name) for name in QUERY_FILES.values()))

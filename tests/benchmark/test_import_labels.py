@@ -273,7 +273,7 @@ class TestRerankModel:
             benchmark_import(directory=tmp_path / "toy", rerank_model="nobody")
 
 
-def test_nothing_is_labelled_by_an_import(exported: Path) -> None:
+def test_nothing_is_labeled_by_an_import(exported: Path) -> None:
     before = list(Query.objects.values_list("query_id", flat=True))
     benchmark_import(directory=exported, name="again")
     assert list(Query.objects.values_list("query_id", flat=True)) == before

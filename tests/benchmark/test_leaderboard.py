@@ -156,6 +156,6 @@ def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="no split"):
         of_split("train")
     with pytest.raises(ValueError, match="no grouping"):
-        subsets(np.array([1]), QUERIES, "colour")
+        subsets(np.array([1]), QUERIES, "color")
     with pytest.raises(ValueError, match="needs a column"):
         table(of_split("test"), [], sort="")

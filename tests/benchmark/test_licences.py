@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmark.releases.snapshot.licenses import licence_of
+from benchmark.releases.snapshot.licenses import license_of
 
 CC = "https://creativecommons.org"
 
@@ -49,7 +49,7 @@ CC = "https://creativecommons.org"
     ],
 )  # fmt: skip
 def test_licences_that_allow_copies(license, url, name):
-    found = licence_of(license, url)
+    found = license_of(license, url)
     assert found.name == name
     assert found.may_redistribute
     assert found.refusal == ""
@@ -85,26 +85,26 @@ def test_licences_that_allow_copies(license, url, name):
     ],
 )
 def test_licences_that_allow_no_copies(license, url, refusal):
-    found = licence_of(license, url)
+    found = license_of(license, url)
     assert refusal in found.refusal
     assert not found.may_redistribute
 
 
 def test_obligations_are_told_in_words():
-    licence = licence_of("CC BY-NC-SA 4.0", "")
+    licence = license_of("CC BY-NC-SA 4.0", "")
     assert licence.obligations == (
         "name the rights holder and the licence",
         "no commercial use",
         "pass on changed copies under the same licence",
     )
-    assert licence_of("CC BY-ND", "").obligations[-1] == "pass on unchanged copies only"
-    assert licence_of("CC0", "").obligations == ()
-    assert licence_of("public domain", "").obligations == ()
+    assert license_of("CC BY-ND", "").obligations[-1] == "pass on unchanged copies only"
+    assert license_of("CC0", "").obligations == ()
+    assert license_of("public domain", "").obligations == ()
 
 
 def test_the_address_of_a_licence():
-    assert licence_of("CC BY-NC 4.0", "").url == f"{CC}/licenses/by-nc/4.0/"
-    assert licence_of("", "http://creativecommons.org/licenses/by/2.0/de/legalcode").url == (
+    assert license_of("CC BY-NC 4.0", "").url == f"{CC}/licenses/by-nc/4.0/"
+    assert license_of("", "http://creativecommons.org/licenses/by/2.0/de/legalcode").url == (
         f"{CC}/licenses/by/2.0/de/"
     )
-    assert licence_of("CC BY-NC", "").url == ""
+    assert license_of("CC BY-NC", "").url == ""

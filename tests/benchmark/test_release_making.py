@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def labelled(query: Query, judge: Any, annotator: Any) -> Query:
+def labeled(query: Query, judge: Any, annotator: Any) -> Query:
     judge(query, 2, annotator, "relevant")
     return query
 
@@ -63,7 +63,7 @@ class Pause:
 
 
 @pytest.fixture
-def paused(var_dir: Path, labelled: Query) -> Iterator[tuple[Release, Pause, threading.Thread]]:
+def paused(var_dir: Path, labeled: Query) -> Iterator[tuple[Release, Pause, threading.Thread]]:
     """A release whose maker waits in the middle of its snapshot, the judgments written."""
     release = requests.release_claim(name="v1", created_by=None)
     pause = Pause("Queries")
@@ -75,13 +75,13 @@ def paused(var_dir: Path, labelled: Query) -> Iterator[tuple[Release, Pause, thr
 
 
 def test_the_snapshot_is_one_moment(
-    paused: Any, labelled: Query, judge: Any, annotator: Any
+    paused: Any, labeled: Query, judge: Any, annotator: Any
 ) -> None:
     release, pause, thread = paused
     # The judgments were read before this; queries, images and corpus are read after it.
-    labelled.text = "changed meanwhile"
-    labelled.save()
-    judge(labelled, 3, annotator, "relevant")
+    labeled.text = "changed meanwhile"
+    labeled.save()
+    judge(labeled, 3, annotator, "relevant")
     make_query(99, "came meanwhile")
     Judgment.objects.filter(image_id=2).delete()
     pause.go_on.set()
@@ -161,7 +161,7 @@ def test_two_who_ask_for_a_version_at_once_get_one(var_dir: Path) -> None:
     assert Release.objects.count() == Job.objects.count() == 1
 
 
-def test_progress_is_seen_while_the_transaction_is_open(labelled: Query, var_dir: Path) -> None:
+def test_progress_is_seen_while_the_transaction_is_open(labeled: Query, var_dir: Path) -> None:
     release = requests.release_create(name="v1", created_by=None)
     Job.objects.filter(pk=release.job_id).update(state="running")
     seen: list[str] = []
@@ -182,7 +182,7 @@ def test_progress_is_seen_while_the_transaction_is_open(labelled: Query, var_dir
     assert list(dict.fromkeys(seen))[: len(SNAPSHOT_STEPS)] == [*SNAPSHOT_STEPS]
 
 
-def test_a_cancelled_job_ends_it_and_leaves_nothing(labelled: Query, var_dir: Path) -> None:
+def test_a_cancelled_job_ends_it_and_leaves_nothing(labeled: Query, var_dir: Path) -> None:
     release = requests.release_create(name="v1", created_by=None)
     Job.objects.filter(pk=release.job_id).update(state="running")
     job = Job.objects.get(pk=release.job_id)
@@ -200,7 +200,7 @@ def test_a_cancelled_job_ends_it_and_leaves_nothing(labelled: Query, var_dir: Pa
     assert job_slice_run(job_id=again.job_id) is Slice.FINISHED
 
 
-def test_a_job_that_kills_its_worker_each_time_is_given_up(labelled: Query, var_dir: Path) -> None:
+def test_a_job_that_kills_its_worker_each_time_is_given_up(labeled: Query, var_dir: Path) -> None:
     release = requests.release_create(name="v1", created_by=None)
     # What ten workers left that died at the second step: one step done, and it stays at one.
     Job.objects.filter(pk=release.job_id).update(state="running", done=1, fruitless_turns=9)

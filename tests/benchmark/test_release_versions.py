@@ -36,7 +36,7 @@ def snapshot_of(release: Release) -> Snapshot:
 
 
 @pytest.fixture
-def labelled(query: Query, judge: Any, annotator: Any, other_annotator: Any) -> Query:
+def labeled(query: Query, judge: Any, annotator: Any, other_annotator: Any) -> Query:
     make_list(query, [2, 1, 3])
     judge(query, 2, annotator, "relevant", seconds=1.5)
     judge(query, 1, annotator, "relevant", seconds=2.25)
@@ -123,7 +123,7 @@ def test_options_are_decided_when_a_release_is_begun(db: None, settings: Any) ->
     assert not Release.objects.filter(name="d").exists()
 
 
-def test_the_snapshot_holds_what_was_labelled(labelled: Query, var_dir: Path) -> None:
+def test_the_snapshot_holds_what_was_labeled(labeled: Query, var_dir: Path) -> None:
     release = made()
     snapshot = snapshot_of(release)
     assert list(snapshot.judgments()) == [
@@ -147,7 +147,7 @@ def test_the_snapshot_holds_what_was_labelled(labelled: Query, var_dir: Path) ->
     assert list(snapshot.fixed()) == []
 
 
-def test_images_tell_their_species_and_where_they_are_from(labelled: Query, var_dir: Path) -> None:
+def test_images_tell_their_species_and_where_they_are_from(labeled: Query, var_dir: Path) -> None:
     stork = Species.objects.create(
         scientific_name="Ciconia ciconia", family="Ciconiidae", class_name="Aves"
     )
@@ -158,7 +158,7 @@ def test_images_tell_their_species_and_where_they_are_from(labelled: Query, var_
     values = {"species": stork, "license": "CC-BY", "latitude": 52.5, "longitude": 13.25}
     Image.objects.filter(pk=1).update(**values)
     Image.objects.filter(pk=2).update(species=heron)
-    labelled.species.set([stork, heron])
+    labeled.species.set([stork, heron])
     release = made()
     first, second, fourth = snapshot_of(release).images()
     assert (first.scientific_name, first.vernacular_name) == ("Ciconia ciconia", "White Stork")
@@ -171,7 +171,7 @@ def test_images_tell_their_species_and_where_they_are_from(labelled: Query, var_
 
 
 def test_the_header_tells_of_corpus_software_and_models(
-    labelled: Query, admin: Any, reviewer: Any, var_dir: Path
+    labeled: Query, admin: Any, reviewer: Any, var_dir: Path
 ) -> None:
     # A list that is still to be made orders nothing.
     unlisted = make_query(31, "a fox", split="val")
@@ -198,7 +198,7 @@ def test_an_empty_corpus_has_no_fingerprint(db: None, var_dir: Path) -> None:
     assert (header["corpus_images"], header["corpus_fingerprint"]) == (0, "")
 
 
-def test_the_manifest_lists_every_other_file(labelled: Query, var_dir: Path) -> None:
+def test_the_manifest_lists_every_other_file(labeled: Query, var_dir: Path) -> None:
     release = made()
     manifest = json.loads((release.directory / "manifest.json").read_text())
     others = [entry for entry in release.file_list if entry["name"] != "manifest.json"]
@@ -212,13 +212,13 @@ def test_the_manifest_lists_every_other_file(labelled: Query, var_dir: Path) -> 
 
 
 def test_the_row_keeps_the_difference_from_the_version_before(
-    labelled: Query, judge: Any, reviewer: Any, var_dir: Path
+    labeled: Query, judge: Any, reviewer: Any, var_dir: Path
 ) -> None:
     first = made()
     assert first.difference == {}
     assert "This is the first version." in (first.directory / "difference.md").read_text()
-    judge(labelled, 1, reviewer, "relevant")
-    judge(labelled, 5, reviewer, "not_relevant")
+    judge(labeled, 1, reviewer, "relevant")
+    judge(labeled, 5, reviewer, "not_relevant")
     make_query(31, "a fox", split="val")
     second = made()
     assert second.difference["previous"]["version"] == 1
@@ -231,10 +231,10 @@ def test_the_row_keeps_the_difference_from_the_version_before(
 
 
 def test_changes_of_test_queries_are_told_to_those_who_may_see_their_labels(
-    labelled: Query, judge: Any, reviewer: Any, researcher: Any, client: Any, var_dir: Path
+    labeled: Query, judge: Any, reviewer: Any, researcher: Any, client: Any, var_dir: Path
 ) -> None:
     made()
-    judge(labelled, 1, reviewer, "relevant")
+    judge(labeled, 1, reviewer, "relevant")
     release = made()
     access = {one["name"]: one["access"] for one in release.file_list}
     assert (access["difference.md"], access["difference_test.md"]) == ("open", "labels")

@@ -50,7 +50,7 @@ def job_run(release: Release) -> Slice:
 
 
 @pytest.fixture
-def labelled(query, judge, annotator, other_annotator, reviewer) -> Query:
+def labeled(query, judge, annotator, other_annotator, reviewer) -> Query:
     """A query with every way to a consensus, and others that must not go into a release."""
     make_list(query, [2, 1, 3])
     judge(query, 2, annotator, "relevant", seconds=1.5)
@@ -68,7 +68,7 @@ def labelled(query, judge, annotator, other_annotator, reviewer) -> Query:
     return query
 
 
-def test_the_files_of_a_release_exactly(labelled, var_dir, tmp_path):
+def test_the_files_of_a_release_exactly(labeled, var_dir, tmp_path):
     assert export("v1", tmp_path / "out") == {
         "inquire_queries_val.csv": QUERY_HEADER + '0,7,"a ""blue"" fox",Species,Species ID,\n',
         "inquire_queries_test.csv": QUERY_HEADER
@@ -119,7 +119,7 @@ def test_ranks_take_no_query_more_for_more_judgments(
         assert [row.rank for row, _ in labels.released_judgments()] == [1, 2, 3, None]
 
 
-def test_two_releases_of_one_state_are_equal_byte_for_byte(labelled, var_dir, tmp_path):
+def test_two_releases_of_one_state_are_equal_byte_for_byte(labeled, var_dir, tmp_path):
     assert export("v1", tmp_path / "one") == export("v2", tmp_path / "two")
 
 
@@ -141,7 +141,7 @@ def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_
     assert sorted(written[name].splitlines()) == sorted(released[name].read_bytes().splitlines())
 
 
-def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
+def test_a_release_records_counts_and_checksums(labeled, var_dir, tmp_path):
     release = giving.release_export(name="v1", directory=tmp_path / "out", new=True)
     counts = (release.val_queries, release.test_queries, release.positives, release.judgments)
     assert counts == (1, 1, 2, 7)
@@ -156,9 +156,9 @@ def test_a_release_records_counts_and_checksums(labelled, var_dir, tmp_path):
     assert set(every_byte(tmp_path / "out")) == set(names)
 
 
-def test_a_release_never_changes_after_it_is_made(labelled, judge, annotator, var_dir, tmp_path):
+def test_a_release_never_changes_after_it_is_made(labeled, judge, annotator, var_dir, tmp_path):
     before = export("v1", tmp_path / "one")
-    judge(labelled, 6, annotator, "relevant")
+    judge(labeled, 6, annotator, "relevant")
     giving.release_export(name="v1", directory=tmp_path / "two")
     assert contents(tmp_path / "two") == before
     assert export("v2", tmp_path / "three") != before
@@ -189,7 +189,7 @@ def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_pa
 
 
 @pytest.mark.parametrize("damage", ["lost", "changed"])
-def test_lost_or_changed_files_of_a_release_are_not_given_out(labelled, var_dir, tmp_path, damage):
+def test_lost_or_changed_files_of_a_release_are_not_given_out(labeled, var_dir, tmp_path, damage):
     release = giving.release_export(name="v1", directory=tmp_path / "one", new=True)
     path = release.directory / "judgments.csv"
     if damage == "lost":
@@ -221,7 +221,7 @@ def test_impossible_names_are_refused_and_leave_nothing(db, var_dir, tmp_path, n
     assert not Release.objects.exists()
 
 
-def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labelled, admin, var_dir):
+def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labeled, admin, var_dir):
     release = requests.release_create(name=" v1 ", created_by=admin)
     assert (release.name, release.state) == ("v1", "queued")
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
@@ -240,7 +240,7 @@ def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labelled, admin, var
     assert every_byte(release.directory) == files
 
 
-def test_what_a_killed_worker_left_is_replaced(labelled, admin, var_dir):
+def test_what_a_killed_worker_left_is_replaced(labeled, admin, var_dir):
     release = requests.release_create(name="v1", created_by=admin)
     for name in (str(release.pk), f".{release.pk}.partial-{7:032x}"):
         (release.directory.parent / name).mkdir(parents=True)
@@ -254,7 +254,7 @@ def test_what_a_killed_worker_left_is_replaced(labelled, admin, var_dir):
     }
 
 
-def test_a_failed_release_can_be_begun_again_under_its_name(labelled, admin, var_dir):
+def test_a_failed_release_can_be_begun_again_under_its_name(labeled, admin, var_dir):
     release = requests.release_create(name="v1", created_by=admin)
     with pytest.raises(ValidationError, match="already being made"):
         requests.release_create(name="v1", created_by=admin)
@@ -271,7 +271,7 @@ def test_a_failed_release_can_be_begun_again_under_its_name(labelled, admin, var
     assert selectors.releases().get().state == "done"
 
 
-def test_only_listed_files_of_a_made_release_are_found(labelled, admin, var_dir):
+def test_only_listed_files_of_a_made_release_are_found(labeled, admin, var_dir):
     release = requests.release_create(name="v1", created_by=admin)
     assert selectors.release_file_path(release=release, name="judgments.csv") is None
     job_slice_run(job_id=release.job_id)
@@ -284,7 +284,7 @@ def test_only_listed_files_of_a_made_release_are_found(labelled, admin, var_dir)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_export_sees_one_moment_and_streams(labelled, judge, annotator, var_dir, tmp_path):
+def test_an_export_sees_one_moment_and_streams(labeled, judge, annotator, var_dir, tmp_path):
     with CaptureQueriesContext(connection) as captured:
         giving.release_export(name="v1", directory=tmp_path / "out", new=True)
     statements = [entry["sql"] for entry in captured.captured_queries]

@@ -80,9 +80,9 @@ def test_the_lists_that_are_fit_are_written(tmp_path):
 
 def test_the_list_to_be_put_in_order_tells_no_label(tmp_path):
     write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
-    labelled = pd.read_csv(tmp_path / "inquire_rerank/test.csv")
+    labeled = pd.read_csv(tmp_path / "inquire_rerank/test.csv")
     bare = pd.read_csv(tmp_path / "inquire_rerank/test_unlabelled.csv")
-    pd.testing.assert_frame_equal(bare, labelled.drop(columns=["relevant", "judged"]))
+    pd.testing.assert_frame_equal(bare, labeled.drop(columns=["relevant", "judged"]))
 
 
 def test_a_full_list_of_one_hundred(tmp_path):

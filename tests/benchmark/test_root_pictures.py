@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.releases import giving
-from benchmark.releases.image_sources import released_picture
+from benchmark.releases.image_sources import released_image_bytes
 from benchmark.releases.verifying import release_verify
 from benchmark.reranking.multimodal.models import ModelAnswer
 from core.jobs.models import JobItemError
@@ -40,7 +40,7 @@ def sha256_of(data):
 @pytest.fixture
 def folder(db, var_dir, tmp_path):
     """Six images whose content nobody knows, and the folder of their files."""
-    files = {f"{n}.jpg": jpeg(colour) for n, colour in enumerate(COLOURS, start=1)}
+    files = {f"{n}.jpg": jpeg(color) for n, color in enumerate(COLOURS, start=1)}
     root = folder_root(tmp_path / "data", files)
     for number in range(1, 7):
         rooted(number, root, f"{number}.jpg", license="CC BY 4.0", rights_holder="Ada")
@@ -59,39 +59,39 @@ def judge_all(folder, annotator):
 
 def test_a_released_picture_is_found_where_it_is(folder):
     data = jpeg("red")
-    assert released_picture(1, "1.jpg", "") == data
-    assert released_picture(1, "1.jpg", sha256_of(data)) == data
+    assert released_image_bytes(1, "1.jpg", "") == data
+    assert released_image_bytes(1, "1.jpg", sha256_of(data)) == data
     Image.objects.filter(pk=1).update(sha256=sha256_of(data))
-    assert released_picture(1, "1.jpg", "") == data
+    assert released_image_bytes(1, "1.jpg", "") == data
 
 
 def test_another_picture_is_not_taken_for_a_released_one(folder):
-    assert released_picture(1, "1.jpg", "0" * 64) is None
-    assert released_picture(1, "2.jpg", "") is None
-    assert released_picture(99, "1.jpg", "") is None
+    assert released_image_bytes(1, "1.jpg", "0" * 64) is None
+    assert released_image_bytes(1, "2.jpg", "") is None
+    assert released_image_bytes(99, "1.jpg", "") is None
     image_row(7, file_name="7.jpg")
-    assert released_picture(7, "7.jpg", "") is None
+    assert released_image_bytes(7, "7.jpg", "") is None
     (folder / "2.jpg").unlink()
-    assert released_picture(2, "2.jpg", "") is None
+    assert released_image_bytes(2, "2.jpg", "") is None
 
 
 def test_a_released_picture_of_the_store_is_found_by_its_content(folder):
     stored = picture_store(jpeg("pink"))
-    assert released_picture(99, "was/elsewhere.jpg", stored.sha256) == jpeg("pink")
+    assert released_image_bytes(99, "was/elsewhere.jpg", stored.sha256) == jpeg("pink")
 
 
 def test_a_released_picture_that_nobody_had_read_is_found_in_the_store_later(folder):
     stored = picture_store(jpeg("red"))
     Image.objects.filter(pk=1).update(sha256=stored.sha256, root=None)
     (folder / "1.jpg").unlink()
-    assert released_picture(1, "1.jpg", "") == jpeg("red")
-    assert released_picture(1, "1.jpg", "0" * 64) is None
+    assert released_image_bytes(1, "1.jpg", "") == jpeg("red")
+    assert released_image_bytes(1, "1.jpg", "0" * 64) is None
 
 
 def test_a_folder_that_is_away_does_not_make_a_release_without_pictures(folder):
     folder.rename(folder.with_name("unmounted"))
     with pytest.raises(RootUnavailable):
-        released_picture(1, "1.jpg", "")
+        released_image_bytes(1, "1.jpg", "")
 
 
 def test_a_release_with_pictures_has_those_that_stay_where_they_are(folder, judge_all):
@@ -131,7 +131,7 @@ def test_a_model_is_asked_about_pictures_where_they_are(folder, server):
     # Their content is known now, and so are the answers again.
     assert not Image.objects.filter(sha256="").exists()
     assert set(ModelAnswer.objects.values_list("image_sha256", flat=True)) == {
-        sha256_of(jpeg(colour)) for colour in COLOURS
+        sha256_of(jpeg(color)) for color in COLOURS
     }
     asked = len(server.requests)
     again = begun(release, first_stage(release), 4, server.url, name="again")

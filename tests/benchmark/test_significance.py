@@ -15,7 +15,7 @@ from benchmark.scoring.significance import (
     holm,
     letters,
     pairwise_p_values,
-    randomisation_test,
+    randomization_test,
     significant_pairs,
 )
 
@@ -76,26 +76,26 @@ def test_few_queries_are_tested_with_all_flips_exactly():
     differences = first - second
     flips = [np.dot(signs, differences) for signs in product((1, -1), repeat=4)]
     far = sum(abs(flip) >= abs(differences.sum()) - 1e-12 for flip in flips)
-    assert randomisation_test(first, second) == far / 16
+    assert randomization_test(first, second) == far / 16
     # One query says nothing, and six that all point one way are as rare as can be.
-    assert randomisation_test([0.9], [0.1]) == 1.0
-    assert randomisation_test([0.5] * 6, [0.4] * 6) == 2 / 64
+    assert randomization_test([0.9], [0.1]) == 1.0
+    assert randomization_test([0.5] * 6, [0.4] * 6) == 2 / 64
 
 
 def test_sums_that_are_equal_on_paper_count_as_equal():
     # 0.1 + 0.2 and 0.3 differ in their last bit.
-    assert randomisation_test([0.3, 0.0, 0.0], [0.0, 0.1, 0.2]) == 1.0
+    assert randomization_test([0.3, 0.0, 0.0], [0.0, 0.1, 0.2]) == 1.0
 
 
 def test_runs_without_a_difference_give_1():
     scores = random_scores(1, 40, 0)[0]
-    assert randomisation_test(scores, scores) == 1.0
-    assert randomisation_test([], []) == 1.0
+    assert randomization_test(scores, scores) == 1.0
+    assert randomization_test([], []) == 1.0
 
 
 def test_many_queries_agree_with_scipys_permutation_test():
     scores = random_scores(2, 30, 0.03, seed=4)
-    ours = randomisation_test(*scores, samples=50_000)
+    ours = randomization_test(*scores, samples=50_000)
     theirs = stats.permutation_test(
         tuple(scores),
         lambda one, other, axis: np.mean(one - other, axis=axis),
@@ -110,8 +110,8 @@ def test_many_queries_agree_with_scipys_permutation_test():
 
 def test_drawn_flips_count_the_one_that_was_seen():
     high, low = np.full(40, 0.9), np.full(40, 0.1)
-    assert randomisation_test(high, low, samples=999) == 1 / 1000
-    assert randomisation_test(high, low, samples=999) == randomisation_test(low, high, samples=999)
+    assert randomization_test(high, low, samples=999) == 1 / 1000
+    assert randomization_test(high, low, samples=999) == randomization_test(low, high, samples=999)
 
 
 @pytest.mark.parametrize("queries", [6, 50])
@@ -121,7 +121,7 @@ def test_all_pairs_at_once_give_what_each_gives_alone(queries):
     assert table.tolist() == table.T.tolist()
     assert np.diag(table).tolist() == [1.0] * 5
     for one, other in combinations(range(5), 2):
-        alone = randomisation_test(scores[one], scores[other], samples=3000)
+        alone = randomization_test(scores[one], scores[other], samples=3000)
         assert table[one, other] == alone
 
 

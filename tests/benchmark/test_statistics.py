@@ -88,7 +88,7 @@ def test_the_numbers_of_a_small_release(tmp_path: Path) -> None:
     assert numbers["queries"] == {"val": 1, "test": 1}
     counts = ("pairs", "relevant", "images", "judgments", "annotators")
     assert [numbers[name] for name in counts] == [6, 4, 5, 8, 2]
-    assert numbers["labelled"] == {
+    assert numbers["labeled"] == {
         "bins": [[2, 5, 2]],
         "lowest": 2,
         "median": 3,
@@ -294,7 +294,7 @@ class TestPage:
         for words in (
             "doesn’t tell which images were judged",
             "has no candidate lists",
-            "The median query has 1.5 relevant images",
+            "Relevant images per query: median 1.5",
             "No judgment of this release tells how long it took",
         ):
             assert words in page

@@ -29,7 +29,7 @@ def rows(directory: Path, name: str) -> list[str]:
 
 
 @pytest.fixture
-def labelled(query: Query, judge: Judge, annotator: Any, other_annotator: Any) -> Query:
+def labeled(query: Query, judge: Judge, annotator: Any, other_annotator: Any) -> Query:
     """Images 1 to 4 of a list of four; only the first annotator judged image 2."""
     make_list(query, [1, 2, 3, 4])
     judge(query, 2, annotator, "relevant")
@@ -40,7 +40,7 @@ def labelled(query: Query, judge: Judge, annotator: Any, other_annotator: Any) -
 
 
 def test_a_new_release_has_neither_annotation_nor_judgment_of_a_withdrawn_image(
-    labelled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
+    labeled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
 ) -> None:
     image_withdraw(image=Image(pk=3), by=reviewer)
     image_withdraw(image=Image(pk=4), by=reviewer)
@@ -57,7 +57,7 @@ def test_a_new_release_has_neither_annotation_nor_judgment_of_a_withdrawn_image(
     assert Judgment.objects.count() == 4
 
 
-def test_annotators_are_numbered_among_those_who_are_in_it(labelled: Query, reviewer: Any) -> None:
+def test_annotators_are_numbered_among_those_who_are_in_it(labeled: Query, reviewer: Any) -> None:
     image_withdraw(image=Image(pk=2), by=reviewer)
     assert [(row.image_id, row.annotator) for row, _ in labels.released_judgments()] == [
         (1, 1),
@@ -67,7 +67,7 @@ def test_annotators_are_numbered_among_those_who_are_in_it(labelled: Query, revi
 
 
 def test_a_release_that_is_made_stays_as_it_is(
-    labelled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
+    labeled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
 ) -> None:
     made = giving.release_export(name="v1", directory=tmp_path / "before", new=True)
     image_withdraw(image=Image(pk=1), by=reviewer)
@@ -86,7 +86,7 @@ def test_a_release_that_is_made_stays_as_it_is(
 
 
 def test_withdrawals_take_no_query_more(
-    labelled: Query, reviewer: Any, django_assert_num_queries: Any
+    labeled: Query, reviewer: Any, django_assert_num_queries: Any
 ) -> None:
     image_withdraw(image=Image(pk=1), by=reviewer)
     image_withdraw(image=Image(pk=2), by=reviewer)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
-from benchmark.releases.image_sources import released_picture
+from benchmark.releases.image_sources import released_image_bytes
 from benchmark.reranking.multimodal.answers import SentImage as SentPicture
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.metadata import without_metadata
@@ -198,7 +198,7 @@ def everything_served(ref, client, row):
         yield b"".join(client.get(address).streaming_content)
     for side in (20, 1000):
         yield SentPicture(ref, row.width, row.height, side).jpeg()
-    yield released_picture(row.pk, row.file_name, row.sha256)
+    yield released_image_bytes(row.pk, row.file_name, row.sha256)
 
 
 @pytest.mark.django_db

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     help = (
         "Score RUN (TREC, CSV with the columns query_id, image_id and score, or JSON lines with "
         "these keys; gzip too) against the release in DIR. Without --measures: precision, recall, "
-        "AP with INQUIRE's normalisation min(k, R), nDCG and reciprocal rank, cut at k. A query "
+        "AP with INQUIRE's normalization min(k, R), nDCG and reciprocal rank, cut at k. A query "
         "that the run misses scores 0; one without relevant images is left out."
     )
     # Needs files alone, so that a run can be scored where the database isn't.
@@ -88,6 +88,6 @@ def _measures(text: str) -> tuple[Measure, ...]:
         raise argparse.ArgumentTypeError(str(error)) from error
     if any(measure.kind == "Judged" for measure in measures):
         raise argparse.ArgumentTypeError(
-            "INQUIRE's files name relevant images alone, so Judged@k can't be told from them."
+            "INQUIRE's files name relevant images alone, so Judged@k can't be computed from them."
         )
     return measures

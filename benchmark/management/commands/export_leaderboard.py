@@ -15,7 +15,7 @@ class Command(BaseCommand):
     """export_leaderboard RELEASE OUT"""
 
     help = (
-        "Writes the published runs of a release to OUT, whose name tells the format: .csv, .json, "
+        "Writes the published runs of a release to OUT, whose name has the format: .csv, .json, "
         "or .html for one web page that needs no server."
     )
 

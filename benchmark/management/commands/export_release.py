@@ -55,20 +55,20 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         directory = options["directory"]
-        asked: dict[str, Any] = {}
+        chosen: dict[str, Any] = {}
         if options["rerank_model"] is not None:
-            asked["rerank_model"] = options["rerank_model"]
+            chosen["rerank_model"] = options["rerank_model"]
         if options["include_images"]:
-            asked["include_images"] = True
+            chosen["include_images"] = True
         if options["test_labels"]:
-            asked["test_labels"] = options["test_labels"]
+            chosen["test_labels"] = options["test_labels"]
         try:
             release = release_export(
                 name=options["name"],
                 directory=directory,
                 replace=options["force"],
                 new=options["new"],
-                options=asked,
+                options=chosen,
                 report=self._report(),
             )
         except ValidationError as error:
@@ -96,12 +96,12 @@ class Command(BaseCommand):
 
     def _report(self) -> Any:
         """Says each step once, when it begins."""
-        told: set[str] = set()
+        named: set[str] = set()
 
         def report(steps: Sequence[Step]) -> None:
             for step in steps:
-                if step.state == "running" and step.title not in told:
-                    told.add(step.title)
+                if step.state == "running" and step.title not in named:
+                    named.add(step.title)
                     self.stderr.write(f"{step.title} …")
 
         return report

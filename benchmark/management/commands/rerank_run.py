@@ -43,7 +43,7 @@ class Command(BaseCommand):
         "Re-rank the first images of each query of RUN with another embedding model, or with a "
         "multimodal model behind an OpenAI-compatible address (its key in the environment variable "
         "MULTIMODAL_API_KEY). The same command again goes on with a run that stopped; what was "
-        "answered is never asked twice."
+        "answered is never paid for twice."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -58,10 +58,10 @@ class Command(BaseCommand):
         second = parser.add_mutually_exclusive_group(required=True)
         second.add_argument("--model", help="an embedding model of the corpus")
         second.add_argument(
-            "--endpoint", metavar="URL", help="what stands before /chat/completions"
+            "--endpoint", metavar="URL", help="the address before /chat/completions"
         )
         parser.add_argument("--api-model", default="", help="a model, as that server names it")
-        parser.add_argument("--name", default="", help="as it shall stand on the leaderboard")
+        parser.add_argument("--name", default="", help="the name on the leaderboard")
         parser.add_argument(
             "--price-in", type=_amount, help="US dollars for a million tokens of input"
         )
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             "--rpm", type=positive, default=0, help="requests a minute (default: no limit)"
         )
         parser.add_argument(
-            "--estimate", action="store_true", help="tell what it takes, and begin nothing"
+            "--estimate", action="store_true", help="print what it takes, and begin nothing"
         )
         add_wait_argument(parser)
 
@@ -94,18 +94,20 @@ class Command(BaseCommand):
             self._report(run, job)
 
     def _tell_estimate(self, choice: RerankChoice) -> None:
-        told = rerank_estimate(choice)
-        self.stdout.write(f"{told.pairs:,} images of {told.queries:,} queries are to be scored.")
+        estimate = rerank_estimate(choice)
+        self.stdout.write(
+            f"{estimate.pairs:,} images of {estimate.queries:,} queries are to be scored."
+        )
         if choice.endpoint is not None:
-            cost = "" if told.cost is None else f", about {dollars(told.cost)}"
-            guess = "" if told.measured else " (guessed: no answer of this model tells yet)"
+            cost = "" if estimate.cost is None else f", about {dollars(estimate.cost)}"
+            guess = "" if estimate.measured else " (guessed: this model has answered nothing yet)"
             self.stdout.write(
-                f"{told.kept:,} are answered already; {told.requests:,} requests with about "
-                f"{told.prompt_tokens:,} tokens{cost}{guess}."
+                f"{estimate.kept:,} are answered already; {estimate.requests:,} requests with "
+                f"about {estimate.prompt_tokens:,} tokens{cost}{guess}."
             )
-        if told.unavailable:
+        if estimate.unavailable:
             why = "can't be sent" if choice.endpoint is not None else "are not embedded"
-            self.stderr.write(f"{told.unavailable:,} {why} and go behind the others.")
+            self.stderr.write(f"{estimate.unavailable:,} {why} and go behind the others.")
 
     def _report(self, run: Run, job: Job) -> None:
         for error in job.item_errors.order_by("pk")[:ERRORS_SHOWN]:

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = (
         "Draws which of the complete queries are for validation and which for testing. Queries "
         "whose split is settled, by an earlier draw, a person or a file, and those of a release "
-        "keep theirs; the others bring the whole to the share that is asked for."
+        "keep theirs; the others bring the whole to the share."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

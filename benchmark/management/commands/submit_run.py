@@ -62,15 +62,15 @@ class Command(BaseCommand):
         card["open_weights"] = WEIGHTS.get(options["weights"])
         try:
             with options["file"].open("rb") as file:
-                told = {"task": options["task"], "split": options["split"]}
-                # Here too, so that errors are told before anything is kept.
-                rankings = read_submission(file, str(options["file"]), release=release, **told)
+                chosen = {"task": options["task"], "split": options["split"]}
+                # Here too, so that errors are named before anything is stored.
+                rankings = read_submission(file, str(options["file"]), release=release, **chosen)
                 run = run_submit(
                     release=release,
                     owner=owner,
                     file=file,
                     file_name=str(options["file"]),
-                    **told,
+                    **chosen,
                     card=card,
                     publish=options["publish"],
                     limited=False,
@@ -79,7 +79,9 @@ class Command(BaseCommand):
             refuse(error.errors)
         except ValidationError as error:
             fields = error.message_dict.items()
-            texts = [f"--{name.replace('_', '-')}: {' '.join(told)}" for name, told in fields]
+            texts = [
+                f"--{name.replace('_', '-')}: {' '.join(messages)}" for name, messages in fields
+            ]
             raise CommandError("\n".join(texts)) from error
         except (Conflict, NoSnapshot) as error:
             raise CommandError(str(error)) from error

@@ -1,4 +1,4 @@
-"""Who holds the rights in each image, under which licence, and where it comes from.
+"""Who holds the rights in each image, under which license, and where it comes from.
 
 A CSV that people open as a spreadsheet, so a text that would be taken for a formula has an
 apostrophe before it; the texts as they are stand in coco/images.json.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmark.releases.formats.base import Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.writing import image_access, rows, spreadsheet_text, write_csv
-from benchmark.releases.snapshot.licenses import licence_of
+from benchmark.releases.snapshot.licenses import license_of
 from benchmark.releases.snapshot.snapshot import Snapshot
 
 COLUMNS = (
@@ -27,7 +27,7 @@ COLUMNS = (
 )
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write one row for each image, by id."""
     access = image_access(snapshot)
     return [write_csv(directory, "attribution.csv", access, COLUMNS, _rows(snapshot))]
@@ -36,14 +36,14 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
 def _rows(snapshot: Snapshot) -> Iterator[tuple[int | str, ...]]:
     columns = ("rights_holder", "license", "license_url", "dataset", "source_id", "file_name")
     for image_id, holder, license, url, *source in rows(snapshot, "images", ("image_id", *columns)):
-        licence = licence_of(license, url)
-        texts = (holder, license, url or licence.url, licence.name, "; ".join(licence.obligations))
+        known = license_of(license, url)
+        texts = (holder, license, url or known.url, known.name, "; ".join(known.obligations))
         yield (image_id, *map(spreadsheet_text, (*texts, *source)))
 
 
 FORMAT = Format(
     key="attribution",
     title="Attribution",
-    about="Rights holder, licence, what it asks, and source of every image.",
+    about="Rights holder, license, its terms, and source of every image.",
     write=write,
 )

@@ -28,9 +28,9 @@ class WrittenFile:
     access: Access
 
 
-#: Finds the bytes of an image's source file, by its id, path and SHA-256 (empty where the snapshot
-#: doesn't know it); None where they aren't here.
-Pictures = Callable[[int, str, str], bytes | None]
+#: Reads an image's source file by its id, path and SHA-256 (empty where the snapshot doesn't know
+#: it); None where the file isn't here.
+ImageFiles = Callable[[int, str, str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,6 @@ class Format:
     title: str
     about: str
     """One sentence for the release's page."""
-    write: Callable[[Snapshot, Path, Pictures], list[WrittenFile]]
-    """`write(snapshot, directory, pictures)` makes files below the release's directory, equal
+    write: Callable[[Snapshot, Path, ImageFiles], list[WrittenFile]]
+    """`write(snapshot, directory, image_files)` makes files below the release's directory, equal
     bytes for equal snapshots, and tells which; none where the snapshot has nothing for it."""

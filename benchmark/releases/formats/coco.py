@@ -2,7 +2,7 @@
 
 Categories are species with their lineage, numbered from 0 in the order of their lineage;
 annotations say of which species an image is, and an image without a species has none. Images carry
-their rights holder, their licence (null where none is given) and a line of attribution. Labels of
+their rights holder, their license (null where none is given) and a line of attribution. Labels of
 queries aren't here.
 """
 
@@ -15,16 +15,16 @@ from typing import Any, Final, TextIO
 
 import pyarrow as pa
 
-from benchmark.releases.formats.base import Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.writing import batches, image_access, rows, text_file
-from benchmark.releases.snapshot.licenses import NOT_GIVEN, licence_of
+from benchmark.releases.snapshot.licenses import NOT_GIVEN, license_of
 from benchmark.releases.snapshot.snapshot import Snapshot
 
 FILE_NAME: Final = "coco/images.json"
 
 _LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
 _SPECIES: Final = (*_LINEAGE, "scientific_name", "iconic_group", "vernacular_name")
-_LICENCE: Final = ("license", "license_url")
+_LICENSE: Final = ("license", "license_url")
 _IMAGE: Final = (
     "image_id",
     "file_name",
@@ -37,25 +37,25 @@ _IMAGE: Final = (
     "location_uncertainty",
     "dataset",
     "source_id",
-    *_LICENCE,
+    *_LICENSE,
     "scientific_name",
 )
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write the document piece by piece; it is never held as a whole."""
-    given = (row for row in _distinct(snapshot, _LICENCE) if any(row))
-    licences = {row: number for number, row in enumerate(given, start=1)}
+    given = (row for row in _distinct(snapshot, _LICENSE) if any(row))
+    licenses = {row: number for number, row in enumerate(given, start=1)}
     species = {row[6]: row for row in _distinct(snapshot, _SPECIES) if row[6]}
     numbers = {name: number for number, name in enumerate(species)}
     marks: list[tuple[int, int]] = []
     with text_file(directory, FILE_NAME) as file:
         file.write('{\n"info": ' + _json(_info(snapshot)))
         _array(
-            file, "licenses", (_licence(row[0], row[1], number) for row, number in licences.items())
+            file, "licenses", (_license(row[0], row[1], number) for row, number in licenses.items())
         )
         _array(file, "categories", (_category(row, numbers[row[6]]) for row in species.values()))
-        _array(file, "images", _images(snapshot, licences, numbers, marks))
+        _array(file, "images", _images(snapshot, licenses, numbers, marks))
         _array(
             file,
             "annotations",
@@ -89,8 +89,8 @@ def _distinct(snapshot: Snapshot, columns: Iterable[str]) -> list[tuple[str, ...
     return sorted(found)
 
 
-def _licence(license: str, url: str, number: int) -> dict[str, Any]:
-    known = licence_of(license, url)
+def _license(license: str, url: str, number: int) -> dict[str, Any]:
+    known = license_of(license, url)
     return {"id": number, "name": license or known.name, "url": url or known.url}
 
 
@@ -114,7 +114,7 @@ def _category(row: tuple[str, ...], number: int) -> dict[str, Any]:
 
 def _images(
     snapshot: Snapshot,
-    licences: dict[tuple[str, ...], int],
+    licenses: dict[tuple[str, ...], int],
     numbers: dict[str, int],
     marks: list[tuple[int, int]],
 ) -> Iterator[dict[str, Any]]:
@@ -130,7 +130,7 @@ def _images(
             "file_name": file_name,
             "width": width or None,
             "height": height or None,
-            "license": licences.get((license, url)),
+            "license": licenses.get((license, url)),
             "rights_holder": holder,
             "attribution": _attribution(holder, license, url),
             "date": date or None,
@@ -144,7 +144,7 @@ def _images(
 
 
 def _attribution(holder: str, license: str, url: str) -> str:
-    known = licence_of(license, url)
+    known = license_of(license, url)
     if known is NOT_GIVEN:
         terms = "no licence given"
     else:

@@ -6,7 +6,7 @@
 One row of occurrence.csv is one relevant pair: what a query asks for, seen on a day at a place. So
 `pandas.read_csv` alone is enough to follow a property over space and time. An image that is
 relevant to two queries has two rows with the same catalogNumber: `drop_duplicates("catalogNumber")`
-counts pictures. The query stands in columns of its own (query_id, query, supercategory, category,
+counts images. The query stands in columns of its own (query_id, query, supercategory, category,
 split), which Darwin Core doesn't know and its readers skip, and for those in dynamicProperties, as
 JSON.
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.writing import (
     PairColumns,
     images_of,
@@ -30,7 +30,7 @@ from benchmark.releases.formats.writing import (
     text_file,
     write_csv,
 )
-from benchmark.releases.snapshot.licenses import licence_of
+from benchmark.releases.snapshot.licenses import license_of
 from benchmark.releases.snapshot.snapshot import Header, Snapshot
 
 _DWC: Final = "http://rs.tdwg.org/dwc/terms/"
@@ -87,7 +87,7 @@ _IMAGE: Final = (
 )
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write both archives; without relevant pairs they hold the columns alone."""
     pairs = pair_columns(snapshot)
     relevant = pairs.only(pairs.relevant)
@@ -143,7 +143,7 @@ def _rows(
             longitude,
             "EPSG:4326" if placed else "",
             uncertainty if placed else None,
-            url or licence_of(license, url).url or license,
+            url or license_of(license, url).url or license,
             holder,
             file_name,
             f"{dataset}:{source_id}",
@@ -196,6 +196,6 @@ def _eml(header: Header, part: str) -> str:
 FORMAT = Format(
     key="darwin-core",
     title="Darwin Core",
-    about="The relevant images as observations: species, date, place, licence and query.",
+    about="The relevant images as observations: species, date, place, license and query.",
     write=write,
 )

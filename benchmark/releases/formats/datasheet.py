@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.markdown import counted, percent, plain, share
 from benchmark.releases.formats.writing import (
     ACCESS,
@@ -36,7 +36,7 @@ from benchmark.releases.formats.writing import (
     text_file,
     write_csv,
 )
-from benchmark.releases.snapshot.licenses import UNKNOWN, Licence, licence_of
+from benchmark.releases.snapshot.licenses import UNKNOWN, License, license_of
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.scoring.rerank_rule import fit
 from labeling.judging.consensus import Agreement, agreement
@@ -142,7 +142,7 @@ class ImageFacts:
     last_date: str
     """Of the observations, ISO 8601 dates; empty where no image has one."""
     datasets: list[str]
-    licenses: list[tuple[Licence, int]]
+    licenses: list[tuple[License, int]]
     """With the number of their images, most first, then by name."""
 
 
@@ -196,7 +196,7 @@ class Facts:
         return sum(bool(query.left_open) for query in self.queries)
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write the datasheet, and the lists of what was left open where anything was."""
     with text_file(directory, FILE_NAME) as file:
         file.write(_filled_in(facts_of(snapshot)))
@@ -346,10 +346,10 @@ def image_facts(snapshot: Snapshot) -> ImageFacts:
     dates = table["observed_at"].filter(pc.not_equal(table["observed_at"], ""))
     ends = pc.min_max(pc.utf8_slice_codeunits(dates.cast("string"), 0, 10)).as_py()
     placed = pc.and_(pc.is_valid(table["latitude"]), pc.is_valid(table["longitude"]))
-    licenses: Counter[Licence] = Counter()
+    licenses: Counter[License] = Counter()
     groups = table.group_by(["license", "license_url"]).aggregate([([], "count_all")])
     for row in groups.to_pylist():
-        license = licence_of(row["license"], row["license_url"])
+        license = license_of(row["license"], row["license_url"])
         if license.name == UNKNOWN.name:
             # A text that isn't known is a license of its own.
             text = f"{row['license']} {row['license_url']}"

@@ -25,7 +25,7 @@ _IMAGE_COLUMNS: Final = (
     "license",
     "rights_holder",
 )
-#: iNat24 keeps a species' pictures in a folder "<its id, 5 digits>_<its lineage>".
+#: iNat24 keeps a species' images in a folder "<its id, 5 digits>_<its lineage>".
 _SPECIES_FOLDER: Final = re.compile(r"(?:^|/)(\d{5})_[A-Z][^/]*/[^/]*$")
 
 

@@ -5,7 +5,7 @@
     load_dataset("…/huggingface", "corpus")      split corpus: what is known of each image
     load_dataset("…/huggingface", "rerank")      splits val, test: the fixed lists, with labels
     load_dataset("…/huggingface", "rerank_unlabelled")   the same without
-    load_dataset("…/huggingface", "images")      split images: the pictures, where they may be
+    load_dataset("…/huggingface", "images")      split images: the image files that may be
                                                  passed on; refused_images.csv lists the others
 
 The configurations name folders, not files, so that the folder can be read as it is by somebody who
@@ -24,9 +24,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_images
-from benchmark.releases.formats.image_files import write_pictures
+from benchmark.releases.formats.image_files import write_image_files
 from benchmark.releases.formats.markdown import counted, plain
 from benchmark.releases.formats.parquet import batches_of, split_name, write_batches
 from benchmark.releases.formats.writing import (
@@ -66,8 +66,8 @@ _ABOUT: Final = {
 }
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
-    """Write the folder; the pictures only where the header asks for them."""
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+    """Write the folder; the image files only where the header says so."""
     found: dict[str, list[WrittenFile]] = {
         "queries": _queries(snapshot, directory),
         "qrels": _qrels(snapshot, directory),
@@ -77,7 +77,7 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
     note = ""
     if snapshot.header.include_images:
         folder = f"{FOLDER}/images"
-        found["images"], kept, refused = write_pictures(snapshot, directory, pictures, folder)
+        found["images"], kept, refused = write_image_files(snapshot, directory, image_files, folder)
         note = (
             f"{kept:,} of {kept + refused:,} pictures are here, upright and without metadata "
             "(EXIF, XMP, IPTC, comments). Color profiles stay, and the coded pixels of upright "
@@ -141,16 +141,16 @@ def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
 
 
 def _rerank(snapshot: Snapshot, directory: Path) -> dict[str, list[WrittenFile]]:
-    labelled = schema_of(ListedImage)
+    labeled = schema_of(ListedImage)
     if snapshot.header.negatives_known is not False:
-        place = labelled.get_field_index("judged")
-        labelled = labelled.set(place, labelled.field(place).with_nullable(False))
-    bare = pa.schema([field for field in labelled if field.name not in LABEL_COLUMNS])
+        place = labeled.get_field_index("judged")
+        labeled = labeled.set(place, labeled.field(place).with_nullable(False))
+    bare = pa.schema([field for field in labeled if field.name not in LABEL_COLUMNS])
     found: dict[str, list[WrittenFile]] = {"rerank": [], "rerank_unlabelled": []}
     for split, access in ACCESS.items():
         images = list(listed_images(snapshot, split))
         for folder, schema, who in (
-            ("rerank", labelled, access),
+            ("rerank", labeled, access),
             ("rerank_unlabelled", bare, Access.OPEN),
         ):
             row = attrgetter(*schema.names)

@@ -1,4 +1,4 @@
-"""The images themselves as Parquet, where their licences allow copies."""
+"""The images themselves as Parquet, where their licenses allow copies."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.releases.formats.base import Access, Pictures, WrittenFile
+from benchmark.releases.formats.base import Access, ImageFiles, WrittenFile
 from benchmark.releases.formats.parquet import Shards
 from benchmark.releases.formats.writing import csv_value, rows, spreadsheet_text, text_file
-from benchmark.releases.snapshot.licenses import licence_of
+from benchmark.releases.snapshot.licenses import license_of
 from benchmark.releases.snapshot.snapshot import Snapshot
 
 REFUSED_FILE: Final = "huggingface/refused_images.csv"
-#: As recommended for data sets of pictures: 100 in a row group, files of about half a gigabyte.
+#: As recommended for data sets of images: 100 in a row group, files of about half a gigabyte.
 ROWS_A_GROUP: Final = 100
 BYTES_A_GROUP: Final = 32_000_000
 BYTES_A_SHARD: Final = 500_000_000
@@ -34,7 +34,7 @@ SCHEMA: Final = pa.schema(
         pa.field("image_id", pa.int64()),
         *(pa.field(name, pa.string()) for name in _TEXTS),
     ],
-    # By this `datasets` decodes the column as pictures.
+    # By this `datasets` decodes the column as images.
     metadata={"huggingface": json.dumps({"info": {"features": _FEATURES}})},
 )
 
@@ -42,21 +42,21 @@ SCHEMA: Final = pa.schema(
 Row = tuple[bytes, int, tuple[str, ...]]
 
 
-def write_pictures(
-    snapshot: Snapshot, directory: Path, pictures: Pictures, folder: str
+def write_image_files(
+    snapshot: Snapshot, directory: Path, image_files: ImageFiles, folder: str
 ) -> tuple[list[WrittenFile], int, int]:
-    """Write the pictures that may be passed on, and the list of those that are left out.
+    """Write the images that may be passed on, and the list of those that are left out.
 
-    Gives the files, how many pictures they hold, and how many are left out. The bytes are as
-    `pictures` gives them: without metadata, and the pixels as they were, which also a licence
-    without derivatives allows (retrieval/images/metadata.py). Holds the pictures of one row group.
+    Gives the files, how many images they hold, and how many are left out. The bytes are as
+    `image_files` gives them: without metadata, and the pixels as they were, which also a license
+    without derivatives allows (retrieval/images/metadata.py). Holds the images of one row group.
     """
     shards = Shards(directory, folder, "images")
     count = 0
     kept = 0
     with text_file(directory, REFUSED_FILE) as refusals:
         refusals.write("image_id,rights_holder,license,license_url,reason\n")
-        for parts in _shards(_groups(_pictures(snapshot, pictures, refusals))):
+        for parts in _shards(_groups(_image_rows(snapshot, image_files, refusals))):
             with pq.ParquetWriter(
                 shards.partial(count), SCHEMA, compression="none", use_dictionary=False,
                 write_statistics=False, version="2.6",
@@ -69,12 +69,12 @@ def write_pictures(
     return files, kept, snapshot.image_count - kept
 
 
-def _pictures(snapshot: Snapshot, pictures: Pictures, refusals: TextIO) -> Iterator[Row]:
-    """(bytes, image id, texts) of each picture that may be passed on; the others are listed."""
+def _image_rows(snapshot: Snapshot, image_files: ImageFiles, refusals: TextIO) -> Iterator[Row]:
+    """(bytes, image id, texts) of each image that may be passed on; the others are listed."""
     for image_id, sha256, *texts in rows(snapshot, "images", ("image_id", "sha256", *_TEXTS)):
         name, license, url, holder = texts
-        reason = licence_of(license, url).refusal
-        data = None if reason else pictures(image_id, name, sha256)
+        reason = license_of(license, url).refusal
+        data = None if reason else image_files(image_id, name, sha256)
         if data is not None:
             yield data, image_id, tuple(texts)
             continue

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.writing import images_of, pair_columns, text_file
 from benchmark.releases.snapshot.release_files import (
     ANNOTATIONS_FILE,
@@ -32,7 +32,7 @@ VAL_ANNOTATIONS_FILE = "inquire_annotations_val.csv"
 VAL_JUDGMENTS_FILE = "judgments_val.csv"
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write all six files; those without rows hold their header."""
     _write_queries(snapshot, directory)
     annotations = list(_annotations(snapshot))

@@ -1,7 +1,7 @@
 """INQUIRE-Rerank: the fixed lists of the queries that are fit for re-ranking.
 
 The columns are those of the data set that INQUIRE's authors published for this task, without the
-picture, and three of our own: query_id, rank, and judged, since an image that nobody judged counts
+image, and three of our own: query_id, rank, and judged, since an image that nobody judged counts
 as not relevant. The list without labels is what a method needs to take part.
 """
 
@@ -11,7 +11,7 @@ import dataclasses
 from operator import attrgetter
 from pathlib import Path
 
-from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.fixed_lists import (
     LABEL_COLUMNS,
     ListedImage,
@@ -24,11 +24,11 @@ from benchmark.releases.snapshot.snapshot import Snapshot
 COLUMNS = tuple(field.name for field in dataclasses.fields(ListedImage))
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write the lists of each split; nothing where the release has no fixed lists."""
     if not has_fixed_lists(snapshot):
         return []
-    unlabelled = [column for column in COLUMNS if column not in LABEL_COLUMNS]
+    unlabeled = [column for column in COLUMNS if column not in LABEL_COLUMNS]
     files = []
     for split, access in ACCESS.items():
         images = list(listed_images(snapshot, split))
@@ -36,8 +36,8 @@ def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[Writt
         row = attrgetter(*COLUMNS)
         files.append(write_csv(directory, name, access, COLUMNS, map(row, images)))
     name = "inquire_rerank/test_unlabelled.csv"
-    row = attrgetter(*unlabelled)
-    files.append(write_csv(directory, name, Access.OPEN, unlabelled, map(row, images)))
+    row = attrgetter(*unlabeled)
+    files.append(write_csv(directory, name, Access.OPEN, unlabeled, map(row, images)))
     return files
 
 

@@ -15,12 +15,12 @@ import html
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmark.releases.formats.base import Access, Format, Pictures, WrittenFile
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.writing import ACCESS, PairColumns, pair_columns, text_file
 from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
 
-def write(snapshot: Snapshot, directory: Path, pictures: Pictures) -> list[WrittenFile]:
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write all five files; those without rows are empty."""
     files = []
     pairs = pair_columns(snapshot)

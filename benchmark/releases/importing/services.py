@@ -73,7 +73,7 @@ def benchmark_import(
 
     `name` is by default the directory's; a name that was imported before gets its next version,
     unless `new_only` refuses it. An image of the corpus is that of the benchmark if it has its id
-    and its path or `data_set`, a data set's name, says that it is the same; then the release tells
+    and its path or `data_set`, a data set's name, says that it is the same; then the release has
     what is known of it. The ids of the others are ids of images that aren't here, also where the
     corpus has an image with such an id. Without `use_corpus` none is of the corpus.
     `images` is a folder below which the paths are found: images that the corpus doesn't have are

@@ -1,12 +1,12 @@
-"""What a picture's licence allows, from the words and the address that its source gives.
+"""What an image's license allows, from the words and the address that its source gives.
 
-Known are the Creative Commons licences (versions 1.0 to 4.0 and their ports), CC0, the public
+Known are the Creative Commons licenses (versions 1.0 to 4.0 and their ports), CC0, the public
 domain mark, and the statement that all rights are reserved, in the spellings that data sets use:
 "CC BY-NC 4.0", "cc-by-nc", "Attribution-NonCommercial License", "(c) Jo, some rights reserved
 (CC BY-NC)", "http://creativecommons.org/licenses/by-nc/4.0/legalcode". A text is only known if all
 of its words are: "CC BY, but ask me first" is not. What isn't known allows nothing.
 
-Source: creativecommons.org/share-your-work/cclicenses and the deeds of each licence.
+Source: creativecommons.org/share-your-work/cclicenses and the deeds of each license.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _OBLIGATIONS: Final = {
     "sa": SHARE_ALIKE,
     "nd": NO_DERIVATIVES,
 }
-#: In the order in which a licence's name has them.
+#: In the order in which a license's name has them.
 _TERMS: Final = ("by", "nc", "nd", "sa")
-#: Every licence that there is: the terms after the "by".
-_LICENCES: Final = frozenset(
+#: Every license that there is: the terms after the "by".
+_LICENSES: Final = frozenset(
     frozenset(terms)
     for terms in (("by",), ("by", "sa"), ("by", "nd"), ("by", "nc"), ("by", "nc", "sa"),
                   ("by", "nc", "nd"))
@@ -71,8 +71,8 @@ _ADDRESS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Licence:
-    """What is known of a licence."""
+class License:
+    """What is known of a license."""
 
     name: str
     """Its usual name, "CC BY-NC 4.0"; "unknown" and "not given" where there is none."""
@@ -86,23 +86,23 @@ class Licence:
     """Why copies may not be passed on; empty where they may."""
 
 
-PUBLIC_DOMAIN: Final = Licence("Public domain", "", True)
-ALL_RIGHTS_RESERVED: Final = Licence(
+PUBLIC_DOMAIN: Final = License("Public domain", "", True)
+ALL_RIGHTS_RESERVED: Final = License(
     "All rights reserved", "", False, refusal="all rights are reserved"
 )
-NOT_GIVEN: Final = Licence("not given", "", False, refusal="no licence is given")
-UNKNOWN: Final = Licence("unknown", "", False, refusal="the licence is not one that is known here")
-CONTRADICTION: Final = Licence(
+NOT_GIVEN: Final = License("not given", "", False, refusal="no licence is given")
+UNKNOWN: Final = License("unknown", "", False, refusal="the licence is not one that is known here")
+CONTRADICTION: Final = License(
     "unknown", "", False, refusal="the licence's name and its address are of different licences"
 )
 
 
 @lru_cache(maxsize=4096)
-def licence_of(license: str, url: str) -> Licence:
-    """The licence that a text and an address mean, of which either may be blank.
+def license_of(license: str, url: str) -> License:
+    """The license that a text and an address mean, of which either may be blank.
 
-    One without derivatives allows unchanged copies. A blank, an unknown licence, and a name whose
-    address is of another licence don't.
+    One without derivatives allows unchanged copies. A blank, an unknown license, and a name whose
+    address is of another license don't.
     """
     name, address = _squeezed(license), _squeezed(url)
     if not name and not address:
@@ -126,12 +126,12 @@ def _squeezed(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _creative_commons(terms: frozenset[str], version: str, port: str = "") -> Licence | None:
-    if terms not in _LICENCES:
+def _creative_commons(terms: frozenset[str], version: str, port: str = "") -> License | None:
+    if terms not in _LICENSES:
         return None
     ordered = [term for term in _TERMS if term in terms]
     short = "-".join(ordered)
-    return Licence(
+    return License(
         name=f"CC {short.upper()} {version}".rstrip(),
         url=f"https://creativecommons.org/licenses/{short}/{version}{port}/" if version else "",
         may_redistribute=True,
@@ -139,12 +139,12 @@ def _creative_commons(terms: frozenset[str], version: str, port: str = "") -> Li
     )
 
 
-def _zero(version: str) -> Licence:
+def _zero(version: str) -> License:
     url = "https://creativecommons.org/publicdomain/zero/1.0/"
-    return Licence(f"CC0 {version}".rstrip(), url, True)
+    return License(f"CC0 {version}".rstrip(), url, True)
 
 
-def _of_address(address: str) -> Licence | None:
+def _of_address(address: str) -> License | None:
     found = _ADDRESS.fullmatch(address.partition("?")[0].partition("#")[0])
     if found is None:
         return None
@@ -161,7 +161,7 @@ def _of_address(address: str) -> Licence | None:
     return _creative_commons(frozenset(terms), version, found["port"] or "")
 
 
-def _of_name(name: str) -> Licence | None:
+def _of_name(name: str) -> License | None:
     inner = _SOME_RESERVED.fullmatch(name)
     if inner is not None:
         return _of_name(inner[1].strip())

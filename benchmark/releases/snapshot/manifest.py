@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from benchmark.releases.snapshot.snapshot import Snapshot
 
 MANIFEST_FILE: Final = "manifest.json"
-#: The same of the files and counts that tell no label of the test split, where these are hidden.
+#: The same for those who don't see the test split's labels: open files and their counts.
 OPEN_MANIFEST_FILE: Final = "manifest_open.json"
 
 
@@ -25,13 +25,13 @@ class Counts:
     val_queries: int
     test_queries: int
     pairs: int | None
-    """Judged pairs; None where the snapshot doesn't tell which images were judged."""
+    """Judged pairs; None where it isn't known which images were judged."""
     positives: int
     """Relevant pairs."""
     judgments: int | None
-    """Single judgments; None where an imported benchmark tells none."""
+    """Single judgments; None where an imported benchmark has none."""
     images: int
-    """That the snapshot tells of."""
+    """In the snapshot."""
 
 
 def counts_of(snapshot: Snapshot) -> Counts:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from benchmark.releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, write_header
 
-#: What tells of the work on a query, and what stands there where that is withheld.
+#: The columns about the work on a query, and their values where it is withheld.
 _WORK: Final = {"annotators": 0, "seconds": 0.0, "left_open": "", "completion_reason": ""}
 
 
@@ -21,8 +21,8 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     """
     there = snapshot.open
     there.directory.mkdir()
-    told = snapshot.header_data | {"test_labels": "withheld"}
-    write_header(there.directory, told)
+    header = snapshot.header_data | {"test_labels": "withheld"}
+    write_header(there.directory, header)
     labeled = pa.array(list(snapshot.queries_of("val")), type=pa.int64())
 
     def copy(table: str, kept: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:

@@ -44,14 +44,14 @@ class ListModel:
 
     name: str
     depths: list[int]
-    """The depths asked for, ascending."""
+    """The requested depths, ascending."""
     queries: int
-    """How many of the queries were labelled in its order."""
+    """How many of the queries were labeled in its order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What is told of a release as a whole."""
+    """Facts about a release as a whole."""
 
     name: str
     version: int
@@ -76,9 +76,9 @@ class Header:
     consensus: str = ""
     """The rule by which judgments became relevance, in words."""
     annotators: int | None = 0
-    """None where an imported benchmark tells no judgments."""
+    """None where an imported benchmark has no judgments."""
     negatives_known: bool | None = None
-    """Whether the snapshot tells which images were judged and not relevant, for every query; None
+    """Whether it is known which images were judged and not relevant, for every query; None
     in snapshots of older versions."""
     matched: dict[str, int] | None = None
     """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
@@ -89,7 +89,7 @@ class Header:
 
     @property
     def tells_negatives(self) -> bool:
-        """`negatives_known`, for older snapshots as their other fields tell it."""
+        """`negatives_known`, for older snapshots derived from their other fields."""
         if self.negatives_known is not None:
             return self.negatives_known
         return self.origin != "imported" or bool(self.annotators)
@@ -115,7 +115,7 @@ class SnapshotQuery:
     model: str
     """Under which its candidate list was ordered; empty where it has none."""
     list_depth: int
-    """How many candidates were asked for; 0 where it has no list."""
+    """How many candidates were requested; 0 where it has no list."""
     list_size: int
     list_total: int
     """Embedded images within the filter when the list was frozen."""
@@ -151,7 +151,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotImage:
-    """One image; empty and None where the corpus doesn't tell."""
+    """One image; empty and None where the corpus doesn't know."""
 
     image_id: int
     dataset: str
@@ -181,7 +181,7 @@ class SnapshotImage:
     """Degrees, WGS 84."""
     longitude: float | None
     location_uncertainty: float | None
-    """Metres."""
+    """Meters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Snapshot:
 
     @cached_property
     def header(self) -> Header:
-        """What is told of the release."""
+        """The facts about the release."""
         data = self.header_data
         return Header(**data | {"models": [ListModel(**one) for one in data["models"]]})
 
@@ -259,7 +259,7 @@ class Snapshot:
 
     @cached_property
     def image_count(self) -> int:
-        """How many images the snapshot tells of."""
+        """How many images the snapshot has."""
         return int(pq.read_metadata(self.path("images")).num_rows)
 
     def pairs(self) -> Iterator[Pair]:
@@ -304,7 +304,7 @@ class SnapshotWriter:
         self.directory = directory
 
     def header(self, header: Header) -> None:
-        """Write what is told of the release."""
+        """Write the facts about the release."""
         write_header(self.directory, asdict(header))
 
     def table(self, name: str, rows: Iterable[Any]) -> int:
@@ -355,7 +355,7 @@ class SnapshotWriter:
 
 
 def write_header(directory: Path, content: Mapping[str, Any]) -> None:
-    """Write what is told of a release into a snapshot's directory."""
+    """Write the facts about a release into a snapshot's directory."""
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
     (directory / HEADER_FILE).write_text(text, encoding="utf-8")
 

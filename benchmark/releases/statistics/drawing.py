@@ -166,7 +166,7 @@ def bars(rows: list[tuple[str, int]], *, x: str, label: str) -> SafeString:
 
 def dots(cells: list[list[int]], *, label: str) -> SafeString:
     """Dots on an equirectangular map, their areas as the cells' counts, over the land of
-    `static/img/world.svg` (Natural Earth). The page's style sheet gives the colours.
+    `static/img/world.svg` (Natural Earth). The page's style sheet gives the colors.
     """
     largest = cells[0][2]
     circles = []

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
 #: Of the numbers' form; stored ones of another are made anew.
-FORM: Final = 2
+FORM: Final = 3
 #: Lower ends of the bins of images per query; the last is open.
 COUNT_EDGES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: Seconds; lower ends, the last open.
 SECONDS_EDGES: Final = (0, 0.5, 1, 2, 3, 5, 10, 20, 30, 60)
 RANKS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-#: Degrees of latitude and longitude that one dot of the map stands for.
+#: Degrees of latitude and longitude that one dot of the map covers.
 CELL: Final = 3
 
 Numbers = dict[str, Any]
@@ -30,8 +30,8 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     """Everything that the page shows, as JSON holds it.
 
     form, queries {val, test}, pairs, relevant, images, judgments, annotators: counts; of pairs,
-        judgments and annotators None where an imported benchmark doesn't tell them.
-    labelled, relevant_per_query: of all queries, see `summary`; labelled is None where pairs is.
+        judgments and annotators None where an imported benchmark has none.
+    labeled, relevant_per_query: of all queries, see `summary`; labeled is None where pairs is.
     categories: [{supercategory, category, val, test}]; iconic_groups: [{iconic_group, val, test}],
         with None for the group of queries of which it isn't known.
     map: {cells: [[south, west, images]] of CELL degrees, the fullest first; placed, unplaced}: each
@@ -48,7 +48,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     )
     judgments = int(pq.read_metadata(snapshot.path("judgments")).num_rows)
     header = snapshot.header
-    told = header.origin != "imported" or judgments
+    known = header.origin != "imported" or judgments
     query_ids = pairs["query_id"].to_numpy()
     relevant = pairs["relevant"].to_numpy()
     ranks = pairs["rank"].fill_null(0).to_numpy()
@@ -60,9 +60,9 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "pairs": len(query_ids) if header.tells_negatives else None,
         "relevant": int(relevant.sum()),
         "images": snapshot.image_count,
-        "judgments": judgments if told else None,
-        "annotators": header.annotators if told else None,
-        "labelled": summary(_per_query(order, query_ids), COUNT_EDGES)
+        "judgments": judgments if known else None,
+        "annotators": header.annotators if known else None,
+        "labeled": summary(_per_query(order, query_ids), COUNT_EDGES)
         if header.tells_negatives
         else None,
         "relevant_per_query": summary(_per_query(order, query_ids[relevant]), COUNT_EDGES),
@@ -71,7 +71,7 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "map": _map(snapshot, image_ids),
         "seconds": _seconds(snapshot),
         "ranks": _ranks(snapshot.labeled_queries, query_ids[relevant], ranks[relevant]),
-        "agreement": _agreement(snapshot) if told else None,
+        "agreement": _agreement(snapshot) if known else None,
     }
 
 
@@ -200,7 +200,7 @@ def _agreement(snapshot: Snapshot) -> Numbers:
         table["relevance"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True
     )
     owners, images = table["query_id"].to_numpy(), table["image_id"].to_numpy()
-    # Rows come by query and image, so that a pair's judgments stand together.
+    # Rows come by query and image, so that a pair's judgments are adjacent.
     begins = np.ones(len(owners), dtype=bool)
     begins[1:] = (owners[1:] != owners[:-1]) | (images[1:] != images[:-1])
     units = np.zeros((int(begins.sum()), len(labels)), dtype=np.int64)

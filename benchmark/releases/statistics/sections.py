@@ -34,7 +34,7 @@ class Section:
 def sections(numbers: Numbers) -> list[Section]:
     """The page's charts, in order; one without figures says why."""
     return [
-        _labelled(numbers),
+        _labeled(numbers),
         _relevant(numbers),
         _ranks(numbers["ranks"]),
         _map(numbers["map"]),
@@ -66,8 +66,8 @@ def _bin_name(low: float, high: float | None, unit: str, whole: bool) -> str:
 
 def _counted(key: str, title: str, summary: Numbers, what: str) -> Section:
     says = (
-        f"The median query has {number(summary['median'])} {what} images and the mean one "
-        f"{number(summary['mean'])}; they reach from {number(summary['lowest'])} to "
+        f"{what.capitalize()} images per query: median {number(summary['median'])}, mean "
+        f"{number(summary['mean'])}, from {number(summary['lowest'])} to "
         f"{number(summary['highest'])}."
     )
     return Section(
@@ -85,11 +85,11 @@ def _counted(key: str, title: str, summary: Numbers, what: str) -> Section:
     )
 
 
-def _labelled(numbers: Numbers) -> Section:
-    title = "Images labelled per query"
-    if numbers["labelled"] is None:
-        return Section("labelled", title, "This release doesn’t tell which images were judged.")
-    return _counted("labelled", title, numbers["labelled"], "labelled")
+def _labeled(numbers: Numbers) -> Section:
+    title = "Images labeled per query"
+    if numbers["labeled"] is None:
+        return Section("labeled", title, "Which images were judged is not known.")
+    return _counted("labeled", title, numbers["labeled"], "labeled")
 
 
 def _relevant(numbers: Numbers) -> Section:
@@ -102,7 +102,7 @@ def _relevant(numbers: Numbers) -> Section:
 def _seconds(summary: Numbers | None) -> Section:
     title = "Seconds per label"
     if summary is None:
-        return Section("seconds", title, "No judgment of this release tells how long it took.")
+        return Section("seconds", title, "No judgment of this release has a time.")
     says = (
         f"Half of the labels took {number(summary['median'])} seconds or less, and the mean is "
         f"{number(summary['mean'])}; all together took {number(summary['total'] / 3600)} hours."
@@ -206,12 +206,10 @@ def _map(numbers: Numbers) -> Section:
     title = "Where the relevant images are from"
     cells = numbers["cells"]
     if not cells:
-        return Section(
-            "map", title, "No relevant image of this release tells its place.", shape="wide"
-        )
+        return Section("map", title, "No relevant image of this release has a place.", shape="wide")
     shown = numbers["placed"] + numbers["unplaced"]
     says = (
-        f"Of {shown:,} relevant images {numbers['placed']:,} tell their place. A dot stands for "
+        f"Of {shown:,} relevant images {numbers['placed']:,} have a place. A dot stands for "
         f"{CELL}° by {CELL}°; the largest holds {cells[0][2]:,} "
         f"{_plural(cells[0][2], 'image', 'images')}."
     )

@@ -22,8 +22,8 @@ class ModelAnswer(models.Model):
         max_length=64,
         help_text="of the image's source file, and of the size if it was sent smaller",
     )
-    yes = models.FloatField(null=True, help_text="log-probability of yes; empty if not told")
-    no = models.FloatField(null=True, help_text="log-probability of no; empty if not told")
+    yes = models.FloatField(null=True, help_text="log-probability of yes; empty if not given")
+    no = models.FloatField(null=True, help_text="log-probability of no; empty if not given")
     score = models.FloatField(help_text="from 0 to 1")
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 TEMPLATE: Final = 'Does this image show {query}? Answer with "Yes" or "No" and nothing else.'
 
-# What tokenizers write for a blank or a line's end at the begin of a token, and what may stand
+# What tokenizers write for a blank or a line's end at the beginning of a token, and what may be
 # around the word.
 _MARKS: Final = "\u2581\u0120\u010a"
 _AROUND: Final = "\"'“”‘’*`.,!:"
@@ -111,7 +111,7 @@ class Usage:
 
 
 class EndpointRefused(Exception):
-    """The server can't be used as it is asked to; no other image would fare better."""
+    """The server can't be used; no other image would fare better."""
 
 
 class ImageFailed(Exception):
