@@ -104,16 +104,51 @@ def read_choice(parameters: QueryDict) -> Choice:
     )
 
 
-def visible_choice(choice: Choice, runs: BoardRuns) -> Choice:
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """What a reader sees of a split; made once for a request."""
+
+    split: str
+    measure: str
+    hides: bool
+    """Whether that is only a summary, since the labels are hidden."""
+    main_measures: tuple[str, ...]
+    """Keys of the measures of the first table."""
+    options: list[tuple[str, list[tuple[str, str]]]]
+    """The measures to choose from: (kind, [(key, title of the mean)])."""
+
+
+def visible(runs: BoardRuns, split: str, measure: str) -> Visible:
+    """What the reader of `runs` sees of a split in a measure; in its first measure where that one
+    is not shown."""
+    hides, main = runs.hides(split), runs.main_measures(split)
+    known = list(dict.fromkeys([*main, *([] if hides else [*runs.measures, measure])]))
+    return Visible(
+        split=split,
+        measure=measure if measure in known else main[0],
+        hides=hides,
+        main_measures=main,
+        options=measure_options(known, runs.task),
+    )
+
+
+def measure_options(keys: Sequence[str], task: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Measures by kind, for choosing one: (kind, [(key, title of the mean)])."""
+    return [
+        (kind, [(key, mean_title(key, task)) for key in group])
+        for kind, group in measure_groups(keys).items()
+    ]
+
+
+def visible_choice(choice: Choice, runs: BoardRuns) -> tuple[Choice, Visible]:
     """The choice as far as its reader may see it: of a split whose labels are hidden only the table
     of all queries in the measures that are shown; of one with too few queries nothing."""
     if choice.split not in runs.splits:
         choice = replace(choice, split=next(iter(runs.splits)))
-    if not runs.hides(choice.split):
-        return choice
-    measures = runs.main_measures(choice.split)
-    measure = choice.measure if choice.measure in measures else measures[0]
-    return replace(choice, view=ALL, measure=measure, beside=None, runs=())
+    seen = visible(runs, choice.split, choice.measure)
+    if seen.hides:
+        choice = replace(choice, view=ALL, measure=seen.measure, beside=None, runs=())
+    return choice, seen
 
 
 def read_measure(parameters: QueryDict, task: str) -> str:

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.leaderboard import charts, statistics
-from benchmark.leaderboard.choice import mean_title, measure_groups, read_measure
+from benchmark.leaderboard.choice import mean_title, read_measure, visible
 from benchmark.leaderboard.page import scale_of
 from benchmark.leaderboard.run_page import image_ids_of, only_by, relevant_ids, row_of
 from benchmark.leaderboard.selectors import BoardRuns, board_runs, splits_of
@@ -74,21 +74,14 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         return render(request, "benchmark/compare.html", context | {"trouble": str(error)})
     context["runs"] = runs.runs
     split, splits = _splits(request, runs, first, second)
-    measure = read_measure(request.GET, task)
-    known = dict.fromkeys(runs.main_measures(split))
-    if not runs.hides(split):
-        known |= dict.fromkeys([*runs.measures, measure])
-    elif measure not in known:
-        measure = next(iter(known))
+    seen = visible(runs, split, read_measure(request.GET, task))
+    measure = seen.measure
     context |= {
         "split": split,
         "splits": [(value, SPLITS[value]) for value in splits],
         "measure": measure,
         "measure_title": mean_title(measure, task),
-        "measures": [
-            (title, [(key, mean_title(key, task)) for key in keys])
-            for title, keys in measure_groups(list(known)).items()
-        ],
+        "measures": seen.options,
     }
     if first is not None and second is not None:
         context |= _comparison(request, runs, first, second, split, measure)
@@ -132,7 +125,7 @@ def _comparison(
     row_a, row_b = (row_of(runs, board, run) for run in (first, second))
     if row_a is None or row_b is None:
         return {"problem": "The two runs hold no split in common, or one is not scored yet."}
-    if runs.hides(split):
+    if board.summary is not None:
         return _hidden_comparison(runs, board, row_a, row_b, measure)
     a, b = board.of(measure)[[row_a, row_b]]
     if not len(a) or np.isnan([a, b]).any():

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from benchmark.leaderboard.choice import mean_title, measure_groups, read_measure
+from benchmark.leaderboard.choice import mean_title, measure_options, read_measure
 from benchmark.leaderboard.selectors import (
     PAPER_MEASURES,
     BoardRuns,
@@ -77,10 +77,7 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
         "splits": splits.items(),
         "measure": measure,
         "measure_title": mean_title(measure, task),
-        "measures": [
-            (title, [(key, mean_title(key, task)) for key in keys])
-            for title, keys in measure_groups(list(known)).items()
-        ],
+        "measures": measure_options(list(known), task),
         "chosen": columns,
         "fewest": FEWEST,
         "high": HIGH,

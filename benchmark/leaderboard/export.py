@@ -209,7 +209,7 @@ def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
 def _records(runs: BoardRuns) -> Iterator[Record]:
     for split in sorted(runs.splits, key=(VAL, TEST, BOTH).index):
         board = runs.board(split)
-        measures = runs.main_measures(split) if runs.hides(split) else runs.measures
+        measures = runs.measures if board.summary is None else runs.main_measures(split)
         spans = {
             key: statistics.every_interval(runs, board, key)
             for key in runs.main_measures(split)

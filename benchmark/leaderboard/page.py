@@ -211,9 +211,9 @@ def tradeoff_chart(
 
 def categories_chart(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> SafeString | None:
     """The drawn runs' means in each category; None without a run or a category."""
-    if runs.hides(choice.split):
-        return None
     made = runs.board(choice.split)
+    if made.summary is not None:
+        return None
     rows = _rows_of(made, runs, drawn)
     parts = subsets(made.query_ids, runs.queries, CATEGORY)
     if not rows or not parts:

@@ -114,7 +114,7 @@ def part_lines(
 def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[QueryLine]:
     """Every scored query of the board with the run's figure and rank, by query id; none where the
     labels of the split are hidden."""
-    if runs.hides(board.split):
+    if board.summary is not None:
         return []
     values = board.of(measure)
     ranks = ranks_among(values)[row]

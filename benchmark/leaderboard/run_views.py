@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmark.leaderboard import run_page as page
-from benchmark.leaderboard.choice import mean_title, measure_groups, read_measure
+from benchmark.leaderboard.choice import mean_title, read_measure, visible
 from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns, splits_of
 from benchmark.leaderboard.tables import GROUPINGS, SPLITS, TEST, VAL
 from benchmark.releases.access import labels_visible_to
@@ -98,25 +98,23 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     if not held:
         return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}
     split = _split(request, held)
-    measure = read_measure(request.GET, run.task)
-    main = runs.main_measures(split)
-    if runs.hides(split) and measure not in main:
-        measure = main[0]
+    seen = visible(runs, split, read_measure(request.GET, run.task))
+    measure = seen.measure
     board = runs.board(split)
     row = page.row_of(runs, board, run)
     if row is None:
         return {"trouble": "The run holds no query that is scored."}
-    measures = list(dict.fromkeys([*main, measure]))
+    measures = list(dict.fromkeys([*seen.main_measures, measure]))
     lines = page.query_lines(runs, board, row, measure)
     by_value = sorted(lines, key=lambda line: (-line.value, line.query.query_id))
     return {
         "release": release,
         "split": split,
         "splits": [(value, SPLITS[value]) for value in held],
-        "hides": runs.hides(split),
+        "hides": seen.hides,
         "measure": measure,
         "measure_title": mean_title(measure, run.task),
-        "measures": _measure_options(runs, run, split, measure),
+        "measures": seen.options,
         "columns": [mean_title(one, run.task) for one in measures],
         "parts": [
             (GROUPINGS[grouping], parts)
@@ -178,16 +176,6 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
         "sort": sort,
         "kept": urlencode({"release": kept["release"]} if "release" in kept else {}),
     }
-
-
-def _measure_options(runs: BoardRuns, run: Run, split: str, measure: str) -> list[Any]:
-    known = dict.fromkeys(runs.main_measures(split))
-    if not runs.hides(split):
-        known |= dict.fromkeys([*runs.measures, measure])
-    return [
-        (title, [(key, mean_title(key, run.task)) for key in keys])
-        for title, keys in measure_groups(list(known)).items()
-    ]
 
 
 def _others(runs: BoardRuns, run: Run) -> list[Run]:

@@ -15,8 +15,8 @@ from benchmark.leaderboard import page
 from benchmark.leaderboard.choice import (
     VIEWS,
     Choice,
+    Visible,
     mean_title,
-    measure_groups,
     read_choice,
     visible_choice,
 )
@@ -68,8 +68,8 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     except NoSnapshot as error:
         context["no_board"] = str(error)
     else:
-        choice = visible_choice(choice, runs)
-        context |= {"choice": choice} | _table(choice, runs) | _charts(choice, runs)
+        choice, seen = visible_choice(choice, runs)
+        context |= {"choice": choice} | _table(choice, seen, runs) | _charts(choice, runs)
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]
@@ -112,27 +112,20 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
     ]
 
 
-def _table(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
-    hides = runs.hides(choice.split)
-    versions = [] if hides else list(other_versions(runs.release))
+def _table(choice: Choice, seen: Visible, runs: BoardRuns) -> dict[str, Any]:
+    versions = [] if seen.hides else list(other_versions(runs.release))
     beside = next((one for one in versions if one.pk == choice.beside), None)
-    known = dict.fromkeys(
-        [*runs.main_measures(choice.split), *([] if hides else [*runs.measures, choice.measure])]
-    )
     return {
         "shown": page.shown_table(choice, runs, beside),
         "beside": beside,
         "versions": versions,
         "splits": runs.splits.items(),
         "views": VIEWS.items(),
-        "hides": hides,
+        "hides": seen.hides,
         "no_test": TEST not in runs.splits,
         "too_few": TOO_FEW_SENTENCE,
         "measure_title": mean_title(choice.measure, choice.task),
-        "measures": [
-            (title, [(key, mean_title(key, choice.task)) for key in keys])
-            for title, keys in measure_groups(list(known)).items()
-        ],
+        "measures": seen.options,
     }
 
 
@@ -141,8 +134,8 @@ def _charts(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
     drawn = page.drawn_by_category(choice, shown)
     tradeoffs = []
     for what, title in (("parameters", "Parameters"), ("cost", "Cost")):
-        chart, told = page.tradeoff_chart(choice, runs, what, shown)
-        tradeoffs.append({"what": what, "title": title, "chart": chart, "told": told})
+        chart, count = page.tradeoff_chart(choice, runs, what, shown)
+        tradeoffs.append({"what": what, "title": title, "chart": chart, "told": count})
     return {
         "interval_chart": page.interval_chart(choice, runs),
         "tradeoffs": tradeoffs,

@@ -1,8 +1,8 @@
 """What researchers see of a test split whose labels are hidden: two means for each run.
 
 Single scores, means over few queries and exact means reveal labels: from P, AP and nDCG of one
-query at a few cut-offs its labels can be computed. So only the means below are shown, over all queries
-together and rounded; what this leaves is counted in docs/test-labels.md.
+query at a few cut-offs its labels can be computed. So only the means below are shown, over all
+queries together and rounded; what this leaves is counted in docs/test-labels.md.
 """
 
 from __future__ import annotations

@@ -35,9 +35,10 @@ def text_lines(file: IO[bytes], *, max_bytes: int = MAX_BYTES) -> Iterator[tuple
     """(line from 1, text with its end) of each line, without the byte order mark.
 
     gzip is recognized by its first bytes, and may have several members. Bytes that are not UTF-8
-    become replacement characters. At most a chunk and a line are held. Unreadable: more than `max_bytes`
-    decompressed bytes, more than GROWTH_FREE that are more than MAX_GROWTH for each byte read, more
-    than MAX_BLANK_LINES blank lines, a line of more than MAX_LINE bytes, or damaged gzip.
+    become replacement characters. At most a chunk and a line are held. Unreadable: more than
+    `max_bytes` decompressed bytes, more than GROWTH_FREE that are more than MAX_GROWTH for each
+    byte read, more than MAX_BLANK_LINES blank lines, a line of more than MAX_LINE bytes, or damaged
+    gzip.
     """
     begun = _Begun(file)
     read = _reader(begun)
