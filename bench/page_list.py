@@ -9,8 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from bench.rows import MODEL
-from benchmark.releases.making import release_make
-from benchmark.releases.requests import release_claim
+from benchmark.releases.services import release_claim, release_make
 from core.jobs.models import Job
 from core.jobs.services import job_create
 from labeling.candidates.models import Candidate

@@ -89,8 +89,7 @@ def _bare_copy(path: Path) -> float:
 
 
 def _make() -> dict[str, Any]:
-    from benchmark.releases.making import release_make
-    from benchmark.releases.requests import release_claim
+    from benchmark.releases.services import release_claim, release_make
 
     steps: dict[str, list[float]] = {}
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 @job_handler("export_release")
 def export_release(job: Job, deadline: float) -> bool:
     """Make a release in one slice: its files must show one moment of the database."""
-    from benchmark.releases.making import release_make
     from benchmark.releases.models import Release
+    from benchmark.releases.services import release_make
 
     release_make(release=Release.objects.get(pk=job.params["release"]), job=job)
     return True

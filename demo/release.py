@@ -20,7 +20,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from benchmark.releases.models import Release
-from benchmark.releases.requests import release_create
+from benchmark.releases.services import release_create
 from benchmark.reranking.services import RerankChoice, rerank_begin
 from benchmark.runs.baselines import baselines_begin, baselines_job
 from benchmark.runs.models import Run

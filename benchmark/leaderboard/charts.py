@@ -10,9 +10,10 @@ from typing import Final, Literal
 
 from django.utils.safestring import SafeString
 
-from benchmark.charts.axes import log_axis
 from benchmark.charts.charts import (
     ACCENT,
+    LABEL_LENGTH,
+    LETTER,
     LINE,
     MOST_SHAPES,
     MUTED,
@@ -22,11 +23,13 @@ from benchmark.charts.charts import (
     TEXT,
     TEXT_SIZE,
     Spec,
+    distinct,
+    log_axis,
     name,
     number,
+    place_labels,
     sized_chart,
 )
-from benchmark.charts.labels import LABEL_LENGTH, LETTER, distinct, place_labels
 
 #: In pixels: left and right of a chart, and beside an axis of figures.
 EDGES: Final = 28

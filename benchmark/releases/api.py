@@ -22,9 +22,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from benchmark.releases import requests, selectors
-from benchmark.releases.access import labels_visible_to
-from benchmark.releases.downloads import archive_response, file_response
+from benchmark.releases import selectors, services
+from benchmark.releases.access import archive_response, file_response, labels_visible_to
 from benchmark.releases.models import Release
 from core.access import Role, require_evaluator, require_role
 from core.api.errors import ConflictProblem
@@ -218,7 +217,7 @@ class ReleaseViewSet(
         data.is_valid(raise_exception=True)
         options = dict(data.validated_data)
         name = options.pop("name")
-        release = requests.release_create(name=name, created_by=request.user, options=options)
+        release = services.release_create(name=name, created_by=request.user, options=options)
         return Response(
             self.get_serializer(release).data,
             status=status.HTTP_201_CREATED,
@@ -230,7 +229,7 @@ class ReleaseViewSet(
     def retry(self, request: Request, pk: int) -> Response:
         """Continue a release whose making failed."""
         try:
-            release = requests.release_retry(release=self.get_object(), by=request.user)
+            release = services.release_retry(release=self.get_object(), by=request.user)
         except ValidationError as error:
             raise ConflictProblem(" ".join(error.messages)) from error
         return Response(self.get_serializer(release).data)

@@ -3,17 +3,19 @@ archives. The same code makes them and checks later that they come out the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from benchmark.releases.archive import file_sha256, write_archive
 from benchmark.releases.difference import as_json, compare, without_test_labels
 from benchmark.releases.difference_text import markdown
 from benchmark.releases.formats.base import Access, WrittenFile
 from benchmark.releases.formats.registry import FORMATS
-from benchmark.releases.image_sources import released_image_bytes
+from benchmark.releases.images import released_image_bytes
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.selectors import RELEASE_KEY, SNAPSHOT_KEY
@@ -27,6 +29,52 @@ from benchmark.releases.snapshot.manifest import (
 from benchmark.releases.snapshot.open_snapshot import write_open_snapshot
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import OPEN_FOLDER, Snapshot
+
+#: What is compressed already is stored as it is.
+_STORED: Final = frozenset(
+    {".parquet", ".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif", ".gz", ".zip"}
+)
+#: The earliest date that an archive can hold, so that no clock gets into the bytes.
+_NO_DATE: Final = (1980, 1, 1, 0, 0, 0)
+_PERMISSIONS: Final = 0o100644
+_CHUNK: Final = 1 << 20
+
+
+def write_archive(
+    path: Path,
+    directory: Path,
+    names: Iterable[str],
+    *,
+    root: str,
+    written: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """Write the named files of a directory into one archive, in a folder `root`; name, size and
+    SHA-256 of the archive.
+
+    Names are sorted, times and permissions fixed. Streams: memory doesn't grow with the files.
+    `written` is called after each file.
+    """
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in sorted(names):
+            source = directory / name
+            entry = zipfile.ZipInfo(f"{root}/{name}", date_time=_NO_DATE)
+            entry.create_system = 3
+            entry.external_attr = _PERMISSIONS << 16
+            stored = PurePosixPath(name).suffix.lower() in _STORED
+            entry.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+            # Known beforehand, so that small files need no ZIP64 record and large ones have it.
+            entry.file_size = source.stat().st_size
+            with source.open("rb") as file, archive.open(entry, "w") as member:
+                shutil.copyfileobj(file, member, _CHUNK)
+            written()
+    return {"name": path.name, "size": path.stat().st_size, "sha256": file_sha256(path)}
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 DIFFERENCE_FILE: Final = "difference.md"
 #: The same with what tells of labels of the test split, where anything does.

@@ -9,10 +9,9 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from benchmark.releases import labels, requests, selectors
-from benchmark.releases.access import labels_visible_to
+from benchmark.releases import labels, selectors, services
+from benchmark.releases.access import archive_response, file_response, labels_visible_to
 from benchmark.releases.difference_text import sentences
-from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.forms import ReleaseForm
 from core.access import Role, require_evaluator, require_role
 
@@ -28,7 +27,7 @@ def releases_page(request: HttpRequest) -> HttpResponse:
         form = ReleaseForm(request.POST)
         if form.is_valid():
             try:
-                release = requests.release_create(
+                release = services.release_create(
                     name=form.cleaned_data["name"], created_by=request.user, options=form.options
                 )
                 return redirect("release", release.pk)
@@ -75,7 +74,7 @@ def release_retry(request: HttpRequest, pk: int) -> HttpResponse:
     require_role(request.user, Role.ADMIN)
     release = get_object_or_404(selectors.releases(), pk=pk)
     try:
-        requests.release_retry(release=release, by=request.user)
+        services.release_retry(release=release, by=request.user)
     except ValidationError as error:
         messages.warning(request, " ".join(error.messages))
     return redirect("release", pk)

@@ -13,9 +13,8 @@ from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
 
 from annotator.models import WorkerHeartbeat
-from benchmark.releases.making import release_make
 from benchmark.releases.models import Release
-from benchmark.releases.requests import release_claim
+from benchmark.releases.services import release_claim, release_make
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
 from core.access import Role

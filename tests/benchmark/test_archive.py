@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.releases.archive import write_archive
+from benchmark.releases.files import write_archive
 
 FILES = {"b.csv": b"a,b\n" * 500, "a/one.jpg": bytes(range(256)) * 8, "a/two.txt": b""}
 

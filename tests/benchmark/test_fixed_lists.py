@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from benchmark.releases import fixed_lists, making, requests
+from benchmark.releases import fixed_lists, services
 from benchmark.releases.snapshot.snapshot import FixedImage, Snapshot
 from core.jobs.kinds import JobFailed
 from labeling.candidates.models import CandidateList
@@ -206,7 +206,7 @@ def test_a_corpus_smaller_than_a_list_is_taken_whole(query: Query, model: Embedd
 def test_a_release_holds_them_with_their_images(
     query: Query, model: EmbeddingModel, var_dir: Any
 ) -> None:
-    release = making.release_make(release=requests.release_claim(name="v1", created_by=None))
+    release = services.release_make(release=services.release_claim(name="v1", created_by=None))
     snapshot = Snapshot(release.snapshot_directory)
     assert list(snapshot.fixed()) == exact(query, model)
     images = {row.image_id for row in snapshot.fixed()}
@@ -215,8 +215,8 @@ def test_a_release_holds_them_with_their_images(
 
 
 def test_none_are_made_unless_wanted(query: Query, model: EmbeddingModel, var_dir: Any) -> None:
-    claimed = requests.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
-    release = making.release_make(release=claimed)
+    claimed = services.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
+    release = services.release_make(release=claimed)
     assert list(Snapshot(release.snapshot_directory).fixed()) == []
     assert release.header["rerank_model"] == ""
 
@@ -224,12 +224,12 @@ def test_none_are_made_unless_wanted(query: Query, model: EmbeddingModel, var_di
 def test_a_model_that_cant_be_loaded_is_told(
     query: Query, model: EmbeddingModel, var_dir: Any
 ) -> None:
-    claimed = requests.release_claim(name="v1", created_by=None)
+    claimed = services.release_claim(name="v1", created_by=None)
     EmbeddingModel.objects.filter(pk=model.pk).update(name="/nowhere/at/all")
     claimed.options["rerank_model"] = "/nowhere/at/all"
     claimed.save()
     with pytest.raises(JobFailed, match="fixed lists for re-ranking can't be made") as caught:
-        making.release_make(release=claimed)
+        services.release_make(release=claimed)
     assert isinstance(caught.value.__cause__, ModelSpecError)
     claimed.refresh_from_db()
     assert (claimed.files_ready, claimed.directory.exists()) == (False, False)

@@ -18,9 +18,8 @@ from django.http import HttpResponseBase
 from django.test import Client
 
 from benchmark.leaderboard.selectors import board_runs
-from benchmark.releases.making import release_fill
 from benchmark.releases.models import Release
-from benchmark.releases.requests import release_claim
+from benchmark.releases.services import release_claim, release_fill
 from benchmark.releases.snapshot.snapshot import FixedImage
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.models import Run

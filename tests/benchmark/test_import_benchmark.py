@@ -13,14 +13,13 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
 from benchmark.releases import selectors
-from benchmark.releases.giving import release_export
 from benchmark.releases.importing.import_snapshot import CONSENSUS_RULE, ImagesFound
 from benchmark.releases.importing.layout_files import LayoutRefused
 from benchmark.releases.importing.services import benchmark_import, benchmark_import_begin
 from benchmark.releases.models import Release
+from benchmark.releases.services import release_export, release_verify
 from benchmark.releases.snapshot.release_files import ANNOTATIONS_FILE, QUERY_FILES
 from benchmark.releases.snapshot.snapshot import Snapshot
-from benchmark.releases.verifying import release_verify
 from benchmark.reranking.services import RerankChoice, rerank_checked
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.corpus import in_corpus

@@ -15,11 +15,11 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from benchmark.releases.giving import release_export
 from benchmark.releases.importing.import_snapshot import JUDGED_RULE, UNNAMED_MODEL
 from benchmark.releases.importing.layout_files import LayoutRefused
 from benchmark.releases.importing.services import benchmark_import
 from benchmark.releases.models import Release
+from benchmark.releases.services import release_export
 from benchmark.releases.snapshot.snapshot import Pair, Snapshot
 from benchmark.releases.statistics.numbers import release_statistics
 from benchmark.runs.selectors import task_qrels

@@ -4,9 +4,17 @@ from itertools import pairwise
 
 import pytest
 
-from benchmark.charts.axes import counts_axis, log_axis
-from benchmark.charts.charts import SIZES, TEXT_SIZE
-from benchmark.charts.labels import LABEL_LENGTH, LETTER, distinct, place_labels, short
+from benchmark.charts.charts import (
+    LABEL_LENGTH,
+    LETTER,
+    SIZES,
+    TEXT_SIZE,
+    counts_axis,
+    distinct,
+    log_axis,
+    place_labels,
+    short,
+)
 from benchmark.leaderboard import charts
 from benchmark.leaderboard.charts import Interval, Point
 from tests.benchmark.charts import drawn, specifications

@@ -9,9 +9,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from benchmark.releases.giving import release_export
 from benchmark.releases.models import Release
-from benchmark.releases.requests import release_create
+from benchmark.releases.services import release_create, release_export
 from core.jobs.models import Job
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from rest_framework.test import APIClient
 
-from benchmark.releases import requests
+from benchmark.releases import services
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.release_files import RELEASE_FILES
 from core.jobs.models import Job
@@ -40,7 +40,7 @@ EXPECTED = {
 def release(query, judge, annotator, var_dir) -> Release:
     """A release that a job made."""
     judge(query, 2, annotator, "relevant", rank=1, seconds=1.5)
-    release = requests.release_create(name="v1", created_by=None)
+    release = services.release_create(name="v1", created_by=None)
     job_slice_run(job_id=release.job_id)
     release.refresh_from_db()
     return release
@@ -185,7 +185,7 @@ def test_an_admin_begins_a_release_that_a_job_makes(release, admin_api, admin):
 )
 def test_bad_names_are_refused_with_the_field_named(release, admin_api, data, expected):
     Release.objects.create(name="INQUIRE", origin=Release.Origin.IMPORTED)
-    requests.release_create(name="half", created_by=None)
+    services.release_create(name="half", created_by=None)
     response = admin_api.post("/api/releases/", data)
     assert response.status_code == 400
     assert response.json()["errors"] == [{"field": "name", "detail": expected}]
@@ -207,7 +207,7 @@ def test_a_known_name_makes_its_next_version(release, admin_api):
 
 
 def test_an_admin_tries_a_failed_release_again(db, admin_api):
-    failed = requests.release_create(name="v1", created_by=None)
+    failed = services.release_create(name="v1", created_by=None)
     Job.objects.filter(pk=failed.job_id).update(state="failed", error="The disk is full.")
     assert admin_api.get(f"/api/releases/{failed.pk}/").json()["error"] == "The disk is full."
     body = admin_api.post(f"/api/releases/{failed.pk}/retry/").json()

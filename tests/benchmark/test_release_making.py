@@ -11,10 +11,10 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection, connections
 
-from benchmark.releases import giving, making, requests
-from benchmark.releases.making import release_fill
+from benchmark.releases import services
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Step
+from benchmark.releases.services import release_fill
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
 from core.jobs.kinds import JobCanceled
@@ -65,9 +65,9 @@ class Pause:
 @pytest.fixture
 def paused(var_dir: Path, labeled: Query) -> Iterator[tuple[Release, Pause, threading.Thread]]:
     """A release whose maker waits in the middle of its snapshot, the judgments written."""
-    release = requests.release_claim(name="v1", created_by=None)
+    release = services.release_claim(name="v1", created_by=None)
     pause = Pause("Queries")
-    thread = elsewhere(lambda: making.release_make(release=Release(pk=release.pk), report=pause))
+    thread = elsewhere(lambda: services.release_make(release=Release(pk=release.pk), report=pause))
     assert pause.reached.wait(30)
     yield release, pause, thread
     pause.go_on.set()
@@ -111,7 +111,9 @@ def test_nothing_is_to_be_seen_before_all_is_made(paused: Any) -> None:
 def test_of_two_makers_one_waits_and_finds_it_made(paused: Any) -> None:
     release, pause, thread = paused
     second: list[Release] = []
-    waiting = elsewhere(lambda: second.append(making.release_make(release=Release(pk=release.pk))))
+    waiting = elsewhere(
+        lambda: second.append(services.release_make(release=Release(pk=release.pk)))
+    )
     waiting.join(0.5)
     assert waiting.is_alive()
     pause.go_on.set()
@@ -130,9 +132,9 @@ def test_what_a_command_makes_is_neither_taken_up_nor_called_failed(
     release.refresh_from_db()
     assert (release.state, release.job) == ("running", None)
     for ask in (
-        lambda: requests.release_create(name="v1", created_by=None),
-        lambda: requests.release_retry(release=release, by=None),
-        lambda: giving.release_export(name="v1", directory=tmp_path / "out", new=True),
+        lambda: services.release_create(name="v1", created_by=None),
+        lambda: services.release_retry(release=release, by=None),
+        lambda: services.release_export(name="v1", directory=tmp_path / "out", new=True),
     ):
         with pytest.raises(ValidationError, match="Version 1 of 'v1' is already being made"):
             ask()
@@ -149,7 +151,7 @@ def test_two_who_ask_for_a_version_at_once_get_one(var_dir: Path) -> None:
     def ask() -> None:
         ready.wait(30)
         try:
-            asked.append(requests.release_create(name="v1", created_by=None))
+            asked.append(services.release_create(name="v1", created_by=None))
         except ValidationError as error:
             refused.append(" ".join(error.messages))
 
@@ -162,7 +164,7 @@ def test_two_who_ask_for_a_version_at_once_get_one(var_dir: Path) -> None:
 
 
 def test_progress_is_seen_while_the_transaction_is_open(labeled: Query, var_dir: Path) -> None:
-    release = requests.release_create(name="v1", created_by=None)
+    release = services.release_create(name="v1", created_by=None)
     Job.objects.filter(pk=release.job_id).update(state="running")
     seen: list[str] = []
 
@@ -183,7 +185,7 @@ def test_progress_is_seen_while_the_transaction_is_open(labeled: Query, var_dir:
 
 
 def test_a_cancelled_job_ends_it_and_leaves_nothing(labeled: Query, var_dir: Path) -> None:
-    release = requests.release_create(name="v1", created_by=None)
+    release = services.release_create(name="v1", created_by=None)
     Job.objects.filter(pk=release.job_id).update(state="running")
     job = Job.objects.get(pk=release.job_id)
 
@@ -192,16 +194,16 @@ def test_a_cancelled_job_ends_it_and_leaves_nothing(labeled: Query, var_dir: Pat
             elsewhere(lambda: job_cancel(job=job)).join(30)
 
     with pytest.raises(JobCanceled):
-        making.release_make(release=release, job=job, report=report)
+        services.release_make(release=release, job=job, report=report)
     release.refresh_from_db()
     assert not release.files_ready
     assert list(release.directory.parent.iterdir()) == []
-    again = requests.release_retry(release=release, by=None)
+    again = services.release_retry(release=release, by=None)
     assert job_slice_run(job_id=again.job_id) is Slice.FINISHED
 
 
 def test_a_job_that_kills_its_worker_each_time_is_given_up(labeled: Query, var_dir: Path) -> None:
-    release = requests.release_create(name="v1", created_by=None)
+    release = services.release_create(name="v1", created_by=None)
     # What ten workers left that died at the second step: one step done, and it stays at one.
     Job.objects.filter(pk=release.job_id).update(state="running", done=1, fruitless_turns=9)
     job = Job.objects.get(pk=release.job_id)
@@ -214,7 +216,7 @@ def test_a_job_that_kills_its_worker_each_time_is_given_up(labeled: Query, var_d
             raise Killed
 
     with pytest.raises(Killed):
-        making.release_make(release=release, job=job, report=report)
+        services.release_make(release=release, job=job, report=report)
     job.refresh_from_db()
     assert (job.done, job.fruitless_turns) == (1, 9)
 
@@ -223,7 +225,7 @@ def test_a_worker_killed_in_the_middle_leaves_the_work_to_the_next(
     start_worker: Any, query: Query, judge: Any, admin: Any
 ) -> None:
     judge(query, 2, admin, "relevant")
-    release = requests.release_create(name="v1", created_by=None)
+    release = services.release_create(name="v1", created_by=None)
     # Holds the making up in the middle: its last read waits for this lock.
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")

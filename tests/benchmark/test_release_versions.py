@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from benchmark.releases import requests, selectors
+from benchmark.releases import selectors, services
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.releases.snapshot.snapshot import Pair, Snapshot
@@ -26,7 +26,7 @@ from tests.benchmark.toy import make_list, make_query
 
 def made(name: str = "Birds", **options: Any) -> Release:
     """A release that its job made."""
-    release = requests.release_create(name=name, created_by=None, options=options)
+    release = services.release_create(name=name, created_by=None, options=options)
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     return Release.objects.get(pk=release.pk)
 
@@ -67,32 +67,32 @@ def test_a_name_made_again_is_its_next_version(db: None, var_dir: Path) -> None:
 
 def test_a_failed_version_is_no_version_before(db: None, var_dir: Path) -> None:
     first = made()
-    failed = requests.release_create(name="Birds", created_by=None)
+    failed = services.release_create(name="Birds", created_by=None)
     Job.objects.filter(pk=failed.job_id).update(state=Job.State.FAILED)
     assert selectors.release_find(name="Birds") == first
-    again = requests.release_create(name="Birds", created_by=None, options={"rerank_model": ""})
+    again = services.release_create(name="Birds", created_by=None, options={"rerank_model": ""})
     assert (again.pk, again.version, again.previous) == (failed.pk, 2, first)
     assert Release.objects.count() == 2
 
 
 def test_a_failed_one_is_tried_again_as_it_was_asked_for(db: None, var_dir: Path) -> None:
     options = {"include_images": True}
-    release = requests.release_create(name="Birds", created_by=None, options=options)
+    release = services.release_create(name="Birds", created_by=None, options=options)
     with pytest.raises(ValidationError, match="already being made"):
-        requests.release_retry(release=release, by=None)
+        services.release_retry(release=release, by=None)
     Job.objects.filter(pk=release.job_id).update(state=Job.State.CANCELED)
-    assert requests.release_retry(release=release, by=None).job_id == release.job_id
+    assert services.release_retry(release=release, by=None).job_id == release.job_id
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release.refresh_from_db()
     assert (release.files_ready, release.options["include_images"]) == (True, True)
     with pytest.raises(ValidationError, match=r"Birds v1 is made and never changes"):
-        requests.release_retry(release=release, by=None)
+        services.release_retry(release=release, by=None)
 
 
 def test_what_a_command_left_half_made_is_tried_again_by_a_job(db: None, var_dir: Path) -> None:
-    release = requests.release_claim(name="Birds", created_by=None)
+    release = services.release_claim(name="Birds", created_by=None)
     assert (release.state, release.job) == ("failed", None)
-    again = requests.release_retry(release=release, by=None)
+    again = services.release_retry(release=release, by=None)
     assert job_slice_run(job_id=again.job_id) is Slice.FINISHED
     assert Release.objects.get().state == "done"
 
@@ -100,23 +100,23 @@ def test_what_a_command_left_half_made_is_tried_again_by_a_job(db: None, var_dir
 def test_imported_benchmarks_have_no_next_version_made_here(db: None, var_dir: Path) -> None:
     Release.objects.create(name="INQUIRE", origin=Release.Origin.IMPORTED)
     with pytest.raises(ValidationError, match="'INQUIRE' is an imported benchmark"):
-        requests.release_create(name="INQUIRE", created_by=None)
+        services.release_create(name="INQUIRE", created_by=None)
     assert selectors.release_names() == []
 
 
 def test_options_are_decided_when_a_release_is_begun(db: None, settings: Any) -> None:
     settings.EMBEDDING_MODEL = "toy"
-    assert requests.release_claim(name="a", created_by=None).options == {
+    assert services.release_claim(name="a", created_by=None).options == {
         "rerank_model": "",
         "include_images": False,
     }
     EmbeddingModel.objects.create(name="toy", dimension=2)
     # It has embedded nothing.
-    assert requests.release_claim(name="b", created_by=None).options["rerank_model"] == ""
+    assert services.release_claim(name="b", created_by=None).options["rerank_model"] == ""
     asked = {"rerank_model": "toy", "include_images": True}
-    assert requests.release_claim(name="c", created_by=None, options=asked).options == asked
+    assert services.release_claim(name="c", created_by=None, options=asked).options == asked
     with pytest.raises(ValidationError) as caught:
-        requests.release_create(name="d", created_by=None, options={"rerank_model": "nothing"})
+        services.release_create(name="d", created_by=None, options={"rerank_model": "nothing"})
     assert caught.value.message_dict == {
         "rerank_model": ["No image is embedded with 'nothing'; known models: toy."]
     }
@@ -177,7 +177,7 @@ def test_the_header_tells_of_corpus_software_and_models(
     unlisted = make_query(31, "a fox", split="val")
     unlisted.lists.create(model_name="later", text="a fox", depth=5)
     image_withdraw(image=Image(pk=3), by=reviewer)
-    release = requests.release_create(name="Birds", created_by=admin)
+    release = services.release_create(name="Birds", created_by=admin)
     job_slice_run(job_id=release.job_id)
     release.refresh_from_db()
     corpus = "".join(f"{number} {number:064x}\n" for number in (1, 2, 4, 5, 6))

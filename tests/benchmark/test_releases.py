@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from benchmark.releases import giving, labels, requests, selectors
+from benchmark.releases import labels, selectors, services
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.release_files import QUERY_FILES, RELEASE_FILES
 from core.jobs.models import Job
@@ -39,7 +39,7 @@ def every_byte(directory: Path) -> dict[str, bytes]:
 
 def export(name: str, directory: Path, **options: Any) -> dict[str, str]:
     """Make a release; the content of its main files."""
-    giving.release_export(name=name, directory=directory, **options, new=True)
+    services.release_export(name=name, directory=directory, **options, new=True)
     return contents(directory)
 
 
@@ -132,7 +132,7 @@ def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_
     released = {name: shared_dir / "inquire" / name for name in QUERY_FILES.values()}
     call_command("import_queries", *map(str, released.values()), stdout=io.StringIO())
     assert Query.objects.update(state=Query.State.COMPLETE) == 250
-    giving.release_export(name="INQUIRE", directory=tmp_path / "out", new=True)
+    services.release_export(name="INQUIRE", directory=tmp_path / "out", new=True)
     written = {name: (tmp_path / "out" / name).read_bytes() for name in released}
     name = QUERY_FILES["test"]
     assert written[name] == released[name].read_bytes()
@@ -142,7 +142,7 @@ def test_the_released_inquire_queries_come_out_as_they_went_in(db, var_dir, tmp_
 
 
 def test_a_release_records_counts_and_checksums(labeled, var_dir, tmp_path):
-    release = giving.release_export(name="v1", directory=tmp_path / "out", new=True)
+    release = services.release_export(name="v1", directory=tmp_path / "out", new=True)
     counts = (release.val_queries, release.test_queries, release.positives, release.judgments)
     assert counts == (1, 1, 2, 7)
     for entry in release.file_list:
@@ -159,7 +159,7 @@ def test_a_release_records_counts_and_checksums(labeled, var_dir, tmp_path):
 def test_a_release_never_changes_after_it_is_made(labeled, judge, annotator, var_dir, tmp_path):
     before = export("v1", tmp_path / "one")
     judge(labeled, 6, annotator, "relevant")
-    giving.release_export(name="v1", directory=tmp_path / "two")
+    services.release_export(name="v1", directory=tmp_path / "two")
     assert contents(tmp_path / "two") == before
     assert export("v2", tmp_path / "three") != before
 
@@ -181,7 +181,7 @@ def test_a_release_never_changes_after_it_is_made(labeled, judge, annotator, var
     ids=lambda change: next(iter(change)),
 )
 def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_path, change):
-    release = giving.release_export(name="v1", directory=tmp_path / "one", new=True)
+    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
     before = Release.objects.values().get()
     with pytest.raises(IntegrityError, match="is made and never changes"), transaction.atomic():
         Release.objects.filter(pk=release.pk).update(**change)
@@ -190,15 +190,15 @@ def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_pa
 
 @pytest.mark.parametrize("damage", ["lost", "changed"])
 def test_lost_or_changed_files_of_a_release_are_not_given_out(labeled, var_dir, tmp_path, damage):
-    release = giving.release_export(name="v1", directory=tmp_path / "one", new=True)
+    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
     path = release.directory / "judgments.csv"
     if damage == "lost":
         path.unlink()
     else:
         path.write_text(path.read_text().replace("unsure", "relevant"))
     expected = "is gone" if damage == "lost" else "is not as it was made"
-    with pytest.raises(giving.ReleaseUnusable, match=expected):
-        giving.release_export(name="v1", directory=tmp_path / "two")
+    with pytest.raises(services.ReleaseUnusable, match=expected):
+        services.release_export(name="v1", directory=tmp_path / "two")
     assert not (tmp_path / "two").exists()
 
 
@@ -214,15 +214,15 @@ def test_lost_or_changed_files_of_a_release_are_not_given_out(labeled, var_dir, 
 )
 def test_impossible_names_are_refused_and_leave_nothing(db, var_dir, tmp_path, name, expected):
     with pytest.raises(ValidationError, match=expected):
-        giving.release_export(name=name, directory=tmp_path / "out", new=True)
+        services.release_export(name=name, directory=tmp_path / "out", new=True)
     with pytest.raises(ValidationError, match=expected):
-        requests.release_create(name=name, created_by=None)
+        services.release_create(name=name, created_by=None)
     assert not (tmp_path / "out").exists()
     assert not Release.objects.exists()
 
 
 def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labeled, admin, var_dir):
-    release = requests.release_create(name=" v1 ", created_by=admin)
+    release = services.release_create(name=" v1 ", created_by=admin)
     assert (release.name, release.state) == ("v1", "queued")
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release = selectors.releases().get()
@@ -241,7 +241,7 @@ def test_a_job_makes_a_release_and_a_repeat_changes_nothing(labeled, admin, var_
 
 
 def test_what_a_killed_worker_left_is_replaced(labeled, admin, var_dir):
-    release = requests.release_create(name="v1", created_by=admin)
+    release = services.release_create(name="v1", created_by=admin)
     for name in (str(release.pk), f".{release.pk}.partial-{7:032x}"):
         (release.directory.parent / name).mkdir(parents=True)
         (release.directory.parent / name / "judgments.csv").write_text("half")
@@ -255,16 +255,16 @@ def test_what_a_killed_worker_left_is_replaced(labeled, admin, var_dir):
 
 
 def test_a_failed_release_can_be_begun_again_under_its_name(labeled, admin, var_dir):
-    release = requests.release_create(name="v1", created_by=admin)
+    release = services.release_create(name="v1", created_by=admin)
     with pytest.raises(ValidationError, match="already being made"):
-        requests.release_create(name="v1", created_by=admin)
+        services.release_create(name="v1", created_by=admin)
     # A file where the releases' folder should be.
     var_dir.mkdir()
     (var_dir / "releases").write_text("in the way")
     assert job_slice_run(job_id=release.job_id) is Slice.FAILED
     assert selectors.releases().get().state == "failed"
     (var_dir / "releases").unlink()
-    again = requests.release_create(name="v1", created_by=admin, options={"include_images": True})
+    again = services.release_create(name="v1", created_by=admin, options={"include_images": True})
     assert (again.pk, again.job_id, again.version) == (release.pk, release.job_id, 1)
     assert again.options["include_images"] is True
     assert job_slice_run(job_id=again.job_id) is Slice.FINISHED
@@ -272,7 +272,7 @@ def test_a_failed_release_can_be_begun_again_under_its_name(labeled, admin, var_
 
 
 def test_only_listed_files_of_a_made_release_are_found(labeled, admin, var_dir):
-    release = requests.release_create(name="v1", created_by=admin)
+    release = services.release_create(name="v1", created_by=admin)
     assert selectors.release_file_path(release=release, name="judgments.csv") is None
     job_slice_run(job_id=release.job_id)
     release.refresh_from_db()
@@ -286,7 +286,7 @@ def test_only_listed_files_of_a_made_release_are_found(labeled, admin, var_dir):
 @pytest.mark.django_db(transaction=True)
 def test_an_export_sees_one_moment_and_streams(labeled, judge, annotator, var_dir, tmp_path):
     with CaptureQueriesContext(connection) as captured:
-        giving.release_export(name="v1", directory=tmp_path / "out", new=True)
+        services.release_export(name="v1", directory=tmp_path / "out", new=True)
     statements = [entry["sql"] for entry in captured.captured_queries]
     begin = statements.index("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     reads = [
@@ -304,7 +304,7 @@ def test_an_export_sees_one_moment_and_streams(labeled, judge, annotator, var_di
 
 def test_a_real_worker_makes_a_release(start_worker, query, judge, admin):
     judge(query, 2, admin, "relevant")
-    release = requests.release_create(name="v1", created_by=admin)
+    release = services.release_create(name="v1", created_by=admin)
     start_worker()
     wait_for(lambda: selectors.releases().get().state == "done", what="the release")
     assert contents(release.directory)["inquire_annotations.csv"] == (

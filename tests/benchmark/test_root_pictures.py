@@ -6,9 +6,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.releases import giving
-from benchmark.releases.image_sources import released_image_bytes
-from benchmark.releases.verifying import release_verify
+from benchmark.releases import services
+from benchmark.releases.images import released_image_bytes
+from benchmark.releases.services import release_verify
 from benchmark.reranking.multimodal.models import ModelAnswer
 from core.jobs.models import JobItemError
 from labeling.judging.models import Judgment
@@ -98,7 +98,7 @@ def test_a_release_with_pictures_has_those_that_stay_where_they_are(folder, judg
     (folder / "5.jpg").unlink()
     Image.objects.filter(pk=1).update(sha256=sha256_of(jpeg("red")))
     Image.objects.filter(pk=2).update(sha256="0" * 64)
-    release = giving.release_export(
+    release = services.release_export(
         name="v1", directory=folder.parent / "out", options={"include_images": True}, new=True
     )
     shards = (folder.parent / "out/huggingface/images").rglob("*.parquet")

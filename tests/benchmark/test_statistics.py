@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.releases.giving import release_export
 from benchmark.releases.importing.services import benchmark_import
 from benchmark.releases.models import Release
+from benchmark.releases.services import release_export
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.statistics.drawing import TOTAL_WIDTH, bars, histogram, stacked
 from benchmark.releases.statistics.numbers import (

@@ -13,14 +13,13 @@ import pytest
 from benchmark.leaderboard.selectors import published_runs
 from benchmark.leaderboard.tables import ICONIC_GROUP, TERMS, subsets
 from benchmark.releases.files import file_steps, files_write
-from benchmark.releases.giving import release_export
 from benchmark.releases.importing.services import benchmark_import
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
+from benchmark.releases.services import release_export, release_verify
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.statistics.sections import sections
 from benchmark.releases.statistics.views import statistics_of
-from benchmark.releases.verifying import release_verify
 from benchmark.runs.models import RunScores
 from labeling.queries.models import Query
 from tests.benchmark.layouts import write_layout

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmark.releases import giving
-from benchmark.releases.archive import file_sha256
-from benchmark.releases.giving import ReleaseUnusable
+from benchmark.releases import services
+from benchmark.releases.files import file_sha256
 from benchmark.releases.models import Release
+from benchmark.releases.services import Finding, ReleaseUnusable, release_verify
 from benchmark.releases.snapshot.release_files import RELEASE_FILES
 from benchmark.releases.snapshot.snapshot import TABLES, Snapshot, SnapshotQuery
-from benchmark.releases.verifying import Finding, release_verify
 from labeling.queries.models import Query
 from tests.benchmark.toy import make_list
 
@@ -43,9 +42,9 @@ def release(query: Any, judge: Any, annotator: Any, var_dir: Path, tmp_path: Pat
     """The second version of two."""
     make_list(query, [2, 1, 3])
     judge(query, 2, annotator, "relevant", seconds=1.5)
-    giving.release_export(name="Birds", directory=tmp_path / "one", new=True)
+    services.release_export(name="Birds", directory=tmp_path / "one", new=True)
     judge(query, 1, annotator, "not_relevant")
-    return giving.release_export(name="Birds", directory=tmp_path / "two", new=True)
+    return services.release_export(name="Birds", directory=tmp_path / "two", new=True)
 
 
 def test_a_release_comes_out_again_byte_for_byte(release: Release) -> None:
@@ -77,7 +76,7 @@ def test_a_snapshot_from_before_a_column_was_kept_still_comes_out_again(
     judge(query, 2, annotator, "relevant")
     with monkeypatch.context() as then:
         then.setitem(TABLES, "queries", older)
-        release = giving.release_export(name="Old", directory=tmp_path / "old", new=True)
+        release = services.release_export(name="Old", directory=tmp_path / "old", new=True)
     assert Snapshot(release.snapshot_directory).queries[30].completion_reason == ""
     assert release_verify(release=release) == []
 
@@ -89,7 +88,7 @@ def test_a_reason_of_completion_is_in_the_release_and_comes_out_again(
         left_open="1 image is unsure.", completion_reason="Two storks or three, who can tell?"
     )
     judge(query, 2, annotator, "unsure")
-    release = giving.release_export(name="Left", directory=tmp_path / "left", new=True)
+    release = services.release_export(name="Left", directory=tmp_path / "left", new=True)
     kept = Snapshot(release.snapshot_directory).queries[30]
     assert kept.left_open == "1 image is unsure."
     assert kept.completion_reason == "Two storks or three, who can tell?"

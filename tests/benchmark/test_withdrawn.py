@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.releases import giving, labels
+from benchmark.releases import labels, services
 from benchmark.releases.snapshot.release_files import RELEASE_FILES
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
@@ -44,7 +44,7 @@ def test_a_new_release_has_neither_annotation_nor_judgment_of_a_withdrawn_image(
 ) -> None:
     image_withdraw(image=Image(pk=3), by=reviewer)
     image_withdraw(image=Image(pk=4), by=reviewer)
-    release = giving.release_export(name="v1", directory=tmp_path / "out", new=True)
+    release = services.release_export(name="v1", directory=tmp_path / "out", new=True)
     assert rows(tmp_path / "out", "inquire_annotations.csv") == [
         '30,1,"train/a, b/1.jpg"',
         '30,2,"train/a, b/2.jpg"',
@@ -69,19 +69,19 @@ def test_annotators_are_numbered_among_those_who_are_in_it(labeled: Query, revie
 def test_a_release_that_is_made_stays_as_it_is(
     labeled: Query, reviewer: Any, var_dir: Path, tmp_path: Path
 ) -> None:
-    made = giving.release_export(name="v1", directory=tmp_path / "before", new=True)
+    made = services.release_export(name="v1", directory=tmp_path / "before", new=True)
     image_withdraw(image=Image(pk=1), by=reviewer)
-    again = giving.release_export(name="v1", directory=tmp_path / "after")
+    again = services.release_export(name="v1", directory=tmp_path / "after")
     assert again == made
     assert contents(tmp_path / "after") == contents(tmp_path / "before")
-    giving.release_export(name="v2", directory=tmp_path / "without", new=True)
+    services.release_export(name="v2", directory=tmp_path / "without", new=True)
     assert [row.split(",")[1] for row in rows(tmp_path / "without", "judgments.csv")] == [
         "2",
         "3",
         "4",
     ]
     image_restore(image=Image(pk=1), by=reviewer)
-    giving.release_export(name="v3", directory=tmp_path / "restored", new=True)
+    services.release_export(name="v3", directory=tmp_path / "restored", new=True)
     assert contents(tmp_path / "restored") == contents(tmp_path / "before")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
-from benchmark.releases.image_sources import released_image_bytes
+from benchmark.releases.images import released_image_bytes
 from benchmark.reranking.multimodal.answers import SentImage as SentPicture
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.metadata import without_metadata

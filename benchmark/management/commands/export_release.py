@@ -8,10 +8,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP
-from benchmark.releases.giving import ReleaseUnusable, release_export
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Step
 from benchmark.releases.selectors import UnknownRelease
+from benchmark.releases.services import ReleaseUnusable, release_export
 from core.files import TargetRefused
 from core.jobs.kinds import JobFailed
 

@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP, find_release
-from benchmark.releases.giving import ReleaseUnusable
+from benchmark.releases.services import ReleaseUnusable, release_verify
 from benchmark.releases.snapshot.software import software
-from benchmark.releases.verifying import release_verify
 
 
 class Command(BaseCommand):

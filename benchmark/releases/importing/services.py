@@ -21,10 +21,9 @@ from benchmark.releases.importing.import_snapshot import (
 )
 from benchmark.releases.importing.layout import Layout
 from benchmark.releases.importing.layout_files import layout_read
-from benchmark.releases.making import release_fill
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Report
-from benchmark.releases.requests import release_claim
+from benchmark.releases.services import release_claim, release_fill
 from core.jobs.models import Job
 from core.jobs.services import job_create
 from retrieval.corpus.models import Image

@@ -9,8 +9,7 @@ from django.templatetags.static import static
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmark.charts.axes import counts_axis
-from benchmark.charts.charts import ACCENT, SERIES, TEXT, Spec, chart, name, number
+from benchmark.charts.charts import ACCENT, SERIES, TEXT, Spec, chart, counts_axis, name, number
 from benchmark.releases.statistics.numbers import CELL, Numbers
 
 #: Pixels: every chart is as wide as a card on a phone, so that its letters stay readable there

@@ -1,0 +1,360 @@
+"""Releases: begun, made, written out and checked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from benchmark.releases import selectors
+from benchmark.releases.files import Written, file_sha256, file_steps, files_write
+from benchmark.releases.models import Release
+from benchmark.releases.progress import Progress, Report, job_report
+from benchmark.releases.selectors import SNAPSHOT_KEY
+from benchmark.releases.snapshot.manifest import listed_names
+from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
+from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
+from core.files import atomic_directory
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_create, job_retry
+from core.locks import session_lock
+from retrieval.embedding.model_selectors import has_embeddings
+from retrieval.embedding.models import EmbeddingModel
+
+JOB_KIND = "export_release"
+
+
+@transaction.atomic
+def release_create(
+    *, name: str, created_by: Any, options: Mapping[str, Any] | None = None
+) -> Release:
+    """Begin the next version of a name: the row, and the job that makes it.
+
+    `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
+    (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
+    whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
+    "public". A version whose making failed or was
+    cut short is continued, with these options. Raises ValidationError, with the field named,
+    for a name that is blank, too long or holds control characters, that ends like a version or is a
+    number, that is of an imported benchmark or of which a version is being made, and for an unknown
+    model.
+    """
+    release = release_claim(name=name, created_by=created_by, options=options)
+    _job_begin(release, created_by)
+    return release
+
+
+@transaction.atomic
+def release_retry(*, release: Release, by: Any) -> Release:
+    """Continue a release whose making failed or was cut short, with its own options.
+
+    Raises ValidationError if it is made, or being made.
+    """
+    locked = Release.objects.select_for_update(of=("self",)).get(pk=release.pk)
+    _refuse_unless_left_over(locked)
+    if locked.origin != Release.Origin.MADE:
+        raise ValidationError("An imported benchmark is imported again, from its files.")
+    _job_begin(locked, by)
+    return locked
+
+
+@transaction.atomic
+def release_claim(
+    *,
+    name: str,
+    created_by: Any,
+    options: Mapping[str, Any] | None = None,
+    origin: str = Release.Origin.MADE,
+) -> Release:
+    """The row of the next version of a name, new or left over from a failure, without a job.
+
+    Arguments and refusals as of `release_create`; all versions of a name are of one origin.
+    """
+    name = name.strip()
+    if not name.isprintable():
+        raise ValidationError({"name": "The name holds characters that can't be printed."})
+    chosen = _options(options or {})
+    test_labels = (options or {}).get("test_labels") or Release.TestLabels.HIDDEN
+    versions = Release.objects.select_for_update(of=("self",)).filter(name=name)
+    latest = versions.order_by("-version").first()
+    if latest is None and (selectors.VERSIONED.fullmatch(name) or name.isdecimal()):
+        message = f"{name!r} would name a release by its version or number; choose another name."
+        raise ValidationError({"name": message})
+    if latest is not None and latest.origin != origin:
+        kind = "made here" if origin == Release.Origin.IMPORTED else "an imported benchmark"
+        message = f"{name!r} is {kind}; choose another name."
+        raise ValidationError({"name": message})
+    if latest is not None and not latest.files_ready:
+        _refuse_unless_left_over(latest)
+        latest.options = chosen
+        latest.test_labels = test_labels
+        latest.previous = selectors.release_find(name=latest.name)
+        latest.save(update_fields=["options", "test_labels", "previous"])
+        return latest
+    version = latest.version + 1 if latest else 1
+    release = Release(
+        name=name,
+        version=version,
+        origin=origin,
+        test_labels=test_labels,
+        previous=latest,
+        created_by=created_by,
+        options=chosen,
+    )
+    return _insert(release)
+
+
+def _insert(release: Release) -> Release:
+    release.full_clean(validate_unique=False, validate_constraints=False)
+    try:
+        with transaction.atomic():
+            release.save()
+    except IntegrityError:
+        # Another request took the name at this moment.
+        raise _being_made(release) from None
+    return release
+
+
+def _refuse_unless_left_over(release: Release) -> None:
+    if release.files_ready:
+        raise ValidationError(f"{release} is made and never changes.")
+    if release.state in Job.UNFINISHED:
+        raise _being_made(release)
+
+
+def _being_made(release: Release) -> ValidationError:
+    message = f"Version {release.version} of {release.name!r} is already being made."
+    return ValidationError({"name": message})
+
+
+def _job_begin(release: Release, by: Any) -> None:
+    if release.job is None or not job_retry(job=release.job):
+        release.job = job_create(
+            kind=JOB_KIND,
+            params={"release": release.pk},
+            created_by=by,
+            title=f"Release {release}",
+        )
+        release.save(update_fields=["job"])
+
+
+def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as they are kept, with what was left open decided."""
+    name = requested.get("rerank_model")
+    if name is None:
+        model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
+        name = model.name if model is not None and has_embeddings(model) else ""
+    elif name and not EmbeddingModel.objects.filter(name=name).exists():
+        known = ", ".join(EmbeddingModel.objects.order_by("name").values_list("name", flat=True))
+        message = f"No image is embedded with {name!r}; known models: {known or 'none'}."
+        raise ValidationError({"rerank_model": message})
+    return {"rerank_model": name, "include_images": bool(requested.get("include_images", False))}
+
+
+#: Writes a snapshot's tables into an empty directory, and reports its steps.
+TakeSnapshot = Callable[[Path, Progress], None]
+
+
+def release_make(
+    *, release: Release, job: Job | None = None, report: Report | None = None
+) -> Release:
+    """Write a release's files and record them; one that is made already is left as it is.
+
+    `report` gets the steps as they advance. See `release_fill`. JobFailed: the model of the fixed
+    lists can't be loaded.
+    """
+
+    def take(directory: Path, progress: Progress) -> None:
+        snapshot_take(release=release, directory=directory, progress=progress)
+
+    return release_fill(release=release, steps=SNAPSHOT_STEPS, take=take, job=job, report=report)
+
+
+def release_fill(
+    *,
+    release: Release,
+    steps: tuple[str, ...],
+    take: TakeSnapshot,
+    job: Job | None = None,
+    report: Report | None = None,
+) -> Release:
+    """Take a snapshot by `take`, whose steps are `steps`, write all files of the release from it,
+    and record them in the row.
+
+    Of two makers one waits, and finds it made. All files appear at once, before the row lists
+    them; killed at any moment, it leaves nothing that doing it again doesn't replace.
+    """
+    with session_lock(release.lock), ExitStack() as stack:
+        release.refresh_from_db()
+        record = stack.enter_context(job_report(job))
+
+        def advanced(steps: object) -> None:
+            record(progress.steps)
+            if report is not None:
+                report(progress.steps)
+
+        progress = Progress((*steps, *file_steps()), advanced)
+        if not release.files_ready:
+            written = _files_make(release, take, progress)
+            _record(release, written)
+        if job is not None:
+            total = len(progress.steps)
+            job_advance(job=job, done=total - job.done, total=total)
+    release.refresh_from_db()
+    return release
+
+
+def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> Written:
+    # Replacing: a maker that was killed before its commit may have left a whole directory.
+    with atomic_directory(release.directory, replace=True, replaceable=None) as partial:
+        snapshot = partial / SNAPSHOT_FOLDER
+        snapshot.mkdir()
+        take(snapshot, progress)
+        return files_write(release=release, directory=partial, progress=progress)
+
+
+@transaction.atomic
+def _record(release: Release, written: Written) -> None:
+    counts = written.counts
+    Release.objects.filter(pk=release.pk).update(
+        made_at=Now(),
+        file_list=written.file_list,
+        archive=written.archive,
+        difference=written.difference,
+        header=written.header,
+        val_queries=counts.val_queries,
+        test_queries=counts.test_queries,
+        positives=counts.positives,
+        judgments=counts.judgments or 0,
+    )
+
+
+class ReleaseUnusable(Exception):
+    """A release's files can't be given out; the text says why and what to do."""
+
+
+def release_export(
+    *,
+    name: str,
+    directory: Path,
+    replace: bool = False,
+    new: bool = False,
+    options: Mapping[str, Any] | None = None,
+    report: Report | None = None,
+) -> Release:
+    """Write a release's files to `directory`.
+
+    `new` makes the next version of the name, of this moment and with the options of
+    `services.release_create`; else `name` is as for `selectors.release_named`, and the files are
+    copied as they were made, since a release never changes. `replace` replaces a directory that
+    holds a release and nothing else. Raises `selectors.UnknownRelease`, ValidationError for an
+    impossible name or option, `directories.TargetRefused` for an impossible directory,
+    ReleaseUnusable for lost or damaged files, and JobFailed where the fixed lists can't be made.
+    """
+    replaceable = listed_names(directory) | set(RELEASE_FILES)
+    with atomic_directory(directory, replace=replace, replaceable=replaceable) as partial:
+        if new:
+            claimed = release_claim(name=name, created_by=None, options=options)
+            release = release_make(release=claimed, report=report)
+        else:
+            release = selectors.release_named(name)
+            if options:
+                raise ValidationError(
+                    f"{release} is made and never changes; options are for a new version."
+                )
+        release_copy(release=release, directory=partial)
+    return release
+
+
+def release_copy(*, release: Release, directory: Path) -> None:
+    """Copy a release's files, refusing any that is not what was made (ReleaseUnusable)."""
+    for entry in release.file_list:
+        source, target = release.directory / entry["name"], directory / entry["name"]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(source, target)
+        except FileNotFoundError:
+            raise ReleaseUnusable(
+                f"{source} is gone: restore it from a backup, or make a new version."
+            ) from None
+        if file_sha256(target) != entry["sha256"]:
+            raise ReleaseUnusable(
+                f"{source} is not as it was made (its SHA-256 differs): restore it from a backup, "
+                "or make a new version."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A file that is not what it should be."""
+
+    name: str
+    problem: str
+
+
+def release_verify(*, release: Release, report: Report | None = None) -> list[Finding]:
+    """Check every stored file against its SHA-256, and write all files again from the snapshot to
+    compare them byte for byte; what is wrong, by file, empty if nothing is.
+
+    A damaged snapshot is named, and nothing is written from it. Raises ReleaseUnusable for a
+    release that isn't made or has no snapshot.
+    """
+    if not release.files_ready:
+        raise ReleaseUnusable(f"{release} isn't made yet.")
+    if not any(entry.get("format") == SNAPSHOT_KEY for entry in release.file_list):
+        raise ReleaseUnusable(
+            f"{release} was made by a version without snapshots; only a new version can be checked."
+        )
+    listed = {entry["name"]: entry for entry in [*release.file_list, *_archives(release)]}
+    found = {
+        name: problem
+        for name, entry in listed.items()
+        if (problem := _stored_problem(release.directory / name, entry))
+    }
+    snapshot_damaged = any(listed[name].get("format") == SNAPSHOT_KEY for name in found)
+    if not snapshot_damaged:
+        for name, problem in _written_again(release, report).items():
+            found.setdefault(name, problem)
+    return [Finding(name, found[name]) for name in sorted(found)]
+
+
+def _archives(release: Release) -> list[dict[str, Any]]:
+    return [release.archive, release.archive["open"]] if release.archive else []
+
+
+def _stored_problem(path: Path, entry: dict[str, Any]) -> str:
+    if not path.is_file():
+        return "is gone"
+    return "" if file_sha256(path) == entry["sha256"] else "is not as it was made"
+
+
+def _written_again(release: Release, report: Report | None) -> dict[str, str]:
+    """What comes out differently from the snapshot, by file."""
+    with tempfile.TemporaryDirectory(
+        dir=release.directory.parent, prefix=f".{release.pk}.verifying-"
+    ) as folder:
+        directory = Path(folder)
+        (directory / SNAPSHOT_FOLDER).symlink_to(release.snapshot_directory)
+        progress = Progress(file_steps(), report)
+        written = files_write(release=release, directory=directory, progress=progress)
+    then = {entry["name"]: entry["sha256"] for entry in release.file_list}
+    then |= {entry["name"]: entry["sha256"] for entry in _archives(release)}
+    now = {entry["name"]: entry["sha256"] for entry in written.file_list}
+    now |= {one["name"]: one["sha256"] for one in (written.archive, written.archive["open"])}
+    found = {name: "is not written any more" for name in then if name not in now}
+    found |= {name: "is written now, but wasn't then" for name in now if name not in then}
+    found |= {
+        name: "comes out differently from the snapshot"
+        for name in then
+        if name in now and then[name] != now[name]
+    }
+    return found
