@@ -8,6 +8,8 @@ from benchmark.releases.models import Release
 
 @admin.register(Release)
 class ReleaseAdmin(admin.ModelAdmin):
+    """The list of releases, read-only."""
+
     list_display = (
         "name",
         "version",

@@ -1,3 +1,5 @@
+"""The addresses of the benchmark app."""
+
 from django.urls import include, path
 
 from benchmark.releases import split_views, views

@@ -43,6 +43,8 @@ STEPS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Cell:
+    """A correlation as printed."""
+
     text: str
     heat: int
     """0 for none, 1 to STEPS for a positive tau; negative ones -1 to -STEPS."""

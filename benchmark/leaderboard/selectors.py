@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +23,7 @@ from benchmark.scoring import hidden
 from benchmark.scoring.evaluation import scored_query_ids
 from benchmark.scoring.hidden import LabelsHidden
 from benchmark.scoring.measures import DEFAULT_MEASURES
+from core.remembered import Remembered
 
 #: Runs whose scores a process remembers; one of 250 queries takes 90 kB.
 REMEMBERED: Final = 400
@@ -40,8 +40,7 @@ ROWS_AT_A_TIME: Final = 20
 Result = TypeVar("Result")
 _Arrays = tuple[Ids, dict[str, leaderboard.Floats]]
 
-_remembered: dict[tuple[int, datetime], _Arrays] = {}
-_lock = threading.Lock()
+_remembered: Remembered[tuple[int, datetime], _Arrays] = Remembered(limit=REMEMBERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,26 +241,16 @@ def splits_of(run: Run) -> frozenset[str]:
 def _arrays(scores: Iterable[RunScores]) -> dict[int, _Arrays]:
     """The figures of rows of scores, by their ids; those that aren't remembered are read in one SQL
     query. `made_at` distinguishes the versions of a row."""
-    found = {}
-    missing = []
-    with _lock:
-        for score in scores:
-            arrays = _remembered.get((score.pk, score.made_at))
-            if arrays is None:
-                missing.append(score.pk)
-            else:
-                found[score.pk] = arrays
+    versions = [(score.pk, score.made_at) for score in scores]
+    found = {pk: arrays for (pk, _), arrays in _remembered.known(versions).items()}
+    missing = [pk for pk, _ in versions if pk not in found]
     if not missing:
         return found
     figures = ("query_ids", "measures", "made_at")
     for score in RunScores.objects.filter(pk__in=missing).only(*figures).iterator(ROWS_AT_A_TIME):
         values = {key: np.array(row, dtype=np.float64) for key, row in score.measures.items()}
         found[score.pk] = np.array(score.query_ids, dtype=np.int64), values
-        with _lock:
-            _remembered[score.pk, score.made_at] = found[score.pk]
-            while len(_remembered) > REMEMBERED:
-                # The one that was read first.
-                del _remembered[next(iter(_remembered))]
+        _remembered.keep({(score.pk, score.made_at): found[score.pk]})
     return found
 
 

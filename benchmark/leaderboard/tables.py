@@ -108,6 +108,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """A measure over some of the queries."""
+
     key: str
     """Of the measure, or of the subset."""
     measure: str
@@ -121,6 +123,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """A run's means."""
+
     run: int
     """Position among the runs that the board was made from."""
     cells: tuple[Cell, ...]
@@ -131,6 +135,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """Rows in their order."""
+
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     sort: str

@@ -1,3 +1,5 @@
+"""The addresses of the leaderboard."""
+
 from django.urls import path
 
 from benchmark.leaderboard import compare_views, correlation_views

@@ -123,6 +123,7 @@ class Release(models.Model):
 
     @property
     def files_ready(self) -> bool:
+        """Whether it is made."""
         return self.made_at is not None
 
     @property

@@ -44,6 +44,7 @@ class RerankChoice:
 
     @property
     def task(self) -> str:
+        """A value of Run.Task."""
         return str(Run.Task.FULL if self.first_stage is not None else Run.Task.RERANK)
 
     @property

@@ -1,3 +1,5 @@
+"""Who may change and publish a run."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -133,6 +133,7 @@ class Run(models.Model):
 
     @property
     def ready(self) -> bool:
+        """Whether it is scored."""
         return self.ready_at is not None
 
     @property
@@ -142,6 +143,7 @@ class Run(models.Model):
 
     @property
     def published(self) -> bool:
+        """Whether everybody who may see the release sees it."""
         return self.published_at is not None
 
     @property
