@@ -23,7 +23,7 @@ from benchmark.scoring import hidden
 from benchmark.scoring.evaluation import scored_query_ids
 from benchmark.scoring.hidden import LabelsHidden
 from benchmark.scoring.measures import DEFAULT_MEASURES
-from core.remembered import Remembered
+from core.cache import LruCache
 
 #: Runs whose scores a process remembers; one of 250 queries takes 90 kB.
 REMEMBERED: Final = 400
@@ -40,7 +40,7 @@ ROWS_AT_A_TIME: Final = 20
 Result = TypeVar("Result")
 _Arrays = tuple[Ids, dict[str, leaderboard.Floats]]
 
-_remembered: Remembered[tuple[int, datetime], _Arrays] = Remembered(limit=REMEMBERED)
+_scores_cache: LruCache[tuple[int, datetime], _Arrays] = LruCache(limit=REMEMBERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ def _arrays(scores: Iterable[RunScores]) -> dict[int, _Arrays]:
     """The figures of rows of scores, by their ids; those that aren't remembered are read in one SQL
     query. `made_at` distinguishes the versions of a row."""
     versions = [(score.pk, score.made_at) for score in scores]
-    found = {pk: arrays for (pk, _), arrays in _remembered.known(versions).items()}
+    found = {pk: arrays for (pk, _), arrays in _scores_cache.get_many(versions).items()}
     missing = [pk for pk, _ in versions if pk not in found]
     if not missing:
         return found
@@ -250,7 +250,7 @@ def _arrays(scores: Iterable[RunScores]) -> dict[int, _Arrays]:
     for score in RunScores.objects.filter(pk__in=missing).only(*figures).iterator(ROWS_AT_A_TIME):
         values = {key: np.array(row, dtype=np.float64) for key, row in score.measures.items()}
         found[score.pk] = np.array(score.query_ids, dtype=np.int64), values
-        _remembered.keep({(score.pk, score.made_at): found[score.pk]})
+        _scores_cache.set_many({(score.pk, score.made_at): found[score.pk]})
     return found
 
 
