@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for text, (head, rows) in zip(texts, tables.items(), strict=True)
         for part in (text, harness.table(head, rows))
     ]
-    packages = ("numpy", "torch", "faiss-cpu", "pgvector")
+    packages = ("numpy", "numkong", "torch", "faiss-cpu", "pgvector")
     print(harness.section("Ranking", options.command, packages, *parts, *notes))
     return 0 if same and each else 1
 
@@ -289,7 +289,7 @@ def _pack() -> float:
 
 @cache
 def _mapped() -> tuple[NDArray[np.float16], NDArray[np.int64]]:
-    """The vectors (n, width) of the only packed matrix, and the ids (n,) of their images."""
+    """The vectors (n, d) of the only packed matrix, and the ids (n,) of their images."""
     from django.conf import settings
 
     from retrieval.ranking.files import Manifest, Mapped
@@ -301,15 +301,10 @@ def _mapped() -> tuple[NDArray[np.float16], NDArray[np.int64]]:
     return part.vectors, part.image_ids
 
 
-def _padded(queries: NDArray[Any]) -> NDArray[Any]:
-    """Queries (n, d) with zeros up to the width of the matrix' rows."""
-    return np.pad(queries, [(0, 0), (0, _mapped()[0].shape[1] - queries.shape[1])])
-
-
 def _bare(query: NDArray[np.float16], _depth: int) -> Ranked:
     import torch
 
-    matrix, vector = torch.from_numpy(_mapped()[0]), torch.from_numpy(_padded(query[None])[0])
+    matrix, vector = torch.from_numpy(_mapped()[0]), torch.from_numpy(query)
     return harness.seconds(torch.mv, matrix, vector), np.empty(0, np.int64), np.empty(0)
 
 
@@ -318,7 +313,7 @@ def _bare_many(queries: NDArray[np.float16]) -> float:
     import torch
 
     matrix = torch.from_numpy(_mapped()[0])
-    wide = torch.from_numpy(np.ascontiguousarray(_padded(queries.astype(np.float32)).T))
+    wide = torch.from_numpy(np.ascontiguousarray(queries.T.astype(np.float32)))
 
     def product() -> None:
         for start in range(0, len(matrix), BLOCK):
@@ -335,7 +330,7 @@ def _faiss_index(dimension: int) -> Any:
     index = faiss.IndexScalarQuantizer(dimension, halves, product)
     vectors = _mapped()[0]
     for start in range(0, len(vectors), BLOCK):
-        index.add(vectors[start : start + BLOCK, :dimension].astype(np.float32))
+        index.add(vectors[start : start + BLOCK].astype(np.float32))
     return index
 
 
@@ -349,7 +344,7 @@ def _faiss(query: NDArray[np.float16], depth: int) -> Ranked:
 
 @cache
 def _wide(dimension: int) -> NDArray[np.float32]:
-    return _mapped()[0][:, :dimension].astype(np.float32)
+    return _mapped()[0].astype(np.float32)
 
 
 def _numpy(query: NDArray[np.float16], depth: int) -> Ranked:

@@ -6,27 +6,24 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.matrix_ranking import lag_of
-from retrieval.ranking.opened import MatrixUnusable
+from retrieval.ranking.current import lag_of
+from retrieval.ranking.files import MatrixUnusable
 
 VECTORS_AT_ONCE: Final = 64
-# So many embeddings that a matrix lacks, or this share of it, are scanned for every vector.
-_FEW: Final = 1000
-_SHARE: Final = 10
 
 T = TypeVar("T")
 
 
 def vectors_at_once(model: EmbeddingModel, *, most: int = VECTORS_AT_ONCE) -> int:
     """How many vectors to give `rank_images_many` at once: `most` where one pass over the model's
-    matrix ranks them all, one where each costs a scan by the database, of everything or of the much
-    that the matrix lacks, so that what is done by then can be kept after each.
+    matrix ranks them all, one where each costs a scan by the database, so that what is done by then
+    can be kept after each.
     """
     try:
-        lag, rows = lag_of(model)
+        lag_of(model)
     except MatrixUnusable:
         return 1
-    return most if lag <= max(_FEW, rows // _SHARE) else 1
+    return most
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

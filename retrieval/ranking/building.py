@@ -8,10 +8,12 @@ being read goes on after its process was killed; the matrix in use stays until t
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -19,28 +21,30 @@ from typing import Any, Final, Self
 import numpy as np
 from django.db import connection
 
-from core.binary_copy import microseconds
+from core.binary_copy import microseconds, moment_of
+from core.files import sync_path, whole_file
 from retrieval.embedding.embedding_models import embedding_model_freeze
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.arithmetic import Rows, padded
+from retrieval.ranking.current import read_state
 from retrieval.ranking.files import (
     BUILDING,
     FORMAT,
+    KINDS,
     MANIFEST,
     Manifest,
     Mapped,
     MatrixDamaged,
+    MatrixUnusable,
     Run,
     Stored,
     checksum_of,
+    folder_of,
     sole_writer,
     tidy,
     write_json,
 )
-from retrieval.ranking.opened import folder_of
-from retrieval.ranking.reading import Chunk, newer_ids, read_after, read_images, some_differ
-from retrieval.ranking.state import misfit, partition, read_state, removed_rows
-from retrieval.ranking.writing import RunWriter
+from retrieval.ranking.reading import Chunk, ids_by, partition, read_embeddings
+from retrieval.ranking.scan import Rows, ids_of, moments_of, vectors_of
 
 MOST_RUNS: Final = 16
 """More of them make each ranking slower."""
@@ -48,6 +52,9 @@ _REMOVED_SHARE: Final = 10
 """Read anew from every tenth row that was removed."""
 _CHUNK_BYTES: Final = 32 << 20
 _SPARE_BYTES: Final = 64 << 20
+# Rows of a matrix that are compared with the database before it is extended.
+_COMPARED: Final = 64
+_CHECKED: Final = 8192
 
 
 class MatrixRefused(Exception):
@@ -134,24 +141,20 @@ def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | N
     total = 0
     if base is not None:
         mapped = Mapped.open(folder, base)
-        state = read_state(model, base)
-        removed, fingerprint = removed_rows(mapped, state)
-        gone = np.union1d(mapped.removed, removed)
+        state = read_state(model, mapped, compared=_COMPARED)
         if (
-            misfit(mapped, state, removed, fingerprint)
-            or some_differ(model, mapped, gone)
+            state.misfit
             or len(base.runs) + bool(state.newer) > MOST_RUNS
-            or len(gone) * _REMOVED_SHARE > base.rows
+            or (len(mapped.removed) + len(state.removed)) * _REMOVED_SHARE > base.rows
         ):
             base = None
-        elif not state.newer and not len(removed):
+        elif not state.newer and not len(state.removed):
             return None
         else:
             total = state.newer
     if base is None:
         total = _count(model)
-    width = padded(model.dimension)
-    needed = total * (2 * width + 16) + _SPARE_BYTES
+    needed = total * (2 * model.dimension + 16) + _SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise MatrixRefused(
@@ -192,8 +195,8 @@ def _trusted(model: EmbeddingModel, folder: Path) -> Manifest | None:
 def _carry_out(model: EmbeddingModel, folder: Path, plan: _Plan, until: float | None) -> Packing:
     base = Manifest.load(folder) if plan.base is not None else None
     name = f"{plan.run:06d}"
-    tidy(folder, keep=[BUILDING, *RunWriter.names(name)])
-    writer = RunWriter(folder, name, model.dimension, plan.writer)
+    tidy(folder, keep=[BUILDING, *(f"{name}.{kind}" for kind in KINDS)])
+    writer = _RunWriter(folder, name, model.dimension, plan.writer)
     with writer:
         for chunk in _chunks(model, plan, base, writer.after):
             writer.append(chunk)
@@ -203,7 +206,7 @@ def _carry_out(model: EmbeddingModel, folder: Path, plan: _Plan, until: float | 
             run = writer.finish()
             _publish(model, folder, plan, base, run, writer.fingerprint)
             return Packing(writer.rows, max(plan.total, writer.rows), finished=True)
-        write_json(folder / BUILDING, asdict(replace(plan, writer=writer.stand())))
+        write_json(folder / BUILDING, asdict(replace(plan, writer=writer.position())))
     return Packing(writer.rows, plan.total)
 
 
@@ -211,20 +214,29 @@ def _chunks(
     model: EmbeddingModel, plan: _Plan, base: Manifest | None, after: int | None
 ) -> Iterator[Chunk]:
     """What is still to be read, by ascending image id."""
-    size = max(256, _CHUNK_BYTES // (2 * padded(model.dimension)))
+    size = max(256, _CHUNK_BYTES // (2 * model.dimension))
+    until = moment_of(plan.watermark)
     if base is None:
-        while chunk := read_after(model, after, until=plan.watermark, limit=size):
+        where, values = "e.created_at <= %s", [until]
+        while True:
+            more = "" if after is None else " AND e.image_id > %s"
+            following = [] if after is None else [after]
+            chunk = read_embeddings(model, where + more, [*values, *following], limit=size)
+            if not len(chunk.image_ids):
+                return
             yield chunk
             after = int(chunk.image_ids[-1])
-        return
-    wanted = newer_ids(model, base.watermark, plan.watermark)
+    condition = "e.created_at > %s AND e.created_at <= %s"
+    moments = [moment_of(base.watermark), until]
+    wanted = np.sort(
+        ids_by(f"SELECT e.image_id FROM {partition(model)} e WHERE {condition}", moments)
+    )
     if after is not None:
         wanted = wanted[wanted > after]
     for start in range(0, len(wanted), size):
-        chunk = read_images(
-            model, wanted[start : start + size], since=base.watermark, until=plan.watermark
-        )
-        if chunk:
+        some = wanted[start : start + size].tolist()
+        chunk = read_embeddings(model, f"e.image_id = ANY(%s) AND {condition}", [some, *moments])
+        if len(chunk.image_ids):
             yield chunk
 
 
@@ -241,11 +253,10 @@ def _publish(
     live = run.rows
     if base is not None:
         mapped = Mapped.open(folder, base)
-        removed, removed_fingerprint = removed_rows(mapped, read_state(model, base))
-        kept = _with_removed(folder, mapped, removed, plan.run)
-        runs = (*kept, *runs)
-        live += base.live - len(removed)
-        fingerprint += base.fingerprint - removed_fingerprint
+        state = read_state(model, mapped)
+        runs = (*_with_removed(folder, mapped, state.removed, plan.run), *runs)
+        live += base.live - len(state.removed)
+        fingerprint += base.fingerprint - state.removed_fingerprint
     Manifest(
         identity=plan.identity,
         dimension=model.dimension,
@@ -270,7 +281,8 @@ def _with_removed(folder: Path, mapped: Mapped, removed: Rows, number: int) -> t
             runs.append(run)
             continue
         name = f"{Path(run.vectors.name).stem}-{number}.removed"
-        RunWriter.write(folder / name, own.tobytes())
+        with whole_file(folder / name) as file:
+            file.write(own.tobytes())
         runs.append(
             replace(run, removed=Stored.at(folder, name, checksum=zlib.crc32(own.tobytes())))
         )
@@ -289,3 +301,136 @@ def _count(model: EmbeddingModel) -> int:
 def _manifest_key(folder: Path) -> int | None:
     path = folder / MANIFEST
     return checksum_of(path) if path.exists() else None
+
+
+class _RunWriter:
+    """The files of a run that is being written; goes on at a `position` if that still holds."""
+
+    def __init__(
+        self, folder: Path, name: str, dimension: int, position: dict[str, Any] | None
+    ) -> None:
+        self._paths = {kind: folder / f"{name}.{kind}" for kind in KINDS}
+        self._sizes = {"vectors": 2 * dimension, "ids": 8, "moments": 8}
+        self.rows, self.fingerprint = 0, 0
+        self.after: int | None = None
+        """The last image id that was written."""
+        self._checksums = dict.fromkeys(KINDS, 0)
+        if position is not None and self._holds(position):
+            self.rows, self.after = position["rows"], position["after"]
+            self.fingerprint = position["fingerprint"]
+            self._checksums = dict(position["checksums"])
+        else:
+            # A process that has a file of that name mapped keeps it.
+            for path in self._paths.values():
+                path.unlink(missing_ok=True)
+        self._open = ExitStack()
+        self._files = {
+            kind: self._open.enter_context(path.open("ab")) for kind, path in self._paths.items()
+        }
+        for kind, file in self._files.items():
+            file.truncate(self.rows * self._sizes[kind])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def append(self, chunk: Chunk) -> None:
+        """Write rows behind the others; their image ids are greater."""
+        pieces: dict[str, np.ndarray] = {
+            "vectors": chunk.vectors,
+            "ids": chunk.image_ids,
+            "moments": chunk.moments,
+        }
+        for kind, piece in pieces.items():
+            data = piece.view(np.uint8).data
+            self._files[kind].write(data)
+            self._checksums[kind] = zlib.crc32(data, self._checksums[kind])
+        self.rows += len(chunk.image_ids)
+        self.after = int(chunk.image_ids[-1])
+        self.fingerprint += chunk.fingerprint
+
+    def position(self) -> dict[str, Any]:
+        """Where it is, with everything until there on the disk."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        return {
+            "rows": self.rows,
+            "after": self.after,
+            "fingerprint": self.fingerprint,
+            "checksums": self._checksums,
+        }
+
+    def finish(self) -> Run:
+        """The run that was written, on the disk."""
+        self.position()
+        folder = self._paths["ids"].parent
+        sync_path(folder)
+        files = {
+            kind: Stored.at(folder, path.name, checksum=self._checksums[kind])
+            for kind, path in self._paths.items()
+        }
+        return Run(rows=self.rows, **files)
+
+    def _holds(self, position: dict[str, Any]) -> bool:
+        """Whether what was written until there is still what it was."""
+        ends = {kind: position["rows"] * size for kind, size in self._sizes.items()}
+        for kind, path in self._paths.items():
+            if not path.exists() or path.stat().st_size < ends[kind]:
+                return False
+        # They were on the disk before `position` was; reading all vectors again would take long.
+        return all(
+            checksum_of(self._paths[kind], until=ends[kind]) == position["checksums"][kind]
+            for kind in ("ids", "moments")
+        )
+
+
+def faults(model: EmbeddingModel, progress: Callable[[int, int], None]) -> list[str]:
+    """What is wrong with a model's matrix, in words: damaged files, other embeddings than the
+    database has, other vectors. Reads every file and every vector; `progress` is told how many rows
+    of how many.
+    """
+    folder = folder_of(model)
+    manifest = Manifest.load(folder)
+    if manifest is None:
+        return ["there is no matrix"]
+    found = [f"{file.name} is damaged" for file in manifest.files if not file.whole(folder)]
+    try:
+        mapped = Mapped.open(folder, manifest)
+        state = read_state(model, mapped)
+    except (MatrixDamaged, MatrixUnusable) as error:
+        return [*found, str(error)]
+    if state.misfit:
+        found.append(state.misfit)
+    gone = np.union1d(mapped.removed, state.removed)
+    live = np.setdiff1d(np.arange(manifest.rows), gone, assume_unique=True)
+    for start in range(0, len(live), _CHECKED):
+        progress(start, len(live))
+        different = _differing(model, mapped, live[start : start + _CHECKED])
+        if len(different):
+            images = ", ".join(map(str, ids_of(mapped.parts, different[:5]).tolist()))
+            found.append(
+                f"{len(different)} embeddings differ, such as those of the images {images}"
+            )
+    return found
+
+
+def _differing(model: EmbeddingModel, mapped: Mapped, rows: Rows) -> Rows:
+    """Which of these rows, ascending, the database holds otherwise, or not at all."""
+    parts = mapped.parts
+    image_ids, moments = ids_of(parts, rows), moments_of(parts, rows)
+    stored = read_embeddings(
+        model,
+        "e.image_id = ANY(%s) AND e.created_at <= %s",
+        [np.unique(image_ids).tolist(), moment_of(mapped.manifest.watermark)],
+    )
+    if not len(stored.image_ids):
+        return rows
+    places = np.searchsorted(stored.image_ids, image_ids)
+    places[places == len(stored.image_ids)] = 0
+    same = (stored.image_ids[places] == image_ids) & (stored.moments[places] == moments)
+    ours, theirs = vectors_of(parts, rows), stored.vectors[places]
+    same &= (ours.view(np.int16) == theirs.view(np.int16)).all(axis=1)
+    return rows[~same]

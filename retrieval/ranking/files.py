@@ -3,7 +3,7 @@
 VAR_DIR/matrices/<identity of the model>/ holds
 
     manifest.json               what is in use; replaced as a whole
-    <run>.vectors               (rows, width) float16, rows of whole groups of eight columns
+    <run>.vectors               (rows, d) float16
     <run>.ids                   (rows,) int64, the images, ascending
     <run>.moments               (rows,) int64, when each was stored, microseconds from the year 2000
     <run>-<n>.removed           (n,) int64, rows that were removed from the database since
@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import fcntl
 import json
-import mmap
 import os
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,22 +28,35 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
+from django.conf import settings
 
-from core.files import sync_path
-from retrieval.ranking.arithmetic import padded
-from retrieval.ranking.selection import Part
+from core.files import whole_file
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.scan import Part, Rows
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 MANIFEST: Final = "manifest.json"
 BUILDING: Final = "building.json"
 LOCK: Final = "lock"
-_KINDS: Final = ("vectors", "ids", "moments", "removed")
+KINDS: Final = ("vectors", "ids", "moments")
 _CHUNK: Final = 1 << 22
-_MAP_NORESERVE: Final = 0x4000  # Linux; the module names it from Python 3.13 on
+# A writer may put other files in force between two attempts to open them.
+_ATTEMPTS: Final = 3
 
 
 class MatrixDamaged(Exception):
     """Files that are not what the manifest says; the text says which."""
+
+
+class MatrixUnusable(Exception):
+    """A matrix can't answer, and the database must; the text says why."""
+
+    def __init__(self, reason: str, *, missing: bool = False, rebuild: bool = False) -> None:
+        super().__init__(reason)
+        self.missing = missing
+        """There is none."""
+        self.rebuild = rebuild
+        """What it holds is wrong, though its files look as they were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +113,7 @@ class Run:
         """A run as the manifest holds it."""
         files = {
             name: Stored(**{**fields[name], "stamp": tuple(fields[name]["stamp"])})
-            for name in _KINDS
+            for name in (*KINDS, "removed")
             if fields[name] is not None
         }
         return cls(rows=fields["rows"], **files)
@@ -166,21 +179,23 @@ class Manifest:
                     raise MatrixDamaged(f"{file.name} is not what was written.")
             again = {
                 name: Stored.at(folder, file.name, checksum=file.checksum)
-                for name in _KINDS
+                for name in (*KINDS, "removed")
                 if (file := getattr(run, name)) is not None
             }
             runs.append(Run(rows=run.rows, **again))
         return replace(self, runs=tuple(runs))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Mapped:
     """A manifest with its files mapped into memory; nothing can be written through them."""
 
     manifest: Manifest
     parts: tuple[Part, ...]
-    removed: np.ndarray
+    removed: Rows
     """(n,) rows of the whole matrix that were removed, ascending."""
+    tail: Any = None
+    """What `current` read of the embeddings that came since."""
 
     @classmethod
     def open(cls, folder: Path, manifest: Manifest) -> Mapped:
@@ -188,51 +203,78 @@ class Mapped:
         touched = manifest.touched(folder)
         if touched:
             raise MatrixDamaged(f"Changed since it was written: {', '.join(touched)}.")
-        parts, removed, first = [], [], 0
-        width = padded(manifest.dimension)
+        parts, removed, first = [], [np.empty(0, np.int64)], 0
         for run in manifest.runs:
-            if (run.vectors.size, run.ids.size, run.moments.size) != (
-                run.rows * width * 2,
-                run.rows * 8,
-                run.rows * 8,
-            ):
+            sizes = (run.vectors.size, run.ids.size, run.moments.size)
+            if sizes != (run.rows * manifest.dimension * 2, run.rows * 8, run.rows * 8):
                 raise MatrixDamaged(f"{run.vectors.name} is of another size than its rows.")
-            parts.append(
-                Part(
-                    first,
-                    map_file(folder / run.ids.name, np.int64),
-                    map_file(folder / run.moments.name, np.int64),
-                    map_file(folder / run.vectors.name, np.float16).reshape(-1, width),
-                )
-            )
+            ids = _map(folder / run.ids.name, np.int64)
+            moments = _map(folder / run.moments.name, np.int64)
+            vectors = _map(folder / run.vectors.name, np.float16).reshape(-1, manifest.dimension)
+            parts.append(Part(first, ids, moments, vectors))
             if run.removed is not None:
-                removed.append(map_file(folder / run.removed.name, np.int64) + first)
+                removed.append(_map(folder / run.removed.name, np.int64) + first)
             first += run.rows
-        gone = np.concatenate(removed) if removed else np.empty(0, np.int64)
-        return cls(manifest, tuple(parts), gone)
+        return cls(manifest, tuple(parts), np.concatenate(removed))
 
 
-def map_file(path: Path, kind: type) -> np.ndarray:
-    """A file's numbers, mapped: private, so that writing to them would change memory alone.
-
-    Raises MatrixDamaged where it is gone or can't be mapped.
-    """
+def _map(path: Path, kind: type) -> np.ndarray:
     try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size == 0:
-                return np.empty(0, dtype=kind)
-            # torch takes no memory that is read-only. Nothing is ever written, so that no memory
-            # need be set aside for copies of the pages.
-            mapped = mmap.mmap(
-                file.fileno(),
-                size,
-                flags=mmap.MAP_PRIVATE | _MAP_NORESERVE,
-                prot=mmap.PROT_READ | mmap.PROT_WRITE,
-            )
-        return np.frombuffer(mapped, dtype=kind)
+        return np.asarray(np.memmap(path, dtype=kind, mode="r"))
     except (OSError, ValueError) as error:
         raise MatrixDamaged(f"{path.name} can't be mapped: {error}") from error
+
+
+_opened: dict[Path, tuple[tuple[int, int, int], Mapped]] = {}
+_opening = threading.Lock()
+
+
+def folder_of(model: EmbeddingModel) -> Path:
+    """Where the files of a model's matrix lie."""
+    return Path(settings.VAR_DIR) / "matrices" / str(model.identity)
+
+
+def open_matrix(model: EmbeddingModel) -> Mapped:
+    """The model's matrix, mapped once a process and anew when its manifest is.
+
+    Raises MatrixUnusable where there is none, its files were touched since they were written, or
+    matrices are switched off.
+    """
+    if not settings.MATRIX:
+        raise MatrixUnusable("matrices are switched off")
+    folder = folder_of(model)
+    with _opening:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return _open(model, folder)
+            except MatrixDamaged as error:
+                _opened.pop(folder, None)
+                if attempt == _ATTEMPTS:
+                    raise MatrixUnusable(str(error)) from error
+    raise AssertionError("unreachable")
+
+
+def _open(model: EmbeddingModel, folder: Path) -> Mapped:
+    try:
+        found = os.stat(folder / MANIFEST)
+    except FileNotFoundError:
+        _opened.pop(folder, None)
+        raise MatrixUnusable("it isn't packed", missing=True) from None
+    key = (found.st_mtime_ns, found.st_ino, found.st_size)
+    known, mapped = _opened.get(folder, (None, None))
+    if mapped is not None and known == key:
+        touched = mapped.manifest.touched(folder)
+        if touched:
+            raise MatrixDamaged(f"Changed since it was written: {', '.join(touched)}.")
+        return mapped
+    manifest = Manifest.load(folder)
+    if manifest is None:
+        raise MatrixDamaged("its manifest can't be read")
+    if manifest.identity != str(model.identity) or manifest.dimension != model.dimension:
+        raise MatrixDamaged("its manifest is of another model")
+    mapped = Mapped.open(folder, manifest)
+    _opened[folder] = key, mapped
+    return mapped
 
 
 def checksum_of(path: Path, *, until: int | None = None) -> int:
@@ -247,13 +289,8 @@ def checksum_of(path: Path, *, until: int | None = None) -> int:
 
 def write_json(path: Path, value: Any) -> None:
     """Replace a file as a whole, on the disk before its name is."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w") as file:
-        json.dump(value, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    sync_path(path.parent)
+    with whole_file(path) as file:
+        file.write(json.dumps(value, indent=1).encode())
 
 
 def tidy(folder: Path, *, keep: Sequence[str]) -> None:

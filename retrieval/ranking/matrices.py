@@ -22,8 +22,8 @@ from core.locks import lock_key, transaction_lock
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
 from retrieval.embedding.signals import embeddings_stored
 from retrieval.ranking.building import MatrixRefused, pack
-from retrieval.ranking.matrix_ranking import lag_of
-from retrieval.ranking.opened import MatrixUnusable
+from retrieval.ranking.current import lag_of
+from retrieval.ranking.files import MatrixUnusable
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,7 @@ SMALLEST: Final = 10_000
 """
 _LAG: Final = 1000
 _LAG_PER_CENT: Final = 2
+_LAG_MOST: Final = 16_000
 _REST = timedelta(hours=1)
 _PAUSE: Final = 1.0
 _PATIENCE: Final = 600
@@ -44,7 +45,7 @@ _asking = threading.Lock()
 
 def lags(lag: int, rows: int) -> bool:
     """Whether a matrix of so many rows lags so far behind that it should be packed."""
-    return lag >= max(_LAG, rows * _LAG_PER_CENT // 100)
+    return lag >= min(max(_LAG, rows * _LAG_PER_CENT // 100), _LAG_MOST)
 
 
 def matrix_wanted(*, model: EmbeddingModel, rebuild: bool = False) -> None:

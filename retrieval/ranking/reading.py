@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import mmap
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from core.binary_copy import moment_of, parse_rows, row_layout
+from core.binary_copy import parse_rows, row_layout
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.arithmetic import Halves, Rows
-from retrieval.ranking.files import Mapped
-from retrieval.ranking.selection import ids_of, moments_of, vectors_of
-from retrieval.ranking.state import ids_by, partition
-
-# Rows of a matrix that are compared with the database before it is extended.
-_COMPARED: Final = 64
+from retrieval.ranking.scan import Halves, Rows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -27,7 +23,7 @@ class Chunk:
 
     image_ids: Rows
     """(n,)"""
-    moments: NDArray[np.int64]
+    moments: Rows
     """(n,) microseconds from the year 2000."""
     vectors: Halves
     """(n, d)"""
@@ -35,75 +31,42 @@ class Chunk:
     """The sum of their marks."""
 
 
-def read_after(model: EmbeddingModel, after: int | None, *, until: int, limit: int) -> Chunk | None:
-    """The next embeddings behind an image id that were stored until then; None for none."""
-    where, values = "e.created_at <= %s", list[Any]([moment_of(until)])
-    if after is not None:
-        where, values = f"e.image_id > %s AND {where}", [after, *values]
-    return _read(model, where, values, f"LIMIT {int(limit)}")
+def partition(model: EmbeddingModel) -> str:
+    """The table of one model's embeddings."""
+    return f"retrieval_embedding_{int(model.pk)}"
 
 
-def read_images(
-    model: EmbeddingModel, image_ids: Rows, *, until: int, since: int | None = None
-) -> Chunk | None:
-    """The embeddings of these images that were stored until then, after `since`; None for none."""
-    where = "e.image_id = ANY(%s) AND e.created_at <= %s"
-    values: list[Any] = [image_ids.tolist(), moment_of(until)]
-    if since is not None:
-        where += " AND e.created_at > %s"
-        values.append(moment_of(since))
-    return _read(model, where, values)
-
-
-def newer_ids(model: EmbeddingModel, since: int, until: int) -> Rows:
-    """The images (n,), ascending, whose embeddings were stored after `since` and until then."""
-    found = ids_by(
-        f"SELECT e.image_id FROM {partition(model)} e "
-        "WHERE e.created_at > %s AND e.created_at <= %s",
-        [moment_of(since), moment_of(until)],
-    )
-    return np.sort(found)
-
-
-def some_differ(model: EmbeddingModel, mapped: Mapped, removed: Rows) -> bool:
-    """Whether some rows of a matrix, chosen at random, are not what the database holds; rows that
-    were `removed`, ascending, aren't looked at.
+def copied(
+    query: str, values: Sequence[Any], names: Sequence[str], *, dimension: int | None = None
+) -> NDArray[np.void]:
+    """The rows (n,) of a query for integers of these names, then, where a dimension is given, a
+    halfvec named "vector"; they lie in a temporary file until they are looked at.
     """
-    rows = mapped.manifest.rows
-    if not rows:
-        return False
-    chosen = np.unique(np.random.default_rng().integers(rows, size=_COMPARED))
-    return bool(len(differing_rows(model, mapped, np.setdiff1d(chosen, removed))))
+    with tempfile.TemporaryFile() as target:
+        with connection.cursor() as cursor, connection.wrap_database_errors:
+            statement = cursor.mogrify(query, values).decode()
+            cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", target)
+        target.flush()
+        data = mmap.mmap(target.fileno(), 0, access=mmap.ACCESS_READ)
+    return parse_rows(memoryview(data), row_layout(names, dimension=dimension))
 
 
-def differing_rows(model: EmbeddingModel, mapped: Mapped, rows: Rows) -> Rows:
-    """Which of these rows, ascending, the database holds otherwise, or not at all."""
-    parts = mapped.parts
-    image_ids, moments = ids_of(parts, rows), moments_of(parts, rows)
-    stored = read_images(model, np.unique(image_ids), until=mapped.manifest.watermark)
-    if stored is None:
-        return rows
-    places = np.searchsorted(stored.image_ids, image_ids)
-    places[places == len(stored.image_ids)] = 0
-    same = (stored.image_ids[places] == image_ids) & (stored.moments[places] == moments)
-    same &= (vectors_of(parts, rows)[:, : mapped.manifest.dimension].view(np.int16)
-             == stored.vectors[places].view(np.int16)).all(axis=1)  # fmt: skip
-    return rows[~same]
+def ids_by(query: str, values: Sequence[Any]) -> Rows:
+    """The numbers (n,) in the one column of a query."""
+    return copied(query, values, ["value"])["value"].astype(np.int64)
 
 
-def _read(model: EmbeddingModel, where: str, values: list[Any], limit: str = "") -> Chunk | None:
-    layout = row_layout(["image_id", "created_at", "mark"], dimension=model.dimension)
-    target = BytesIO()
-    with connection.cursor() as cursor, connection.wrap_database_errors:
-        statement = cursor.mogrify(
-            "SELECT e.image_id, e.created_at, retrieval_embedding_mark(e.image_id, e.created_at),"
-            f" e.vector FROM {partition(model)} e WHERE {where} ORDER BY e.image_id {limit}",
-            values,
-        ).decode()
-        cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", target)
-    rows = parse_rows(target.getbuffer(), layout)
-    if not len(rows):
-        return None
+def read_embeddings(
+    model: EmbeddingModel, where: str, values: Sequence[Any], *, limit: int | None = None
+) -> Chunk:
+    """The first `limit` embeddings `e`, by image id, of which a condition in SQL holds."""
+    rows = copied(
+        "SELECT e.image_id, e.created_at, retrieval_embedding_mark(e.image_id, e.created_at),"
+        f" e.vector FROM {partition(model)} e WHERE {where} ORDER BY e.image_id LIMIT %s",
+        [*values, limit],
+        ["image_id", "created_at", "mark"],
+        dimension=model.dimension,
+    )
     marks = rows["mark"].astype(np.int64)
     return Chunk(
         image_ids=rows["image_id"].astype(np.int64),

@@ -1,25 +1,43 @@
-"""The exact order of images by cosine similarity to a text.
+"""The exact order of images by their scores for a vector; see `scan` for what a score is.
 
-A labelling order rests on this: never on an approximate index. Vectors are of unit length, so that
-the negative inner product orders as cosine distance does; equal scores are ordered by image id.
+A candidate list rests on this: never on an approximate index. The packed matrix, the database's
+scan and the ranking of many vectors at once give the same bits, on any machine.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Final, Literal
 
 import numpy as np
-from django.db import connection
 
+from core.binary_copy import microseconds
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.unit_vectors import half_rounded
-from retrieval.ranking import matrix_ranking as matrix
 from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
+from retrieval.ranking.current import current_matrix, lag_of
+from retrieval.ranking.files import MatrixUnusable
 from retrieval.ranking.matrices import lags, matrix_wanted
-from retrieval.ranking.opened import MatrixUnusable
+from retrieval.ranking.reading import copied, ids_by, partition
+from retrieval.ranking.scan import (
+    Eligible,
+    Halves,
+    ImpreciseProduct,
+    Place,
+    Rows,
+    Scores,
+    error_bound,
+    exact_scores,
+    ids_of,
+    query_of,
+    rank_rows,
+    ranked,
+    rows_of,
+    scores_at,
+)
 
 __all__ = [
     "CorpusCounts",
@@ -30,6 +48,12 @@ __all__ = [
     "rank_images_many",
     "ranking_method",
 ]
+
+logger = logging.getLogger(__name__)
+
+QUERIES_AT_ONCE: Final = 256
+# Embeddings that are widened together.
+_AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True)
@@ -52,24 +76,24 @@ def rank_images(
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
     scan: bool = False,
-) -> list[tuple[int, float]]:
-    """Return (image id, cosine similarity) of the most similar images; ties by image id.
+) -> list[Place]:
+    """Return (image id, score) of the most similar images; ties by image id.
 
-    Exact, and the same bit for bit each time on one machine: by the model's packed matrix where
-    that holds what the database holds, else by the database's scan, which `scan` asks for in any
-    case. Scores are float32 values.
+    The score is the exact inner product of the half-precision vectors, so it is the same bit for
+    bit whichever way it is found: by the model's packed matrix where that holds what the database
+    holds, else by the database's scan, which `scan` asks for in any case.
     `species_ids` empty or None means the whole corpus; `limit` None means all. `after` = (score,
     image id) goes on behind that one. `created_before` leaves out embeddings stored later than that
     moment. Images that are withdrawn at that moment, by default now, are left out. `corpus_at` asks
     instead for the corpus of a moment, whenever it was embedded: images imported by then and not
-    withdrawn then.
+    withdrawn then. Raises ValueError for a vector that isn't the model's.
     """
+    queries = query_of(text_vector, model.dimension)[None]
     narrow = CorpusFilter(species_ids, created_before, corpus_at)
-    if not scan:
-        lists = _by_matrix(model, [text_vector], limit=limit, narrow=narrow, behind=after)
-        if lists is not None:
-            return lists[0]
-    return _by_scan(model, text_vector, limit, after, narrow)
+    if limit is not None and limit < 1:
+        return []
+    lists = None if scan else _by_matrix(model, queries, limit, narrow, after)
+    return _by_scan(model, queries[0], limit, narrow, after) if lists is None else lists[0]
 
 
 def rank_images_many(
@@ -79,22 +103,25 @@ def rank_images_many(
     limit: int,
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
-) -> list[list[tuple[int, float]]]:
+) -> list[list[Place]]:
     """Return for each vector, in their order, what `rank_images` returns for it alone.
 
-    One pass over the model's matrix for all of them, where it is packed.
+    One pass over the model's matrix for QUERIES_AT_ONCE of them, where it is packed.
     """
+    queries = [query_of(vector, model.dimension) for vector in text_vectors]
+    if not queries or limit < 1:
+        return [[] for _ in queries]
     narrow = CorpusFilter(None, created_before, corpus_at)
-    lists = _by_matrix(model, text_vectors, limit=limit, narrow=narrow)
+    lists = _by_matrix(model, np.array(queries), limit, narrow)
     if lists is not None:
         return lists
-    return [_by_scan(model, vector, limit, None, narrow) for vector in text_vectors]
+    return [_by_scan(model, query, limit, narrow) for query in queries]
 
 
 def ranking_method(model: EmbeddingModel) -> Literal["matrix", "scan"]:
     """Tell what would answer now: the model's packed matrix, or the database's scan."""
     try:
-        matrix.lag_of(model)
+        lag_of(model)
     except MatrixUnusable:
         return "scan"
     return "matrix"
@@ -103,22 +130,23 @@ def ranking_method(model: EmbeddingModel) -> Literal["matrix", "scan"]:
 def image_scores(
     *, model: EmbeddingModel, text_vector: Sequence[float], image_ids: Sequence[int]
 ) -> dict[int, float]:
-    """Return the cosine similarity of these images as `rank_images` gives it, also of withdrawn
-    ones; images without an embedding under the model are left out.
+    """Return the scores of these images as `rank_images` gives them, also of withdrawn ones; images
+    without an embedding under the model are left out.
     """
+    query = query_of(text_vector, model.dimension)
+    wanted = np.array(image_ids, np.int64)
     try:
-        known, unknown = matrix.scores_of(model, text_vector, np.array(image_ids, np.int64))
+        current = current_matrix(model)
     except MatrixUnusable:
-        known, unknown = {}, np.array(image_ids, np.int64)
-    if not len(unknown):
-        return known
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT e.image_id, -(e.vector <#> %s::halfvec) FROM retrieval_embedding e "
-            "WHERE e.model_id = %s AND e.image_id = ANY(%s)",
-            [_as_text(text_vector), model.pk, unknown.tolist()],
+        found, scores = _stored(
+            f"SELECT e.image_id, e.vector FROM {partition(model)} e WHERE e.image_id = ANY(%s)",
+            [wanted.tolist()],
+            query,
         )
-        return known | {image_id: value + 0.0 for image_id, value in cursor.fetchall()}
+    else:
+        rows = np.setdiff1d(rows_of(current.parts, wanted), current.removed, assume_unique=True)
+        found, scores = ids_of(current.parts, rows), scores_at(current.parts, query, rows)
+    return dict(zip(found.tolist(), scores.tolist(), strict=True))
 
 
 def corpus_counts(
@@ -140,47 +168,84 @@ def corpus_counts(
 
 def _by_matrix(
     model: EmbeddingModel,
-    vectors: Sequence[Sequence[float]],
-    *,
+    queries: Halves,
     limit: int | None,
     narrow: CorpusFilter,
     behind: tuple[float, int] | None = None,
-) -> list[list[tuple[int, float]]] | None:
+) -> list[list[Place]] | None:
     """The rankings by the model's matrix; None where it can't answer, and is asked for."""
     try:
-        answer = matrix.rank(model, vectors, limit=limit, narrow=narrow, behind=behind)
+        moment = narrow.created_before
+        later, species = narrow.later(), narrow.of_species()
+        too_late = np.empty(0, np.int64) if later is None else ids_by(*later)
+        within = None if species is None else ids_by(*species)
+        current = current_matrix(model, narrow=narrow)
+        parts = current.parts
+        out = rows_of(parts, np.concatenate([current.withdrawn, too_late]))
+        eligible = Eligible(
+            without=np.union1d(current.removed, out),
+            within=None if within is None else rows_of(parts, within),
+            until=None if moment is None else microseconds(moment),
+            behind=behind,
+        )
+        most = limit or max(1, sum(len(part.image_ids) for part in parts))
+        lists = []
+        for start in range(0, len(queries), QUERIES_AT_ONCE):
+            some = queries[start : start + QUERIES_AT_ONCE]
+            lists += rank_rows(parts, some, limit=most, eligible=eligible)
     except MatrixUnusable as error:
         matrix_wanted(model=model, rebuild=error.rebuild)
         return None
-    if lags(answer.lag, answer.rows):
+    except ImpreciseProduct:
+        logger.warning("NumKong's product is imprecise here, so the database ranks")
+        return None
+    if lags(current.lag, current.mapped.manifest.rows):
         matrix_wanted(model=model)
-    return answer.lists
+    return lists
 
 
 def _by_scan(
     model: EmbeddingModel,
-    vector: Sequence[float],
+    query: Halves,
     limit: int | None,
-    after: tuple[float, int] | None,
     narrow: CorpusFilter,
-) -> list[tuple[int, float]]:
+    behind: tuple[float, int] | None = None,
+) -> list[Place]:
+    """The ranking by the database's scan.
+
+    pgvector adds in single precision, so more rows than the limit are fetched. Those that aren't
+    score at most twice the bound above the least of them: if the last place is above that, all that
+    can be before it were fetched, else more are.
+    """
+    bound, text, table = error_bound(query), str(query.tolist()), partition(model)
     # `-(vector <#> q)` rather than the bare operator: no approximate index can ever serve this
     # order.
-    score = "-(e.vector <#> %s::halfvec)"
-    query = _as_text(vector)
+    product = "-(e.vector <#> %s::halfvec)"
     where, values = narrow.embeddings()
-    if after is not None:
-        where += f" AND ({score}, -e.image_id) < (%s::float8, %s)"
-        values += [query, after[0], -after[1]]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT e.image_id, {score} AS score FROM retrieval_embedding e "
-            f"WHERE e.model_id = %s{where} ORDER BY score DESC, e.image_id LIMIT %s",
-            [query, model.pk, *values, limit],
-        )
-        # + 0.0 makes one zero of the two that floats have, so that a checksum sees one.
-        return [(image_id, value + 0.0) for image_id, value in cursor.fetchall()]
+    if behind is not None:
+        where += f" AND {product} <= %s"
+        values += [text, behind[0] + bound]
+    statement = (
+        "SELECT e.image_id, e.vector FROM ("
+        f"SELECT e.image_id FROM {table} e WHERE true{where} ORDER BY {product} DESC LIMIT %s"
+        f") best JOIN {table} e USING (image_id)"
+    )
+    fetched = None if limit is None else limit + limit // 4 + 64
+    while True:
+        image_ids, scores = _stored(statement, [*values, text, fetched], query)
+        found = ranked(image_ids, scores, limit=limit, behind=behind)
+        if fetched is None or len(image_ids) < fetched:
+            return found
+        if len(found) == limit and found[-1][1] > scores.min() + 2 * bound:
+            return found
+        fetched *= 4
 
 
-def _as_text(vector: Sequence[float]) -> str:
-    return "[" + ",".join(map(repr, map(float, vector))) + "]"
+def _stored(statement: str, values: Sequence[Any], query: Halves) -> tuple[Rows, Scores]:
+    """Image ids (n,) of embeddings that a statement gives (image_id, vector), and their scores."""
+    rows = copied(statement, values, ["image_id"], dimension=len(query))
+    scores = [np.empty(0)]
+    for start in range(0, len(rows), _AT_ONCE):
+        vectors = rows["vector"][start : start + _AT_ONCE].astype(np.float16)
+        scores.append(exact_scores(vectors, query))
+    return rows["image_id"].astype(np.int64), np.concatenate(scores)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.selectors import image_scores
 from retrieval.search.vector_indexes import VectorIndex, index_expression, partition_name
 
 MOST_EF_SEARCH: Final = 1000
@@ -36,9 +37,9 @@ def rank_by_index(
     species_ids: Sequence[int] | None = None,
     limit: int,
 ) -> list[tuple[int, float]]:
-    """Return (image id, cosine similarity) of images that the model's HNSW index finds, in order.
+    """Return (image id, score) of images that the model's HNSW index finds, in order.
 
-    The scores are those of `ranking.rank_images`, ties by image id. A binary index proposes ten
+    The scores are those of `rank_images`, ties by image id. A binary index proposes ten
     times `limit` images, which are ordered by their vectors. Withdrawn images are left out; so are
     some of the best, and with a narrow filter fewer than `limit` may be found.
 
@@ -50,10 +51,11 @@ def rank_by_index(
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_SETTINGS, [str(ef_search)])
         cursor.execute(statement, values)
-        found = [(image_id, score + 0.0) for image_id, score in cursor.fetchall()]
+        found = [image_id for (image_id,) in cursor.fetchall()]
         # Takes the settings back, whatever transaction this is part of.
         transaction.set_rollback(True)
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit]
+    scores = image_scores(model=model, text_vector=text_vector, image_ids=found)
+    return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:limit]
 
 
 def _statement(
@@ -72,9 +74,9 @@ def _statement(
         within = "JOIN retrieval_image i ON i.id = e.image_id AND i.species_id = ANY(%s) "
         values.append(list(species_ids))
     return (
-        f"SELECT e.image_id, -(e.vector <#> %s::halfvec) FROM {partition_name(model)} e {within}"
+        f"SELECT e.image_id FROM {partition_name(model)} e {within}"
         "WHERE e.image_id NOT IN"
         " (SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE w.restored_at IS NULL) "
         f"ORDER BY {expression} {operator} {asked} LIMIT %s",
-        [query, *values, query, proposed],
+        [*values, query, proposed],
     )

@@ -13,7 +13,6 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.model_selectors import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector
-from retrieval.ranking import arithmetic
 from retrieval.ranking import selectors as ranking
 from retrieval.search.approximate import rank_by_index
 from retrieval.search.turns import Asker, search_turn
@@ -120,13 +119,6 @@ def search_images(
         method=method,
         seconds=time.monotonic() - began,
     )
-
-
-def search_expected() -> None:
-    """Have ready what a search needs, if the corpus can be searched: somebody is about to."""
-    known = embedded_models().filter(name=settings.EMBEDDING_MODEL).first()
-    if known is not None and settings.MATRIX:
-        arithmetic.warm_up()
 
 
 def _ranked(

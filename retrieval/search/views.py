@@ -15,7 +15,7 @@ from core.access import Role, names_hidden_from, require_role
 from core.address_choices import chosen, chosen_ids
 from retrieval.embedding.text_vectors import Superseded, TextsUnavailable
 from retrieval.encoding.model_specs import ModelSpecError
-from retrieval.search.selectors import SearchUnavailable, search_expected, search_images
+from retrieval.search.selectors import SearchUnavailable, search_images
 from retrieval.search.turns import Asker, SearchBusy, SearchTooSlow
 from retrieval.species.selectors import species_by_ids
 
@@ -61,8 +61,6 @@ def search(request: HttpRequest) -> HttpResponse:
         except tuple(_STATUS) as error:
             context["error"] = str(error)
             status = _STATUS[type(error)]
-    else:
-        search_expected()
     part = chosen(request.GET, "part", ("results",)) == "results"
     template = "retrieval/_search_results.html" if part else "retrieval/search.html"
     return render(request, template, context, status=status)

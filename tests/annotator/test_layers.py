@@ -45,8 +45,7 @@ PURE = [
     "retrieval/importing/fields.py",
     "retrieval/importing/folder.py",
     "retrieval/importing/species_names.py",
-    "retrieval/ranking/arithmetic.py",
-    "retrieval/ranking/files.py",
+    "retrieval/ranking/scan.py",
     "retrieval/species/likeness.py",
 ]
 FRAMEWORK = {"django", "rest_framework", "celery", "psycopg2"}

@@ -39,9 +39,7 @@ def brute_force(number: int) -> list[tuple[int, float]]:
         one.image_id - FIRST_ID: np.float16(one.vector).astype(float)
         for one in Embedding.objects.all()
     }
-    # Products of two half-precision numbers and their sum are exact in double precision, so that
-    # one rounding makes of them what single precision makes.
-    scores = {other: float(np.float32(one @ stored[number])) for other, one in stored.items()}
+    scores = {other: float(one @ stored[number]) for other, one in stored.items()}
     del scores[number]
     return sorted(scores.items(), key=lambda one: (-one[1], one[0]))
 

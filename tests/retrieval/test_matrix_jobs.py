@@ -16,9 +16,8 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding
 from retrieval.ranking import matrices
 from retrieval.ranking.building import pack
-from retrieval.ranking.files import Manifest, sole_writer
+from retrieval.ranking.files import Manifest, folder_of, sole_writer
 from retrieval.ranking.matrices import lags, pack_request, place
-from retrieval.ranking.opened import folder_of
 from retrieval.ranking.selectors import half_rounded, rank_images, ranking_method
 from tests.processes import wait_for
 from tests.retrieval.making import random_vectors

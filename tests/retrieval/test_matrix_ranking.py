@@ -1,10 +1,11 @@
-"""Rankings by a packed matrix are the database's, bit for bit."""
+"""Rankings by a packed matrix, by the database and of many at once are the same bit for bit."""
 
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from django.db import transaction
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from core.access import Role
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
@@ -13,7 +14,7 @@ from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
 )
 from retrieval.embedding.models import Embedding
-from retrieval.ranking import selection
+from retrieval.ranking import current, scan
 from retrieval.ranking.building import pack
 from retrieval.ranking.selectors import (
     corpus_counts,
@@ -24,7 +25,7 @@ from retrieval.ranking.selectors import (
     ranking_method,
 )
 from tests.conftest import person
-from tests.retrieval.making import image_row, random_vectors
+from tests.retrieval.making import embed_rows, image_row, random_vectors
 from tests.retrieval.matrices import embed, images, same_as_scan, vectors_like
 
 pytestmark = pytest.mark.django_db
@@ -33,8 +34,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def small_parts(monkeypatch):
     """Matrices are gone through in many small parts."""
-    monkeypatch.setattr(selection, "_PART", 64)
-    monkeypatch.setattr(selection, "_PART_OF_MANY", 32)
+    monkeypatch.setattr(scan, "_PIECE_ROWS", 32)
+    monkeypatch.setattr(scan, "_CHUNK_ROWS", 64)
+    monkeypatch.setattr(scan, "_EXACT_ROWS", 16)
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 16, 20, 1024])
@@ -174,19 +176,32 @@ def test_scores_are_floats_with_one_zero(toy_model):
     assert all(type(score) is float for score in scores)
 
 
-@pytest.mark.parametrize("vector", [[1.0, 0], [0.0, 0, 0], [3.0, 0, 0], [1e-9, 1, 0]])
-def test_a_vector_that_no_matrix_takes_is_the_databases_to_answer(toy_model, vector):
-    image_row(1)
-    embed(toy_model, [1], [[0, 1, 0]])
+@pytest.mark.parametrize("vector", [[0.0, 0, 0], [3.0, 0, 0], [1e-9, 1, 0]])
+def test_a_vector_of_another_length_is_ranked_alike(toy_model, vector):
+    embed_rows(toy_model, {1: [0, 1, 0], 2: [1, 1, 0]})
     pack(toy_model)
-    try:
-        with transaction.atomic():
-            wanted = rank_images(model=toy_model, text_vector=vector, limit=3, scan=True)
-    except Exception as error:
-        with pytest.raises(type(error)), transaction.atomic():
-            rank_images(model=toy_model, text_vector=vector, limit=3)
-    else:
-        assert rank_images(model=toy_model, text_vector=vector, limit=3) == wanted
+    assert len(same_as_scan(toy_model, vector)) == 2
+
+
+def test_a_vector_of_another_model_is_refused(toy_model):
+    with pytest.raises(ValueError, match="3 finite numbers"):
+        rank_images(model=toy_model, text_vector=[1.0, 0], limit=3)
+
+
+def test_what_came_since_is_read_once_and_much_of_it_is_the_databases(monkeypatch, toy_model):
+    embed_rows(toy_model, {1: [0, 1, 0]})
+    pack(toy_model)
+    embed_rows(toy_model, {2: [1, 0, 0], 3: [1, 0, 0]})
+    with CaptureQueriesContext(connection) as first:
+        assert [image for image, _ in same_as_scan(toy_model, [1.0, 0, 0])] == [2, 3, 1]
+    with CaptureQueriesContext(connection) as second:
+        same_as_scan(toy_model, [1.0, 0, 0])
+    assert len(second) < len(first)
+    monkeypatch.setattr(current, "TAIL_BYTES", 2 * 2 * toy_model.dimension)
+    assert ranking_method(toy_model) == "matrix"
+    embed_rows(toy_model, {4: [1, 0, 0]})
+    assert ranking_method(toy_model) == "scan"
+    assert len(same_as_scan(toy_model, [1.0, 0, 0])) == 4
 
 
 def test_limits_of_nothing_are_the_databases(toy_model):

@@ -11,16 +11,17 @@ from django.db import connection
 
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from retrieval.ranking import matrix_ranking as ranking
-from retrieval.ranking import selection
 from retrieval.ranking.building import pack
-from retrieval.ranking.files import MANIFEST, Manifest, checksum_of
-from retrieval.ranking.opened import MatrixUnusable, folder_of, open_matrix
+from retrieval.ranking.current import current_matrix, lag_of
+from retrieval.ranking.files import (
+    MANIFEST,
+    Manifest,
+    MatrixUnusable,
+    checksum_of,
+    folder_of,
+)
 from retrieval.ranking.selectors import (
     half_rounded,
-    image_scores,
-    rank_images,
-    rank_images_many,
     ranking_method,
 )
 from tests.retrieval.making import random_vectors
@@ -28,7 +29,6 @@ from tests.retrieval.matrices import (
     embed,
     images,
     same_as_scan,
-    vectors_like,
     without_triggers,
 )
 
@@ -53,7 +53,7 @@ def model(db, settings, tmp_path) -> EmbeddingModel:
 def noticed(model, reason):
     """The database answers, and says why."""
     with pytest.raises(MatrixUnusable, match=reason):
-        ranking.lag_of(model)
+        lag_of(model)
     same_as_scan(model, QUERY, limit=7)
     assert ranking_method(model) == "scan"
 
@@ -114,7 +114,7 @@ def test_rows_that_were_deleted_behind_the_triggers_back_are_noticed(model):
     # Not by the numbers, which nobody kept, but by the rows that are looked up each time.
     assert ranking_method(model) == "matrix"
     with pytest.raises(MatrixUnusable, match="not the database's") as raised:
-        ranking.rank(model, [QUERY], limit=3, narrow=ranking.CorpusFilter())
+        current_matrix(model)
     assert raised.value.rebuild
     with connection.cursor() as cursor:
         cursor.execute(recounted(model))
@@ -193,7 +193,7 @@ def test_wrong_vectors_in_files_that_look_right_are_noticed(model):
     replace(manifest, runs=(replace(run, vectors=forged),)).save(folder)
     assert ranking_method(model) == "matrix"
     with pytest.raises(MatrixUnusable, match="not the database's") as raised:
-        ranking.rank(model, [QUERY], limit=3, narrow=ranking.CorpusFilter())
+        current_matrix(model)
     assert raised.value.rebuild
     same_as_scan(model, QUERY, limit=7)
     assert packed_again(model) == 60
@@ -210,66 +210,4 @@ def test_a_model_that_was_deleted_has_no_matrix(model):
     Embedding.objects.all().delete()
     EmbeddingModel.objects.filter(pk=model.pk).delete()
     with pytest.raises(MatrixUnusable, match="deleted"):
-        ranking.lag_of(model)
-
-
-@pytest.fixture
-def other_order(monkeypatch):
-    """As on a machine whose pgvector adds in another order than ours: here it is we who do."""
-
-    def scores_of_rows(vectors, query, rows=None):
-        chosen = vectors if rows is None else vectors[rows]
-        turned = chosen[:, ::-1].astype(np.float32) * query.halves[::-1].astype(np.float32)
-        return np.cumsum(turned, axis=1, dtype=np.float32)[:, -1]
-
-    class ScoresOfMany:
-        def __init__(self, queries, most):
-            self.queries = queries
-
-        def __call__(self, vectors):
-            return np.stack([scores_of_rows(vectors, query) for query in self.queries])
-
-    monkeypatch.setattr(selection, "scores_of_rows", scores_of_rows)
-    monkeypatch.setattr(selection, "ScoresOfMany", ScoresOfMany)
-    monkeypatch.setattr(
-        selection,
-        "begin_scores",
-        lambda vectors, query, ahead: lambda: scores_of_rows(vectors, query),
-    )
-    monkeypatch.setattr(selection, "_PART", 16)
-
-
-@pytest.mark.parametrize("kind", ["any", "close"])
-def test_where_the_database_adds_in_another_order_its_scores_count(
-    settings, tmp_path, other_order, kind
-):
-    settings.VAR_DIR = tmp_path
-    model = embedding_model_get_or_create(name="m", dimension=256)
-    images(range(200))
-    embed(model, range(200), vectors_like(kind, 200, 256))
-    pack(model)
-    queries = [half_rounded(row) for row in vectors_like(kind, 4, 256, seed=9)]
-    for query in queries:
-        whole = same_as_scan(model, query)
-        assert open_matrix(model).as_database is False
-        for limit in (1, 3, 20):
-            assert rank_images(model=model, text_vector=query, limit=limit) == whole[:limit]
-            after = (whole[limit][1], whole[limit][0])
-            rest = rank_images(model=model, text_vector=query, limit=limit, after=after)
-            assert rest == whole[limit + 1 : 2 * limit + 1]
-    many = rank_images_many(model=model, text_vectors=queries, limit=5)
-    assert many == [rank_images(model=model, text_vector=query, limit=5) for query in queries]
-    some = image_scores(model=model, text_vector=queries[0], image_ids=range(9))
-    assert some == {i: score for i, score in same_as_scan(model, queries[0]) if i < 9}
-    assert ranking_method(model) == "matrix"
-
-
-def test_where_no_row_was_compared_the_databases_scores_count(model, monkeypatch):
-    monkeypatch.setattr(ranking, "_spot_rows", lambda opened: np.empty(0, np.int64))
-    monkeypatch.setattr(
-        selection, "begin_scores", lambda vectors, query, ahead: lambda: np.zeros(60, np.float32)
-    )
-    assert rank_images(model=model, text_vector=QUERY, limit=4) == rank_images(
-        model=model, text_vector=QUERY, limit=4, scan=True
-    )
-    assert open_matrix(model).as_database is None
+        lag_of(model)

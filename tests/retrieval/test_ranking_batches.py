@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking import batches as ranking_batches
+from retrieval.ranking import current
 from retrieval.ranking.batches import VECTORS_AT_ONCE, in_batches, vectors_at_once
 from tests.retrieval.making import embed_rows, image_row
 
@@ -31,10 +31,8 @@ def test_many_at_once_only_where_one_pass_serves_them(toy_model: EmbeddingModel)
 def test_one_by_one_while_a_matrix_lacks_most(
     toy_model: EmbeddingModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after an import beside few embeddings: the database would scan it for all vectors in one
-    statement, which nothing can end and of which nothing is kept.
-    """
-    monkeypatch.setattr(ranking_batches, "_FEW", 2)
+    """As after an import beside few embeddings."""
+    monkeypatch.setattr(current, "TAIL_BYTES", 2 * 2 * 3)
     for number in range(1, 6):
         image_row(number)
     embed_rows(toy_model, {1: [1, 0, 0]})

@@ -10,9 +10,8 @@ from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
 from core.commands.ready import require_migrated
 from retrieval.embedding.model_selectors import embedded_models
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.building import MatrixRefused, pack
-from retrieval.ranking.checking import faults
-from retrieval.ranking.opened import folder_of
+from retrieval.ranking.building import MatrixRefused, faults, pack
+from retrieval.ranking.files import folder_of
 
 
 class Command(BaseCommand):

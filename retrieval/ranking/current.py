@@ -1,0 +1,207 @@
+"""Whether a matrix holds what the database holds, and what came and went since it was packed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from django.db import connection
+
+from core.binary_copy import moment_of
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.corpus_filter import CorpusFilter
+from retrieval.ranking.files import Manifest, Mapped, MatrixUnusable, open_matrix
+from retrieval.ranking.reading import Chunk, partition, read_embeddings
+from retrieval.ranking.scan import Part, Rows, ids_of, moments_of, rows_of, vectors_of
+
+TAIL_BYTES: Final = 64 << 20
+"""Of vectors that came since a matrix was packed: more of them are the database's to rank."""
+_OTHER_VECTORS: Final = "its vectors are not the database's"
+# Rows whose vectors are compared with the database's for each ranking.
+_COMPARED: Final = 16
+# Embeddings may come between two statements.
+_ATTEMPTS: Final = 5
+
+_US: Final = "((extract(epoch FROM {}) - 946684800) * 1000000)::bigint"
+# One statement, so that all is of one snapshot of the database.
+_STATE: Final = """
+SELECT m.identity::text, coalesce(c.embedded, 0), coalesce(c.fingerprint, 0)::text,
+       newer.number, newer.marks::text, gone.ids, gone.moments, gone.marks,
+       (SELECT array_agg(image_id) FROM ({withdrawn}) w), compared.ids, compared.vectors
+FROM retrieval_embeddingmodel m
+LEFT JOIN retrieval_embeddingcount c ON c.model_id = m.id
+CROSS JOIN (
+    SELECT count(*) AS number,
+           coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0) AS marks
+    FROM {table} e WHERE e.created_at > %s
+) newer
+CROSS JOIN (
+    SELECT array_agg(image_id) AS ids, array_agg({embedded_us}) AS moments,
+           array_agg(retrieval_embedding_mark(image_id, embedded_at)) AS marks
+    FROM retrieval_embeddingremoval WHERE model_id = %s AND xid >= %s
+) gone
+CROSS JOIN (
+    SELECT array_agg(e.image_id) AS ids, array_agg(halfvec_send(e.vector)) AS vectors
+    FROM {table} e WHERE e.image_id = ANY(%s) AND e.created_at <= %s
+) compared
+WHERE m.id = %s
+"""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class State:
+    """What the database says of a matrix at one moment."""
+
+    newer: int
+    """Embeddings that came after its watermark."""
+    newer_fingerprint: int
+    removed: Rows
+    """Rows that were removed since it was packed, ascending."""
+    removed_fingerprint: int
+    withdrawn: Rows
+    """Images, ascending, that are withdrawn at the filter's moment."""
+    misfit: str
+    """Why the files aren't what the database holds up to the watermark; empty where they are."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Current:
+    """A matrix that holds what the database holds, at one moment."""
+
+    mapped: Mapped
+    parts: tuple[Part, ...]
+    """The matrix's, and one of what came since."""
+    removed: Rows
+    """Rows that were removed, ascending."""
+    withdrawn: Rows
+    lag: int
+    """Embeddings that came or went since it was packed."""
+
+
+def current_matrix(
+    model: EmbeddingModel, *, narrow: CorpusFilter | None = None, compared: int = _COMPARED
+) -> Current:
+    """The model's matrix with what came and went since; `compared` of its rows, chosen at random,
+    are compared with the database.
+
+    Raises MatrixUnusable where the database must answer.
+    """
+    mapped = open_matrix(model)
+    for _ in range(_ATTEMPTS):
+        state = read_state(model, mapped, narrow=narrow, compared=compared)
+        if state.misfit:
+            raise MatrixUnusable(state.misfit, rebuild=state.misfit == _OTHER_VECTORS)
+        if state.newer * 2 * model.dimension > TAIL_BYTES:
+            raise MatrixUnusable(f"it lacks {state.newer} embeddings")
+        tail = _tail(model, mapped, state)
+        if tail is not None:
+            removed = np.union1d(mapped.removed, state.removed)
+            lag = state.newer + len(state.removed)
+            return Current(mapped, (*mapped.parts, *tail), removed, state.withdrawn, lag)
+    raise MatrixUnusable("embeddings come too fast")
+
+
+def lag_of(model: EmbeddingModel) -> tuple[int, int]:
+    """How many embeddings came or went since the matrix was packed, and how many rows it has.
+
+    Raises MatrixUnusable where the database must answer.
+    """
+    current = current_matrix(model, compared=0)
+    return current.lag, current.mapped.manifest.rows
+
+
+def read_state(
+    model: EmbeddingModel,
+    mapped: Mapped,
+    *,
+    narrow: CorpusFilter | None = None,
+    compared: int = 0,
+) -> State:
+    """Ask the database. Raises MatrixUnusable for a model that was deleted."""
+    manifest = mapped.manifest
+    drawn = [random.randrange(manifest.rows) for _ in range(compared if manifest.rows else 0)]
+    rows = np.setdiff1d(np.array(drawn, np.int64), mapped.removed)
+    withdrawn, values = (narrow or CorpusFilter()).withdrawn()
+    statement = _STATE.format(
+        table=partition(model), withdrawn=withdrawn, embedded_us=_US.format("embedded_at")
+    )
+    watermark = moment_of(manifest.watermark)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            statement,
+            [
+                *values,
+                *(watermark, model.pk, manifest.xmin),
+                *(ids_of(mapped.parts, rows).tolist(), watermark, model.pk),
+            ],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise MatrixUnusable("the model was deleted")
+    removed, removed_fingerprint = _removed(mapped, *(column or [] for column in row[5:8]))
+    state = State(
+        newer=row[3],
+        newer_fingerprint=int(row[4]),
+        removed=removed,
+        removed_fingerprint=removed_fingerprint,
+        withdrawn=np.unique(np.array(row[8] or [], np.int64)),
+        misfit="",
+    )
+    misfit = _misfit(manifest, state, identity=row[0], embedded=row[1], fingerprint=int(row[2]))
+    if not misfit:
+        stored = dict(zip(row[9] or [], (bytes(one)[4:] for one in row[10] or []), strict=True))
+        for number in np.setdiff1d(rows, removed):
+            one = np.array([number])
+            [image_id], [vector] = ids_of(mapped.parts, one), vectors_of(mapped.parts, one)
+            if stored.get(int(image_id)) != vector.astype(">f2").tobytes():
+                misfit = _OTHER_VECTORS
+    return replace(state, misfit=misfit)
+
+
+def _misfit(
+    manifest: Manifest, state: State, *, identity: str, embedded: int, fingerprint: int
+) -> str:
+    if identity != manifest.identity:
+        return "it is of another model"
+    held, wanted = manifest.live - len(state.removed), embedded - state.newer
+    if held != wanted:
+        return f"it holds {held} embeddings where the database has {wanted}"
+    if manifest.fingerprint - state.removed_fingerprint != fingerprint - state.newer_fingerprint:
+        return "it holds other embeddings than the database"
+    return ""
+
+
+def _removed(
+    mapped: Mapped, image_ids: list[int], moments: list[int], marks: list[int]
+) -> tuple[Rows, int]:
+    """The rows, ascending, of embeddings that were removed, and the sum of their marks."""
+    mark_of = dict(zip(zip(image_ids, moments, strict=True), marks, strict=True))
+    rows = np.setdiff1d(rows_of(mapped.parts, np.array(image_ids, np.int64)), mapped.removed)
+    stored = zip(
+        ids_of(mapped.parts, rows).tolist(), moments_of(mapped.parts, rows).tolist(), strict=True
+    )
+    found = [mark_of.get(key) for key in stored]
+    gone = np.array([mark is not None for mark in found], np.bool_)
+    return rows[gone], sum(mark for mark in found if mark is not None)
+
+
+def _tail(model: EmbeddingModel, mapped: Mapped, state: State) -> list[Part] | None:
+    """The embeddings that came since the matrix was packed, read once for a process; None where
+    others are there than the state says.
+    """
+    if not state.newer:
+        return []
+    tail: Chunk | None = mapped.tail
+    if tail is None or _key(tail) != (state.newer, state.newer_fingerprint):
+        watermark = moment_of(mapped.manifest.watermark)
+        tail = read_embeddings(model, "e.created_at > %s", [watermark])
+        mapped.tail = tail
+    if _key(tail) != (state.newer, state.newer_fingerprint):
+        return None
+    return [Part(mapped.manifest.rows, tail.image_ids, tail.moments, tail.vectors)]
+
+
+def _key(tail: Chunk) -> tuple[int, int]:
+    return len(tail.image_ids), tail.fingerprint
