@@ -23,7 +23,8 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from benchmark.releases import selectors, services
-from benchmark.releases.access import archive_response, file_response, labels_visible_to
+from benchmark.releases.access import labels_visible_to
+from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.models import Release
 from core.access import Role, require_evaluator, require_role
 from core.api.errors import ConflictProblem

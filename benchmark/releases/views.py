@@ -10,8 +10,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmark.releases import labels, selectors, services
-from benchmark.releases.access import archive_response, file_response, labels_visible_to
+from benchmark.releases.access import labels_visible_to
 from benchmark.releases.difference_text import sentences
+from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.forms import ReleaseForm
 from core.access import Role, require_evaluator, require_role
 
