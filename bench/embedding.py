@@ -188,9 +188,9 @@ def _embed(name: str, files: Sequence[Path], first: int, count: int) -> float:
     from core.jobs.services import Slice, job_slice_run
     from retrieval.corpus.models import Image
     from retrieval.embedding.services import embedding_job_create
-    from retrieval.images.storage import picture_store
+    from retrieval.images.storage import image_store
 
-    stored = [picture_store(file.read_bytes()) for file in files]
+    stored = [image_store(file.read_bytes()) for file in files]
     Image.objects.bulk_create(
         (
             Image(

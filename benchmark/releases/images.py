@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 from benchmark.releases.snapshot.snapshot import SnapshotImage
 from retrieval.corpus.models import Image, SpeciesName
 from retrieval.images.storage import is_stored
-from retrieval.images.stored import PictureGone, PictureRef, RootUnavailable, public_bytes
+from retrieval.images.stored import ImageGone, ImageRef, RootUnavailable, public_bytes
 
 IMAGES_AT_A_TIME: Final = 5000
 
@@ -163,15 +163,15 @@ def released_image_bytes(image_id: int, file_name: str, sha256: str) -> bytes | 
     knows.
     """
     if sha256 and is_stored(sha256):
-        ref = PictureRef(sha256, None, file_name)
+        ref = ImageRef(sha256, None, file_name)
     else:
         image = Image.objects.filter(pk=image_id, file_name=file_name).first()
         if image is None:
             return None
-        ref = PictureRef(sha256 or image.sha256, image.root_id, file_name)
+        ref = ImageRef(sha256 or image.sha256, image.root_id, file_name)
     try:
         return public_bytes(ref)
     except RootUnavailable:
         raise
-    except PictureGone:
+    except ImageGone:
         return None

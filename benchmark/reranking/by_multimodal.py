@@ -42,7 +42,7 @@ from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_advance, job_item_error
 from retrieval.images.decoding import ImageRefused
-from retrieval.images.stored import PictureGone
+from retrieval.images.stored import ImageGone
 from retrieval.importing.checks import image_contents_know
 
 #: Pairs that are looked up at a time.
@@ -246,7 +246,7 @@ class _Step:
             elif isinstance(result, ImageFailed):
                 failed[question.key] = str(result)
                 paid += result.usage
-            elif isinstance(result, PictureGone):
+            elif isinstance(result, ImageGone):
                 failed[question.key] = str(result)
             elif isinstance(result, OSError | ImageRefused):
                 failed[question.key] = f"Its file can't be read: {result}"

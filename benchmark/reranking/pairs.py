@@ -18,7 +18,7 @@ from benchmark.runs.selectors import release_data
 from benchmark.runs.store import load_run
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import is_withdrawn
-from retrieval.images.stored import PictureRef, roots_known
+from retrieval.images.stored import ImageRef, roots_known
 
 ImageIds = npt.NDArray[np.int64]
 Pair = tuple[int, int]
@@ -68,7 +68,7 @@ def questions_of(
     SQL queries."""
     found = Image.objects.filter(pk__in={image_id for _, image_id in pairs})
     here = {
-        image.pk: SentImage(PictureRef.of(image), image.width, image.height, side)
+        image.pk: SentImage(ImageRef.of(image), image.width, image.height, side)
         for image in found.only("sha256", "root_id", "file_name", "width", "height")
     }
     if any(one.ref.root_id is not None for one in here.values()):

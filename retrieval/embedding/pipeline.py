@@ -19,9 +19,9 @@ from django.conf import settings
 from core.cores import cores
 from retrieval.encoding.encoders import Encoder, Launched
 from retrieval.encoding.unit_rows import Fault, unit_rows
-from retrieval.images.decoding import ImageRefused, open_picture
+from retrieval.images.decoding import ImageRefused, open_image
 from retrieval.images.root_files import REQUESTS
-from retrieval.images.stored import PictureGone, PictureRef, RootUnavailable, source_bytes
+from retrieval.images.stored import ImageGone, ImageRef, RootUnavailable, source_bytes
 
 BATCHES_AHEAD: Final = 3
 DRAFT: Final = 2
@@ -39,7 +39,7 @@ class Item:
     """One image on its way from the disk to the database."""
 
     image_id: int
-    ref: PictureRef
+    ref: ImageRef
     range_id: int
     vector: np.ndarray | None = None
     """(d,) float16 of unit length, or None where there is a problem."""
@@ -108,9 +108,9 @@ class _Batch:
             try:
                 data = source_bytes(item.ref)
                 images, most = self._encoder.images, settings.IMAGE_MAX_PIXELS
-                with open_picture(data, max_pixels=most, at_least=DRAFT * images.side) as image:
+                with open_image(data, max_pixels=most, at_least=DRAFT * images.side) as image:
                     row[:] = images.prepare(image.pixels)
-            except (PictureGone, ImageRefused) as error:
+            except (ImageGone, ImageRefused) as error:
                 item.problem = str(error)
                 item.unavailable = isinstance(error, RootUnavailable)
             except Exception as error:

@@ -16,7 +16,7 @@ from core.jobs.services import job_advance
 from core.locks import lock_key, transaction_lock, try_session_lock
 from retrieval.embedding.models import EmbeddingModel, EmbeddingRange
 from retrieval.embedding.pipeline import Item
-from retrieval.images.stored import PictureRef
+from retrieval.images.stored import ImageRef
 
 # By key, so that memory and time do not grow with the corpus. Images that this job failed on are
 # left alone; a later job tries them again.
@@ -165,7 +165,7 @@ class Ranges:
         self._held[range_id] = held
         self._unsettled[range_id] = len(rows)
         self._waiting.extend(
-            Item(image_id, PictureRef(sha256, root_id, file_name), range_id)
+            Item(image_id, ImageRef(sha256, root_id, file_name), range_id)
             for image_id, sha256, root_id, file_name in rows
         )
 

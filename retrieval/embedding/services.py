@@ -28,7 +28,7 @@ from retrieval.embedding.ranges import START, Left, Ranges
 from retrieval.embedding.signals import embeddings_stored
 from retrieval.embedding.store import embeddings_copy
 from retrieval.encoding.encoders import Encoder, ModelSpecError, describe, encoder_in_use
-from retrieval.images.stored import PictureRef, any_far, roots_known
+from retrieval.images.stored import ImageRef, any_far, roots_known
 
 KIND: Final = "embed"
 PARTICIPANT_KIND: Final = "embed_range"
@@ -246,7 +246,7 @@ def _store(job: Job, own: Job, model: EmbeddingModel, ranges: Ranges, items: lis
     # An image whose file was replaced since it was read gets its vector in the next pass.
     with connection.cursor() as cursor:
         cursor.execute(_CURRENT, [[item.image_id for item in items]])
-        current = {row[0]: PictureRef(*row[1:]) for row in cursor.fetchall()}
+        current = {row[0]: ImageRef(*row[1:]) for row in cursor.fetchall()}
     standing = [item for item in items if current.get(item.image_id) == item.ref]
     ready = [(item.image_id, item.vector) for item in standing if item.vector is not None]
     failed = [item for item in standing if item.problem]

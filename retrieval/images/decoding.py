@@ -1,4 +1,4 @@
-"""Pictures of any kind become upright RGB, and anything else is refused by name.
+"""Images of any kind become upright RGB, and anything else is refused by name.
 
 Nothing here knows the database or where files lie. Threads that decode share a budget of pixels, so
 that the memory of a process doesn't grow with their number.
@@ -75,7 +75,7 @@ Image.MAX_IMAGE_PIXELS = None
 
 
 class Reason(StrEnum):
-    """Why a file is no picture for the corpus."""
+    """Why a file is no image for the corpus."""
 
     EMPTY = "empty"
     NOT_AN_IMAGE = "not an image"
@@ -93,7 +93,7 @@ class ImageRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Picture:
+class DecodedImage:
     """A decoded picture: upright RGB pixels and what its source was."""
 
     pixels: Image.Image
@@ -106,7 +106,9 @@ class Picture:
 
 
 @contextmanager
-def open_picture(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iterator[Picture]:
+def open_image(
+    data: bytes, *, max_pixels: int, at_least: int | None = None
+) -> Iterator[DecodedImage]:
     """Decode a file's bytes to upright RGB; of an animation the first frame; transparency on white.
 
     Holds its part of the process's budget of pixels until the context ends. With `at_least`, the
@@ -143,7 +145,7 @@ class Loaded:
 
 @contextmanager
 def loaded(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iterator[Loaded]:
-    """Decode as `open_picture` does, but leave colors and orientation as they are."""
+    """Decode as `open_image` does, but leave colors and orientation as they are."""
     image = opened(data, max_pixels=max_pixels)
     size = image.size
     if at_least is not None:
@@ -163,7 +165,7 @@ def loaded(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iter
 
 
 def opened(data: bytes, *, max_pixels: int) -> Image.Image:
-    """Read an image's header; nothing is decoded yet. Raises ImageRefused as `open_picture`."""
+    """Read an image's header; nothing is decoded yet. Raises ImageRefused as `open_image`."""
     if not data:
         raise ImageRefused(Reason.EMPTY, "The file is empty.")
     if _is_short_webp(data):
@@ -177,13 +179,13 @@ def opened(data: bytes, *, max_pixels: int) -> Image.Image:
     return image
 
 
-def _picture(image: Loaded, at_least: int | None) -> Picture:
+def _picture(image: Loaded, at_least: int | None) -> DecodedImage:
     source, (width, height) = image.pixels, image.size
     factor = 1 if at_least is None else max(1, min(source.size) // (2 * at_least))
     pixels = upright(rgb(source, image.format, factor), image.orientation)
     if image.orientation in _TURNED:
         width, height = height, width
-    return Picture(
+    return DecodedImage(
         pixels=pixels,
         width=width,
         height=height,
@@ -208,12 +210,12 @@ def jpeg_bytes(pixels: Image.Image, *, longest_side: int, quality: int) -> bytes
     return target.getvalue()
 
 
-def thumbnail_bytes(picture: Picture) -> bytes:
+def thumbnail_bytes(picture: DecodedImage) -> bytes:
     """Return the picture's thumbnail, a JPEG."""
     return jpeg_bytes(picture.pixels, longest_side=THUMBNAIL_SIDE, quality=85)
 
 
-def display_bytes(picture: Picture) -> bytes | None:
+def display_bytes(picture: DecodedImage) -> bytes | None:
     """Return a JPEG to show in place of the source, or None where the source serves."""
     if picture.shown_as_is:
         return None

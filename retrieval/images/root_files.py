@@ -33,17 +33,17 @@ class RootRefused(ValueError):
     """What cannot be a place of pictures; the text says why, for people."""
 
 
-class PictureGone(Exception):
+class ImageGone(Exception):
     """A picture whose bytes are not to be had, or are no picture; the text says why, for people,
     without its name or place, which may tell the species.
     """
 
 
-class RootUnavailable(PictureGone):
+class RootUnavailable(ImageGone):
     """The place itself doesn't answer: its pictures may be there again later."""
 
 
-class PictureChanged(PictureGone):
+class ImageChanged(ImageGone):
     """The file is another one than it was when its SHA-256 was taken."""
 
 
@@ -61,7 +61,7 @@ class RootFiles(Protocol):
     def read(self, name: str) -> bytes:
         """Return the bytes of the file with that path below the place.
 
-        Raises PictureGone where there is no such file, or one of more than MAX_BYTES bytes, and
+        Raises ImageGone where there is no such file, or one of more than MAX_BYTES bytes, and
         RootUnavailable where the place doesn't answer.
         """
 
@@ -94,7 +94,7 @@ class _Folder:
 
     def read(self, name: str) -> bytes:
         if not is_below(name):
-            raise PictureGone("The image's path leads out of the folder of its data set.")
+            raise ImageGone("The image's path leads out of the folder of its data set.")
         try:
             root = Path(self.location).resolve(strict=True)
         except OSError as error:
@@ -102,18 +102,18 @@ class _Folder:
         try:
             path = (root / name).resolve(strict=True)
             if not path.is_relative_to(root):
-                raise PictureGone("The image's path leads out of the folder of its data set.")
+                raise ImageGone("The image's path leads out of the folder of its data set.")
             return _bytes_of(path)
         except RuntimeError as error:
-            raise PictureGone("The image's path is a link that leads to itself.") from error
+            raise ImageGone("The image's path is a link that leads to itself.") from error
         except OSError as error:
             if error.errno not in _NOWHERE:
                 raise RootUnavailable(
                     f"The image's file cannot be read now: {error.strerror}."
                 ) from error
             if error.errno in (errno.EACCES, errno.EPERM):
-                raise PictureGone("The image's file may not be read.") from error
-            raise PictureGone("The image's file is gone from its folder.") from error
+                raise ImageGone("The image's file may not be read.") from error
+            raise ImageGone("The image's file is gone from its folder.") from error
 
 
 class _Bucket:
@@ -170,7 +170,7 @@ class _Bucket:
         from botocore.exceptions import BotoCoreError, ClientError
 
         if not is_below(name):
-            raise PictureGone("The image's path leads out of the place of its data set.")
+            raise ImageGone("The image's path leads out of the place of its data set.")
         key = f"{self._prefix}/{name}" if self._prefix else name
         try:
             answer = self._client.get_object(Bucket=self._bucket, Key=key)
@@ -178,7 +178,7 @@ class _Bucket:
             data: bytes = answer["Body"].read()
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") == "NoSuchKey":
-                raise PictureGone("The image's file is gone from its bucket.") from error
+                raise ImageGone("The image's file is gone from its bucket.") from error
             raise RootUnavailable("The bucket of the image doesn't give it out now.") from error
         except BotoCoreError as error:
             raise RootUnavailable("The bucket of the image doesn't answer now.") from error
@@ -202,12 +202,12 @@ def _bytes_of(path: Path) -> bytes:
             _check_size(os.fstat(file.fileno()).st_size)
             return file.read()
     except NotRegular as error:
-        raise PictureGone("The image's path leads to no file.") from error
+        raise ImageGone("The image's path leads to no file.") from error
 
 
 def _check_size(size: int) -> None:
     if size > MAX_BYTES:
-        raise PictureGone(f"The image's file has {size} bytes; at most {MAX_BYTES} are allowed.")
+        raise ImageGone(f"The image's file has {size} bytes; at most {MAX_BYTES} are allowed.")
 
 
 def _status(error: Any) -> int:

@@ -16,13 +16,13 @@ from pathlib import Path
 from django.conf import settings
 
 from core.files import whole_file
-from retrieval.images.decoding import DISPLAY_SIDE, display_bytes, open_picture, thumbnail_bytes
+from retrieval.images.decoding import DISPLAY_SIDE, display_bytes, open_image, thumbnail_bytes
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class StoredPicture:
+class StoredImage:
     """What is known of a source file; sizes in pixels, upright."""
 
     sha256: str
@@ -37,7 +37,7 @@ def content_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def picture_store(data: bytes) -> StoredPicture:
+def image_store(data: bytes) -> StoredImage:
     """Decode, check and store a picture with its thumbnail and, if need be, its display copy.
 
     Safe to repeat and to run at once in several processes. Raises `imaging.ImageRefused` and stores
@@ -45,14 +45,14 @@ def picture_store(data: bytes) -> StoredPicture:
     """
     sha256 = content_hash(data)
     most = settings.IMAGE_MAX_PIXELS
-    with open_picture(data, max_pixels=most, at_least=DISPLAY_SIDE) as picture:
+    with open_image(data, max_pixels=most, at_least=DISPLAY_SIDE) as picture:
         if not is_stored(sha256):
             shown = display_bytes(picture)
             if shown is not None:
                 _write(_path(sha256, "display.jpg"), shown)
             _write(_path(sha256, "thumb.jpg"), thumbnail_bytes(picture))
             _write(_path(sha256, "source"), data)
-    return StoredPicture(sha256, picture.format, picture.width, picture.height, len(data))
+    return StoredImage(sha256, picture.format, picture.width, picture.height, len(data))
 
 
 def is_stored(sha256: str) -> bool:

@@ -18,22 +18,22 @@ from retrieval.corpus.models import Image, ImageRoot
 from retrieval.images.decoding import (
     DISPLAY_SIDE,
     THUMBNAIL_SIDE,
+    DecodedImage,
     ImageRefused,
-    Picture,
     display_bytes,
-    open_picture,
+    open_image,
     thumbnail_bytes,
 )
 from retrieval.images.metadata import without_metadata
 from retrieval.images.root_files import (
-    PictureChanged,
-    PictureGone,
+    ImageChanged,
+    ImageGone,
     RootFiles,
     RootUnavailable,
     root_files,
 )
 from retrieval.images.storage import (
-    StoredPicture,
+    StoredImage,
     content_hash,
     display_path,
     source_read,
@@ -42,13 +42,13 @@ from retrieval.images.storage import (
 from retrieval.images.thumbnails import cached
 
 __all__ = [
-    "PictureChanged",
-    "PictureGone",
-    "PictureRef",
+    "ImageChanged",
+    "ImageGone",
+    "ImageRef",
     "RootUnavailable",
     "any_far",
     "display_file",
-    "picture_facts",
+    "image_file_facts",
     "public_bytes",
     "roots_known",
     "source_bytes",
@@ -61,7 +61,7 @@ _locations: dict[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class PictureRef:
+class ImageRef:
     """Where an image's bytes are: in the store under `sha256`, or at `file_name` below a root,
     with a `sha256` that is empty while unknown.
     """
@@ -71,7 +71,7 @@ class PictureRef:
     file_name: str
 
     @classmethod
-    def of(cls, image: Image) -> PictureRef:
+    def of(cls, image: Image) -> ImageRef:
         return cls(image.sha256, image.root_id, image.file_name)
 
 
@@ -85,52 +85,52 @@ def any_far() -> bool:
     return any(not root_files(location).near for location in _locations.values())
 
 
-def source_bytes(ref: PictureRef) -> bytes:
+def source_bytes(ref: ImageRef) -> bytes:
     """Return the source file's bytes, unchanged. They leave the application through
     `public_bytes` only: they may say where and by whom the picture was taken.
 
-    Raises PictureGone, with a text for people, where the file isn't there, is too large
-    (imaging.MAX_BYTES), or isn't the one whose SHA-256 is known (PictureChanged), and where its
+    Raises ImageGone, with a text for people, where the file isn't there, is too large
+    (imaging.MAX_BYTES), or isn't the one whose SHA-256 is known (ImageChanged), and where its
     place doesn't answer (RootUnavailable).
     """
     if ref.root_id is None:
         data = source_read(ref.sha256)
         if data is None:
-            raise PictureGone(_GONE)
+            raise ImageGone(_GONE)
         return data
     data = _files_at(ref.root_id).read(ref.file_name)
     if ref.sha256 and content_hash(data) != ref.sha256:
-        raise PictureChanged("The image's file was changed since it was looked at.")
+        raise ImageChanged("The image's file was changed since it was looked at.")
     return data
 
 
-def picture_facts(ref: PictureRef) -> StoredPicture:
+def image_file_facts(ref: ImageRef) -> StoredImage:
     """Read and decode an image's file as it is now, whatever its SHA-256 was, and tell what it is.
 
-    Raises PictureGone as `display_file`.
+    Raises ImageGone as `display_file`.
     """
     data = source_bytes(replace(ref, sha256="") if ref.root_id is not None else ref)
     # The whole file is read and undone, and of a JPEG few pixels are made.
     return _from_pixels(
         data,
         1,
-        lambda picture: StoredPicture(
+        lambda picture: StoredImage(
             content_hash(data), picture.format, picture.width, picture.height, len(data)
         ),
     )
 
 
-def public_bytes(ref: PictureRef) -> bytes:
+def public_bytes(ref: ImageRef) -> bytes:
     """Return the source picture as it may be passed on; see `without_metadata`.
 
-    Raises PictureGone as `source_bytes`, and for a file that is no picture.
+    Raises ImageGone as `source_bytes`, and for a file that is no picture.
     """
     return _public(source_bytes(ref))
 
 
-def display_file(ref: PictureRef) -> BinaryIO:
+def display_file(ref: ImageRef) -> BinaryIO:
     """Open a JPEG that shows the picture upright and holds no metadata, at most DISPLAY_SIDE pixels
-    long where it isn't the source itself. Raises PictureGone as `public_bytes`.
+    long where it isn't the source itself. Raises ImageGone as `public_bytes`.
     """
     if ref.root_id is None:
         return _stored(display_path(ref.sha256))
@@ -145,8 +145,8 @@ def display_file(ref: PictureRef) -> BinaryIO:
     return _cached(files, ref, "display", make)
 
 
-def thumbnail_file(ref: PictureRef) -> BinaryIO:
-    """Open the thumbnail, a JPEG without metadata. Raises PictureGone as `public_bytes`."""
+def thumbnail_file(ref: ImageRef) -> BinaryIO:
+    """Open the thumbnail, a JPEG without metadata. Raises ImageGone as `public_bytes`."""
     if ref.root_id is None:
         return _stored(thumbnail_path(ref.sha256))
 
@@ -156,20 +156,20 @@ def thumbnail_file(ref: PictureRef) -> BinaryIO:
     return _cached(_files_at(ref.root_id), ref, "thumbnail", make)
 
 
-def _from_pixels(data: bytes, at_least: int, use: Callable[[Picture], _T]) -> _T:
+def _from_pixels(data: bytes, at_least: int, use: Callable[[DecodedImage], _T]) -> _T:
     most = settings.IMAGE_MAX_PIXELS
     try:
-        with open_picture(data, max_pixels=most, at_least=at_least) as picture:
+        with open_image(data, max_pixels=most, at_least=at_least) as picture:
             return use(picture)
     except ImageRefused as error:
-        raise PictureGone(str(error)) from error
+        raise ImageGone(str(error)) from error
 
 
 def _public(data: bytes) -> bytes:
     try:
         return without_metadata(data, max_pixels=settings.IMAGE_MAX_PIXELS)
     except ImageRefused as error:
-        raise PictureGone(str(error)) from error
+        raise ImageGone(str(error)) from error
 
 
 def _files_at(root_id: int) -> RootFiles:
@@ -182,11 +182,11 @@ def _stored(path: Path) -> BinaryIO:
     try:
         return io.BytesIO(_public(path.read_bytes()))
     except FileNotFoundError as error:
-        raise PictureGone(_GONE) from error
+        raise ImageGone(_GONE) from error
 
 
 def _cached(
-    files: RootFiles, ref: PictureRef, kind: str, make: Callable[[], tuple[bytes, bool]]
+    files: RootFiles, ref: ImageRef, kind: str, make: Callable[[], tuple[bytes, bool]]
 ) -> BinaryIO:
     """Open what is derived of one content at one root, made once, and of another content anew."""
     derived = "\0".join((kind, files.location, ref.file_name, ref.sha256))

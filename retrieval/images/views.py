@@ -17,8 +17,8 @@ from core.access import role_of
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import images_visible_to
 from retrieval.images.stored import (
-    PictureGone,
-    PictureRef,
+    ImageGone,
+    ImageRef,
     RootUnavailable,
     display_file,
     thumbnail_file,
@@ -55,13 +55,13 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     found = images_visible_to(user).filter(pk=pk).only(*Image.ADDRESS_FIELDS).first()
     if not match or found is None or match["content"] != found.version:
         raise Http404("There is no such image.")
-    ref = PictureRef.of(found)
+    ref = ImageRef.of(found)
     try:
         file = thumbnail_file(ref) if match["thumbnail"] else display_file(ref)
     except RootUnavailable as error:
         log.exception("Image %s cannot be shown", pk)
         return _text(str(error), status=503)
-    except PictureGone as error:
+    except ImageGone as error:
         return _text(str(error), status=404)
     response = FileResponse(file, content_type="image/jpeg", filename=f"{pk}-{version}.jpg")
     response["Cache-Control"] = "private, max-age=31536000, immutable"

@@ -12,12 +12,12 @@ from django.db.models import QuerySet
 
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
-from retrieval.images.storage import StoredPicture
+from retrieval.images.storage import StoredImage
 from retrieval.images.stored import (
-    PictureGone,
-    PictureRef,
+    ImageGone,
+    ImageRef,
     RootUnavailable,
-    picture_facts,
+    image_file_facts,
     roots_known,
 )
 
@@ -105,28 +105,28 @@ def image_contents_know(*, image_ids: Iterable[int]) -> None:
         _keep(batch, found)
 
 
-def _refs(images: QuerySet[Image]) -> dict[int, PictureRef]:
+def _refs(images: QuerySet[Image]) -> dict[int, ImageRef]:
     rows = images.values_list("pk", "sha256", "root_id", "file_name")
-    return {image_id: PictureRef(sha256, root, name) for image_id, sha256, root, name in rows}
+    return {image_id: ImageRef(sha256, root, name) for image_id, sha256, root, name in rows}
 
 
 def _look_at(
-    batch: dict[int, PictureRef],
-) -> tuple[dict[int, StoredPicture], dict[int, PictureGone]]:
+    batch: dict[int, ImageRef],
+) -> tuple[dict[int, StoredImage], dict[int, ImageGone]]:
     roots_known()
     found, problems = {}, {}
     with ThreadPoolExecutor(max_workers=THREADS) as threads:
-        looks = {image_id: threads.submit(picture_facts, ref) for image_id, ref in batch.items()}
+        looks = {image_id: threads.submit(image_file_facts, ref) for image_id, ref in batch.items()}
         for image_id, look in looks.items():
             try:
                 found[image_id] = look.result()
-            except PictureGone as error:
+            except ImageGone as error:
                 problems[image_id] = error
     return found, problems
 
 
 @transaction.atomic
-def _keep(batch: dict[int, PictureRef], found: dict[int, StoredPicture]) -> tuple[int, int]:
+def _keep(batch: dict[int, ImageRef], found: dict[int, StoredImage]) -> tuple[int, int]:
     """Keep what was found of images that are as they were when their files were read; how many got
     a SHA-256, and of how many it is another one."""
     filled, stale, updated = 0, [], []
@@ -134,7 +134,7 @@ def _keep(batch: dict[int, PictureRef], found: dict[int, StoredPicture]) -> tupl
     rows = Image.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=found)
     for image in rows.order_by("pk"):
         picture = found[image.pk]
-        if PictureRef.of(image) != batch[image.pk]:
+        if ImageRef.of(image) != batch[image.pk]:
             continue
         if not image.sha256:
             filled += 1

@@ -15,7 +15,7 @@ from PIL import Image as PillowImage
 from core.files import open_regular
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import FORMATS, MAX_BYTES, ImageRefused
-from retrieval.images.storage import StoredPicture, content_hash, is_stored, picture_store
+from retrieval.images.storage import StoredImage, content_hash, image_store, is_stored
 from retrieval.importing.copy_rows import Facts
 from retrieval.importing.fields import check_inside, file_inside
 from retrieval.importing.records import ImageRecord, RecordRefused, Refusal
@@ -33,7 +33,7 @@ _FORMAT_BY_SUFFIX: Final = {
 }
 
 
-def pictures_in_place(*, images: Iterator[ImageRecord], refuse: Refuse) -> Iterator[Batch]:
+def images_in_place(*, images: Iterator[ImageRecord], refuse: Refuse) -> Iterator[Batch]:
     """Take images as they are declared, 1,000 at a time: no file is read or looked for.
 
     Refuses what declares no size or more pixels than the setting allows, and names that lead out
@@ -69,7 +69,7 @@ def _declared(record: ImageRecord, most: int) -> Facts:
     return "", kind, width, height, 0
 
 
-def pictures_read(
+def images_read(
     *, images: Iterator[ImageRecord], dataset: str, root: Path, refuse: Refuse
 ) -> Iterator[Batch]:
     """Read and store the files of images below `root`, 200 at a time.
@@ -81,7 +81,7 @@ def pictures_read(
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
         coming: list[_Reading] = []
         while batch := list(islice(images, BATCH)):
-            known = _known_pictures(dataset, batch)
+            known = _known_images(dataset, batch)
             reading = [(record, threads.submit(_read, folder, record, known)) for record in batch]
             if coming:
                 yield _outcomes(coming, refuse)
@@ -90,7 +90,7 @@ def pictures_read(
             yield _outcomes(coming, refuse)
 
 
-_Reading = tuple[ImageRecord, "Future[StoredPicture | Refusal]"]
+_Reading = tuple[ImageRecord, "Future[StoredImage | Refusal]"]
 
 
 def _outcomes(reading: Sequence[_Reading], refuse: Refuse) -> Batch:
@@ -105,20 +105,18 @@ def _outcomes(reading: Sequence[_Reading], refuse: Refuse) -> Batch:
     return len(reading), pictures
 
 
-def _known_pictures(dataset: str, batch: Sequence[ImageRecord]) -> dict[str, StoredPicture]:
+def _known_images(dataset: str, batch: Sequence[ImageRecord]) -> dict[str, StoredImage]:
     rows = Image.objects.filter(dataset=dataset, source_id__in=[r.source_id for r in batch])
-    return {row[0]: StoredPicture(*row[1:]) for row in rows.values_list("source_id", *_FACTS)}
+    return {row[0]: StoredImage(*row[1:]) for row in rows.values_list("source_id", *_FACTS)}
 
 
-def _read(
-    root: Path, record: ImageRecord, known: dict[str, StoredPicture]
-) -> StoredPicture | Refusal:
+def _read(root: Path, record: ImageRecord, known: dict[str, StoredImage]) -> StoredImage | Refusal:
     try:
         data = _bytes_of(file_inside(root, record.file_name))
         before = known.get(record.source_id)
         if before and before.sha256 == content_hash(data) and is_stored(before.sha256):
             return before
-        return picture_store(data)
+        return image_store(data)
     except RecordRefused as error:
         return Refusal(record.file_name, record.record, error.field, error.reason)
     except ImageRefused as error:

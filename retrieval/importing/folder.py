@@ -19,7 +19,7 @@ from retrieval.importing.species_names import species_from_folder
 
 MAX_FILE_NAME: Final = 500
 # What people call pictures, whether they can be read or not.
-_PICTURE_SUFFIXES: Final = (
+_IMAGE_SUFFIXES: Final = (
     ".avif", ".bmp", ".dib", ".gif", ".heic", ".heif", ".j2k", ".jfif", ".jp2", ".jpe", ".jpeg",
     ".jpg", ".jxl", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".svg", ".tif", ".tiff", ".webp",
 )  # fmt: skip
@@ -48,7 +48,7 @@ class FolderSource:
             except RecordRefused as error:
                 self._refuse_path(folder.name, error.field, error.reason)
         for path in entries:
-            if path.suffix.lower() in _PICTURE_SUFFIXES and not path.is_dir():
+            if path.suffix.lower() in _IMAGE_SUFFIXES and not path.is_dir():
                 self._refuse_path(
                     path.name,
                     "file_name",

@@ -16,7 +16,7 @@ from core.text import has_controls
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.importing.coco import CocoSource
 from retrieval.importing.copy_rows import image_row
-from retrieval.importing.files import Batch, pictures_in_place, pictures_read
+from retrieval.importing.files import Batch, images_in_place, images_read
 from retrieval.importing.folder import FolderSource
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
 from retrieval.importing.rows import image_rows_store
@@ -160,7 +160,7 @@ def _import(
     species = species_upsert(records=source.species())
     ids = {name: one.pk for name, one in species.items()}
     if root is None:
-        found = pictures_read(
+        found = images_read(
             images=source.images(),
             dataset=report.dataset,
             root=source.root,
@@ -168,7 +168,7 @@ def _import(
         )
         batches = _prepared(found, ids, None, at_once=1)
     else:
-        found = pictures_in_place(images=source.images(), refuse=refusals.take)
+        found = images_in_place(images=source.images(), refuse=refusals.take)
         batches = _ahead(_prepared(found, ids, root.pk, at_once=BATCH_IN_PLACE))
     total, done = source.count(), 0
     if progress:

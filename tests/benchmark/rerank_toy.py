@@ -16,8 +16,8 @@ from benchmark.runs.store import load_run
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from retrieval.corpus.models import Image
-from retrieval.images.storage import picture_store
-from retrieval.images.stored import PictureRef, display_file
+from retrieval.images.storage import image_store
+from retrieval.images.stored import ImageRef, display_file
 from tests.benchmark.chat_server import expected_score
 from tests.benchmark.runs import scored_run
 from tests.benchmark.snapshots import pair, query
@@ -32,13 +32,13 @@ FIRST = {1: [1, 2, 3, 4, 5, 6], 2: [6, 5, 4, 3, 2, 1], 3: [2, 4, 6, 1, 3]}
 def picture(number: int) -> Image:
     """An image of the corpus with a picture of its own color, 40 pixels wide."""
     color = tuple(round(255 * part) for part in colorsys.hsv_to_rgb(number * 0.618 % 1, 0.6, 0.8))
-    stored = picture_store(jpeg(color))
+    stored = image_store(jpeg(color))
     return image_row(number, sha256=stored.sha256, width=stored.width, height=stored.height)
 
 
 def bytes_of(image_id: int) -> bytes:
     """The picture as it is shown and sent."""
-    with display_file(PictureRef.of(Image.objects.get(pk=image_id))) as file:
+    with display_file(ImageRef.of(Image.objects.get(pk=image_id))) as file:
         return file.read()
 
 

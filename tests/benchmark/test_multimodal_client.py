@@ -16,8 +16,8 @@ from benchmark.reranking.multimodal.prompt import (
     Usage,
     read_reply,
 )
-from retrieval.images.storage import picture_store
-from retrieval.images.stored import PictureRef
+from retrieval.images.storage import image_store
+from retrieval.images.stored import ImageRef
 from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
 from tests.processes import free_port
 
@@ -210,8 +210,8 @@ def photo(width, height, format="JPEG", mode="RGB"):
 
 
 def stored(data, side):
-    picture = picture_store(data)
-    return SentImage(PictureRef(picture.sha256, None, ""), picture.width, picture.height, side)
+    picture = image_store(data)
+    return SentImage(ImageRef(picture.sha256, None, ""), picture.width, picture.height, side)
 
 
 def test_a_picture_that_fits_is_sent_as_it_is_shown(var_dir):

@@ -17,7 +17,7 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding
 from retrieval.embedding.services import embedding_job_create
 from retrieval.embedding.text_vectors import text_vector
-from retrieval.images.stored import PictureRef
+from retrieval.images.stored import ImageRef
 from retrieval.ranking.selectors import rank_images
 from tests.benchmark.rerank_toy import (
     FIRST,
@@ -232,7 +232,7 @@ def test_a_release_without_its_images_cannot_be_reranked(model):
 
 def test_of_two_answers_to_one_question_the_first_stays(db, var_dir):
     shown = picture(1)
-    question = Question(1, 1, "Does it?", SentImage(PictureRef.of(shown), 40, 30, 100))
+    question = Question(1, 1, "Does it?", SentImage(ImageRef.of(shown), 40, 30, 100))
     where = {"endpoint": "http://a/v1", "model": "m"}
     for score in (0.25, 0.75):
         reply = Reply(Score(yes=None, no=-1.0, score=score), Usage(1, 10, 1), usage_known=True)

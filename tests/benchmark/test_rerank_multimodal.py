@@ -16,7 +16,7 @@ from core.jobs.models import JobItemError
 from core.jobs.services import Slice, job_cancel, job_retry, job_slice_run
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from retrieval.images.storage import picture_store
+from retrieval.images.storage import image_store
 from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
 from tests.benchmark.rerank_toy import (
     FIRST,
@@ -118,7 +118,7 @@ def test_what_was_answered_once_is_never_asked_again(release, first, server):
 
 def test_another_picture_or_size_is_another_question(release, first, server, settings):
     worked(begun(release, first, 1, server.url))
-    new = picture_store(jpeg("gold"))
+    new = image_store(jpeg("gold"))
     Image.objects.filter(pk=1).update(sha256=new.sha256)
     run = begun(release, first, 1, server.url, name="with the new picture")
     assert worked(run).state == "done"

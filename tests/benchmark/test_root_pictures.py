@@ -14,7 +14,7 @@ from core.jobs.models import JobItemError
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from retrieval.images.storage import picture_store
+from retrieval.images.storage import image_store
 from retrieval.images.stored import RootUnavailable
 from tests.benchmark.chat_server import ChatServer
 from tests.benchmark.rerank_toy import (
@@ -76,12 +76,12 @@ def test_another_picture_is_not_taken_for_a_released_one(folder):
 
 
 def test_a_released_picture_of_the_store_is_found_by_its_content(folder):
-    stored = picture_store(jpeg("pink"))
+    stored = image_store(jpeg("pink"))
     assert released_image_bytes(99, "was/elsewhere.jpg", stored.sha256) == jpeg("pink")
 
 
 def test_a_released_picture_that_nobody_had_read_is_found_in_the_store_later(folder):
-    stored = picture_store(jpeg("red"))
+    stored = image_store(jpeg("red"))
     Image.objects.filter(pk=1).update(sha256=stored.sha256, root=None)
     (folder / "1.jpg").unlink()
     assert released_image_bytes(1, "1.jpg", "") == jpeg("red")

@@ -315,9 +315,7 @@ def test_an_empty_body_is_told_to_be_empty(content_type: str, admin_api: APIClie
     answer = admin_api.post("/api/queries/import/?name=q_val.csv", b"", content_type=content_type)
     assert (answer.status_code, fields(answer)) == (400, ["file"])
     [error] = answer.json()["errors"]
-    assert error["detail"] == (
-        "q_val.csv, line 1: the file is empty; a header line is needed"
-    )
+    assert error["detail"] == ("q_val.csv, line 1: the file is empty; a header line is needed")
 
 
 def test_an_upload_without_a_file_is_told(admin_api: APIClient) -> None:

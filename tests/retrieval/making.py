@@ -13,7 +13,7 @@ from PIL import Image as PillowImage
 
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.images.decoding import Picture, open_picture
+from retrieval.images.decoding import DecodedImage, open_image
 from retrieval.importing.records import SpeciesRecord
 from retrieval.importing.species import species_upsert
 from retrieval.ranking.selectors import half_rounded
@@ -31,9 +31,9 @@ def encoded(picture: PillowImage.Image, kind: str, **options: Any) -> bytes:
     return target.getvalue()
 
 
-def decoded(data: bytes, **options: Any) -> Picture:
-    """A picture as `open_picture` gives it, after its context has ended."""
-    with open_picture(data, **{"max_pixels": 10**9, **options}) as picture:
+def decoded(data: bytes, **options: Any) -> DecodedImage:
+    """A picture as `open_image` gives it, after its context has ended."""
+    with open_image(data, **{"max_pixels": 10**9, **options}) as picture:
         return picture
 
 

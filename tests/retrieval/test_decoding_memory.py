@@ -20,17 +20,17 @@ def peak():
 DECODE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from retrieval.imaging import (
-    DISPLAY_SIDE, display_bytes, jpeg_bytes, open_picture, thumbnail_bytes,
+from retrieval.images.decoding import (
+    DISPLAY_SIDE, display_bytes, jpeg_bytes, open_image, thumbnail_bytes,
 )
 
 def store(data):
-    with open_picture(data, max_pixels=10**9, at_least=DISPLAY_SIDE) as picture:
+    with open_image(data, max_pixels=10**9, at_least=DISPLAY_SIDE) as picture:
         display_bytes(picture)
         thumbnail_bytes(picture)
 
 data, threads = Path(sys.argv[1]).read_bytes(), int(sys.argv[2])
-with open_picture(Path(sys.argv[3]).read_bytes(), max_pixels=10**9) as picture:
+with open_image(Path(sys.argv[3]).read_bytes(), max_pixels=10**9) as picture:
     jpeg_bytes(picture.pixels, longest_side=8, quality=90)
 before = peak()
 with ThreadPoolExecutor(threads) as pool:
@@ -87,14 +87,9 @@ def test_threads_that_decode_large_images_take_the_memory_of_one(tmp_path):
 
 PREPARE = """
 from PIL import Image
-from retrieval.model_specs import open_clip_module
-from retrieval.preparing import preparing
+from retrieval.encoding.encoders import load_encoder
 
-open_clip_module()
-from open_clip.transform import image_transform
-
-*steps, _, _ = image_transform(96, is_train=False).transforms
-prepare = preparing(steps)
+prepare = load_encoder("demo").images.prepare
 prepare(Image.new("RGB", (200, 100)))
 before = peak()
 prepare(Image.new("RGB", (20_000, 1)))

@@ -14,7 +14,7 @@ from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.encoders import ModelSpecError, load_encoder
 from retrieval.encoding.image_tower import ImageTower
-from retrieval.images.stored import PictureRef, source_bytes
+from retrieval.images.stored import ImageRef, source_bytes
 from retrieval.importing.services import import_images
 from retrieval.ranking.selectors import half_rounded
 from retrieval.search.selectors import SearchUnavailable, search_images
@@ -83,7 +83,7 @@ def lose(store, image_id):
 
 
 def pixels_of(image):
-    return decoded(source_bytes(PictureRef.of(image)), max_pixels=10_000).pixels
+    return decoded(source_bytes(ImageRef.of(image)), max_pixels=10_000).pixels
 
 
 def test_every_image_is_embedded_once(corpus, tiny_model):

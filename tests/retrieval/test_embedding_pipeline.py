@@ -20,8 +20,8 @@ from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.images import decoding as imaging
 from retrieval.images.gates import Budget
 from retrieval.images.root_files import REQUESTS
-from retrieval.images.storage import picture_store
-from retrieval.images.stored import PictureRef, source_bytes
+from retrieval.images.storage import image_store
+from retrieval.images.stored import ImageRef, source_bytes
 from tests.retrieval.making import decoded, jpeg
 from tests.retrieval.making import encoded as image_file
 
@@ -42,7 +42,7 @@ def items(store):
         made = []
         for number in range(first, first + count):
             data = jpeg((7 * number % 256, 90, 40), (60, 40))
-            ref = PictureRef(picture_store(data).sha256, None, f"{number}.jpg")
+            ref = ImageRef(image_store(data).sha256, None, f"{number}.jpg")
             made.append(Item(number, ref, range_id=1))
         return made
 
@@ -195,7 +195,7 @@ def test_a_jpeg_decoded_smaller_keeps_its_vector(encoder, store):
     side = decoded(data[0], max_pixels=10**9, at_least=DRAFT * demo.images.side).pixels.width
     assert side == 200
     fed = [
-        Item(n, PictureRef(picture_store(one).sha256, None, ""), range_id=1)
+        Item(n, ImageRef(image_store(one).sha256, None, ""), range_id=1)
         for n, one in enumerate(data)
     ]
     came = through(demo, [fed])
@@ -207,7 +207,7 @@ def test_photographs_decoded_smaller_keep_their_vectors(encoder, store, shared_d
     smaller = decoded(data[0], max_pixels=10**9, at_least=DRAFT * encoder.images.side)
     assert smaller.pixels.width < smaller.width
     fed = [
-        Item(n, PictureRef(picture_store(one).sha256, None, ""), range_id=1)
+        Item(n, ImageRef(image_store(one).sha256, None, ""), range_id=1)
         for n, one in enumerate(data)
     ]
     came = through(encoder, [fed])
@@ -230,7 +230,7 @@ def test_few_large_pictures_are_decoded_at_once(encoder, store, monkeypatch):
 
     monkeypatch.setattr(ImageTower, "prepare", watched)
     large = image_file(PillowImage.new("L", (1100, 1000)), "PNG")
-    ref = PictureRef(picture_store(large).sha256, None, "large.png")
+    ref = ImageRef(image_store(large).sha256, None, "large.png")
     # What the database says of their size doesn't count.
     fed = [Item(number, ref, range_id=1) for number in range(12)]
     came = through(encoder, [fed], readers=6)

@@ -11,7 +11,7 @@ from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding, EmbeddingRange
 from retrieval.embedding.services import KIND, PARTICIPANT_KIND, embedding_job_create
-from retrieval.images.storage import picture_store
+from retrieval.images.storage import image_store
 from tests.processes import wait_for
 from tests.retrieval.making import jpeg
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def corpus(settings, tiny_model):
     """Many images of three contents, and the tiny model."""
     settings.EMBEDDING_MODEL = tiny_model
-    stored = [picture_store(jpeg(colour, (300, 200))) for colour in ("red", "green", "blue")]
+    stored = [image_store(jpeg(colour, (300, 200))) for colour in ("red", "green", "blue")]
     Image.objects.bulk_create(
         Image(
             id=number,

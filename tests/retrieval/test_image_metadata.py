@@ -12,8 +12,8 @@ from benchmark.releases.images import released_image_bytes
 from benchmark.reranking.multimodal.answers import SentImage as SentPicture
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.metadata import without_metadata
-from retrieval.images.storage import display_path, picture_store, thumbnail_path
-from retrieval.images.stored import PictureRef, display_file, thumbnail_file
+from retrieval.images.storage import display_path, image_store, thumbnail_path
+from retrieval.images.stored import ImageRef, display_file, thumbnail_file
 from tests.retrieval.making import encoded, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 
@@ -213,11 +213,11 @@ def test_nothing_that_is_served_tells(kind, orientation, place, store, tmp_path,
     data = telling(kind, orientation, stored)
     name = f"1.{kind.lower()}"
     if place == "store":
-        found = picture_store(data)
+        found = image_store(data)
         row = image_row(1, sha256=found.sha256, file_name=name, width=64, height=48)
     else:
         row = rooted(1, folder_root(tmp_path / "data", {name: data}), name, width=64, height=48)
-    for served in everything_served(PictureRef.of(row), client, row):
+    for served in everything_served(ImageRef.of(row), client, row):
         picture = assert_clean(served)
         assert picture.width > picture.height
         left = np.asarray(picture.convert("RGB"), np.int16)
@@ -227,7 +227,7 @@ def test_nothing_that_is_served_tells(kind, orientation, place, store, tmp_path,
 
 @pytest.mark.django_db
 def test_copies_of_earlier_versions_leave_clean(store):
-    ref = PictureRef(picture_store(telling("PNG")).sha256, None, "")
+    ref = ImageRef(image_store(telling("PNG")).sha256, None, "")
     for path in (display_path(ref.sha256), thumbnail_path(ref.sha256)):
         path.write_bytes(telling("JPEG"))
     for file in (display_file(ref), thumbnail_file(ref)):

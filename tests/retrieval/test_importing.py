@@ -334,7 +334,7 @@ def test_a_full_disk_of_our_own_is_not_blamed_on_the_records(data, monkeypatch):
     def full(content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("retrieval.importing.files.picture_store", full)
+    monkeypatch.setattr("retrieval.importing.files.image_store", full)
     with pytest.raises(OSError, match="No space left"):
         import_images(path=coco(data))
     assert Image.objects.count() == 0

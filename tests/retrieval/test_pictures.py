@@ -14,15 +14,15 @@ from retrieval.corpus.models import Image, ImageRoot
 from retrieval.images import root_files
 from retrieval.images import stored as pictures
 from retrieval.images.roots import image_root_get_or_create
-from retrieval.images.storage import picture_store
+from retrieval.images.storage import image_store
 from retrieval.images.stored import (
-    PictureChanged,
-    PictureGone,
-    PictureRef,
+    ImageChanged,
+    ImageGone,
+    ImageRef,
     RootUnavailable,
     any_far,
     display_file,
-    picture_facts,
+    image_file_facts,
     roots_known,
     source_bytes,
     thumbnail_file,
@@ -63,24 +63,24 @@ def cached(var):
 
 def test_an_image_of_the_store_is_read_from_there(var):
     data = encoded(PillowImage.new("RGB", (600, 400), "red"), "PNG")
-    stored = picture_store(data)
-    ref = PictureRef.of(image_row(1, sha256=stored.sha256))
+    stored = image_store(data)
+    ref = ImageRef.of(image_row(1, sha256=stored.sha256))
     assert source_bytes(ref) == data
     assert shown(display_file(ref)).size == (600, 400)
     assert shown(thumbnail_file(ref)).size == (384, 256)
-    assert picture_facts(ref) == stored
+    assert image_file_facts(ref) == stored
     assert cached(var) == []
 
 
 def test_an_image_whose_file_left_the_store_is_gone():
-    ref = PictureRef.of(image_row(1))
-    for read in (source_bytes, display_file, thumbnail_file, picture_facts):
-        with pytest.raises(PictureGone, match="gone from the store"):
+    ref = ImageRef.of(image_row(1))
+    for read in (source_bytes, display_file, thumbnail_file, image_file_facts):
+        with pytest.raises(ImageGone, match="gone from the store"):
             read(ref)
 
 
 def test_an_image_at_a_root_is_read_where_it_is(root, var):
-    ref = PictureRef.of(rooted(1, root, "1.jpg"))
+    ref = ImageRef.of(rooted(1, root, "1.jpg"))
     assert source_bytes(ref) == jpeg("red")
     with display_file(ref) as file:
         assert file.read() == jpeg("red")
@@ -93,7 +93,7 @@ def test_what_a_file_is(root, tmp_path):
     turned[0x0112] = 6
     data = jpeg("red", (3000, 2000), exif=turned)
     (tmp_path / "data/2.jpg").write_bytes(data)
-    facts = picture_facts(PictureRef.of(rooted(2, root, "2.jpg", sha256="0" * 64)))
+    facts = image_file_facts(ImageRef.of(rooted(2, root, "2.jpg", sha256="0" * 64)))
     assert (facts.width, facts.height, facts.format) == (2000, 3000, "JPEG")
     assert (facts.sha256, facts.size_bytes) == (sha256_of(data), len(data))
 
@@ -132,7 +132,7 @@ def test_a_thumbnail_is_upright_whatever_way_the_camera_was_held(root, tmp_path,
     exif = PillowImage.Exif()
     exif[0x0112] = orientation
     (tmp_path / "data/2.jpg").write_bytes(encoded(picture, "JPEG", exif=exif, quality=95))
-    ref = PictureRef.of(rooted(2, root, "2.jpg"))
+    ref = ImageRef.of(rooted(2, root, "2.jpg"))
     for file, size in ((thumbnail_file(ref), (384, 192)), (display_file(ref), (2048, 1024))):
         made = shown(file)
         assert (made.format, made.mode, made.size) == ("JPEG", "RGB", size)
@@ -151,7 +151,7 @@ def test_other_formats_and_colours_are_shown_as_jpeg(root, tmp_path):
     folder_root(tmp_path / "data", files)
     wanted = {"2.png": (255, 255, 255), "3.tif": (200, 0, 0), "4.jpg": (200, 0, 0)}
     for number, name in enumerate(files, start=2):
-        ref = PictureRef.of(rooted(number, root, name))
+        ref = ImageRef.of(rooted(number, root, name))
         for file in (display_file(ref), thumbnail_file(ref)):
             made = shown(file)
             assert (made.format, made.mode, made.size) == ("JPEG", "RGB", (50, 40))
@@ -159,53 +159,53 @@ def test_other_formats_and_colours_are_shown_as_jpeg(root, tmp_path):
 
 
 def test_a_thumbnail_is_made_once(root, tmp_path, var):
-    ref = PictureRef.of(rooted(1, root, "1.jpg"))
+    ref = ImageRef.of(rooted(1, root, "1.jpg"))
     with thumbnail_file(ref) as file:
         first = file.read()
     (tmp_path / "data/1.jpg").unlink()
     with thumbnail_file(ref) as file:
         assert file.read() == first
     assert len(cached(var)) == 1
-    with pytest.raises(PictureGone, match="gone from its folder"):
+    with pytest.raises(ImageGone, match="gone from its folder"):
         display_file(ref)
 
 
 def test_of_another_content_there_is_another_thumbnail(root, tmp_path):
     image = rooted(1, root, "1.jpg", sha256=sha256_of(jpeg("red")))
-    before, address = shown(thumbnail_file(PictureRef.of(image))), image.thumbnail_url
+    before, address = shown(thumbnail_file(ImageRef.of(image))), image.thumbnail_url
     (tmp_path / "data/1.jpg").write_bytes(jpeg("blue"))
     image.sha256 = sha256_of(jpeg("blue"))
-    after = shown(thumbnail_file(PictureRef.of(image)))
+    after = shown(thumbnail_file(ImageRef.of(image)))
     assert near([before.getpixel((5, 5)), after.getpixel((5, 5))], [(255, 0, 0), (0, 0, 255)])
     assert image.thumbnail_url != address
 
 
 def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(root, tmp_path):
-    ref = PictureRef.of(rooted(1, root, "1.jpg", sha256=sha256_of(jpeg("red"))))
+    ref = ImageRef.of(rooted(1, root, "1.jpg", sha256=sha256_of(jpeg("red"))))
     (tmp_path / "data/1.jpg").write_bytes(jpeg("blue"))
     for read in (source_bytes, display_file, thumbnail_file):
-        with pytest.raises(PictureChanged, match="was changed"):
+        with pytest.raises(ImageChanged, match="was changed"):
             read(ref)
-    assert picture_facts(ref).sha256 == sha256_of(jpeg("blue"))
+    assert image_file_facts(ref).sha256 == sha256_of(jpeg("blue"))
 
 
 def test_a_broken_file_says_what_is_wrong(root, tmp_path, settings):
     files = {"2.jpg": jpeg(size=(900, 700))[:900], "3.jpg": b"", "4.jpg": b"no picture"}
     folder_root(tmp_path / "data", files)
     for number, why in ((2, "truncated"), (3, "empty"), (4, "not an image")):
-        ref = PictureRef.of(rooted(number, root, f"{number}.jpg"))
-        for read in (display_file, thumbnail_file, picture_facts):
-            with pytest.raises(PictureGone, match=why):
+        ref = ImageRef.of(rooted(number, root, f"{number}.jpg"))
+        for read in (display_file, thumbnail_file, image_file_facts):
+            with pytest.raises(ImageGone, match=why):
                 read(ref)
         assert source_bytes(ref) == files[f"{number}.jpg"]
     settings.IMAGE_MAX_PIXELS = 1199
-    with pytest.raises(PictureGone, match="40 × 30 pixels; 1199 are allowed"):
-        thumbnail_file(PictureRef.of(rooted(1, root, "1.jpg")))
+    with pytest.raises(ImageGone, match="40 × 30 pixels; 1199 are allowed"):
+        thumbnail_file(ImageRef.of(rooted(1, root, "1.jpg")))
 
 
 def test_threads_need_no_database_once_roots_are_known(root, monkeypatch):
     monkeypatch.setattr(pictures, "_locations", {})
-    refs = [PictureRef.of(rooted(1, root, "1.jpg"))] * 20
+    refs = [ImageRef.of(rooted(1, root, "1.jpg"))] * 20
     roots_known()
 
     def without_database(ref):
@@ -223,7 +223,7 @@ def _no_database(execute, sql, params, many, context):
 def test_a_root_that_came_later_is_looked_up(root, tmp_path):
     roots_known()
     later = folder_root(tmp_path / "later", {"a.jpg": jpeg("blue")})
-    assert source_bytes(PictureRef.of(rooted(2, later, "a.jpg"))) == jpeg("blue")
+    assert source_bytes(ImageRef.of(rooted(2, later, "a.jpg"))) == jpeg("blue")
 
 
 def test_a_bucket_is_far_and_a_folder_is_not(root, monkeypatch):
@@ -266,21 +266,21 @@ def in_bucket(settings, monkeypatch):
 
 def test_an_image_in_a_bucket_is_fetched_once(in_bucket, var):
     root, client = in_bucket
-    ref = PictureRef.of(rooted(1, root, "1.jpg"))
+    ref = ImageRef.of(rooted(1, root, "1.jpg"))
     for _ in range(2):
         assert shown(thumbnail_file(ref)).size == (40, 30)
         with display_file(ref) as file:
             assert file.read() == jpeg("red")
         client.delete_object(Bucket="photos", Key="in/1.jpg")
     assert len(cached(var)) == 2
-    with pytest.raises(PictureGone, match="gone from its bucket"):
+    with pytest.raises(ImageGone, match="gone from its bucket"):
         source_bytes(ref)
 
 
 def test_what_is_broken_in_a_bucket_is_not_kept(in_bucket, var):
     root, client = in_bucket
-    ref = PictureRef.of(rooted(2, root, "2.jpg"))
-    with pytest.raises(PictureGone, match="not an image"):
+    ref = ImageRef.of(rooted(2, root, "2.jpg"))
+    with pytest.raises(ImageGone, match="not an image"):
         thumbnail_file(ref)
     client.put_object(Bucket="photos", Key="in/2.jpg", Body=jpeg("blue"))
     assert shown(thumbnail_file(ref)).size == (40, 30)
@@ -290,4 +290,4 @@ def test_a_bucket_that_does_not_answer_is_told_apart(in_bucket, settings):
     root, _ = in_bucket
     settings.S3_ENDPOINT_URL = "http://127.0.0.1:9"
     with pytest.raises(RootUnavailable):
-        thumbnail_file(PictureRef.of(rooted(1, root, "1.jpg")))
+        thumbnail_file(ImageRef.of(rooted(1, root, "1.jpg")))

@@ -7,7 +7,7 @@ import pytest
 
 from retrieval.corpus.models import ImageRoot
 from retrieval.images import root_files as module
-from retrieval.images.root_files import PictureGone, RootRefused, RootUnavailable, root_files
+from retrieval.images.root_files import ImageGone, RootRefused, RootUnavailable, root_files
 from retrieval.images.roots import image_root_get_or_create
 from tests.processes import free_port
 from tests.retrieval.buckets import KEYS, bucket, bucket_server
@@ -40,7 +40,7 @@ def test_names_of_any_script_and_blanks_are_names(folder):
     "name", ["../secret.jpg", "train/../../secret.jpg", "/etc/passwd", "", ".", "a\0b", "train/.."]
 )
 def test_a_name_does_not_leave_the_folder(folder, name):
-    with pytest.raises(PictureGone, match="leads out"):
+    with pytest.raises(ImageGone, match="leads out"):
         read(folder, name)
 
 
@@ -51,9 +51,9 @@ def test_a_link_is_followed_within_the_folder_and_not_out_of_it(folder):
     (folder / "round").symlink_to("round")
     assert read(folder, "inside.jpg") == b"frog"
     for name in ("out.jpg", "up/secret.jpg", "up/root/../secret.jpg"):
-        with pytest.raises(PictureGone, match="leads out"):
+        with pytest.raises(ImageGone, match="leads out"):
             read(folder, name)
-    with pytest.raises(PictureGone):
+    with pytest.raises(ImageGone):
         read(folder, "round")
 
 
@@ -61,7 +61,7 @@ def test_a_file_that_becomes_a_link_out_is_refused_when_it_is_read(folder):
     assert read(folder, "train/frogs/1.jpg") == b"frog"
     (folder / "train/frogs/1.jpg").unlink()
     (folder / "train/frogs/1.jpg").symlink_to(folder.parent / "secret.jpg")
-    with pytest.raises(PictureGone, match="leads out"):
+    with pytest.raises(ImageGone, match="leads out"):
         read(folder, "train/frogs/1.jpg")
 
 
@@ -74,17 +74,17 @@ def test_the_folder_itself_may_be_a_link(folder, tmp_path):
 def test_what_is_no_file_is_gone_and_nobody_waits_for_it(folder):
     os.mkfifo(folder / "pipe.jpg")
     for name, why in (("pipe.jpg", "no file"), ("train", "gone"), ("train/2.jpg", "gone")):
-        with pytest.raises(PictureGone, match=why) as raised:
+        with pytest.raises(ImageGone, match=why) as raised:
             read(folder, name)
         assert not isinstance(raised.value, RootUnavailable)
         assert name not in str(raised.value)
-    with pytest.raises(PictureGone, match="gone"):
+    with pytest.raises(ImageGone, match="gone"):
         read(folder, "x" * 300)
 
 
 def test_a_file_that_is_too_large_is_not_read(folder, monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES", 3)
-    with pytest.raises(PictureGone, match="has 4 bytes; at most 3"):
+    with pytest.raises(ImageGone, match="has 4 bytes; at most 3"):
         read(folder, "train/frogs/1.jpg")
 
 
@@ -161,20 +161,20 @@ def test_many_threads_share_a_bucket(at_server):
 
 def test_what_is_not_in_a_bucket_is_gone(at_server):
     for name in ("train/2.jpg", "2.jpg"):
-        with pytest.raises(PictureGone, match="gone from its bucket") as raised:
+        with pytest.raises(ImageGone, match="gone from its bucket") as raised:
             root_files("s3://photos/inat").read(name)
         assert not isinstance(raised.value, RootUnavailable)
 
 
 @pytest.mark.parametrize("name", ["../2.jpg", "/2.jpg", "train/../../2.jpg", ""])
 def test_a_name_does_not_leave_the_prefix(at_server, name):
-    with pytest.raises(PictureGone, match="leads out"):
+    with pytest.raises(ImageGone, match="leads out"):
         root_files("s3://photos/inat").read(name)
 
 
 def test_a_picture_in_a_bucket_that_is_too_large_is_not_read(at_server, monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES", 2)
-    with pytest.raises(PictureGone, match="has 3 bytes; at most 2"):
+    with pytest.raises(ImageGone, match="has 3 bytes; at most 2"):
         root_files("s3://photos").read("2.jpg")
 
 

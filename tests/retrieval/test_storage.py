@@ -9,8 +9,8 @@ from retrieval.images.decoding import ImageRefused
 from retrieval.images.storage import (
     content_hash,
     display_path,
+    image_store,
     is_stored,
-    picture_store,
     thumbnail_path,
 )
 from tests.retrieval.making import encoded, jpeg
@@ -22,7 +22,7 @@ def files(store):
 
 def test_a_jpeg_is_kept_byte_for_byte_under_its_hash(store):
     data = jpeg()
-    stored = picture_store(data)
+    stored = image_store(data)
     sha256 = hashlib.sha256(data).hexdigest()
     assert (stored.sha256, stored.format, stored.width, stored.height, stored.size_bytes) == (
         *(sha256, "JPEG", 40, 30),
@@ -36,7 +36,7 @@ def test_a_jpeg_is_kept_byte_for_byte_under_its_hash(store):
 
 def test_other_pictures_get_a_display_copy(store):
     data = encoded(Image.new("RGBA", (8, 6), (0, 0, 0, 0)), "PNG")
-    stored = picture_store(data)
+    stored = image_store(data)
     assert len(files(store)) == 3
     shown = Image.open(io.BytesIO(display_path(stored.sha256).read_bytes()))
     assert (shown.format, shown.mode, shown.size) == ("JPEG", "RGB", (8, 6))
@@ -44,15 +44,15 @@ def test_other_pictures_get_a_display_copy(store):
 
 
 def test_storing_again_writes_nothing(store):
-    stored = picture_store(jpeg())
+    stored = image_store(jpeg())
     before = {p: p.stat().st_mtime_ns for p in store.rglob("*")}
-    assert picture_store(jpeg()) == stored
+    assert image_store(jpeg()) == stored
     assert {p: p.stat().st_mtime_ns for p in store.rglob("*")} == before
 
 
 def test_a_refused_file_leaves_nothing(store):
     with pytest.raises(ImageRefused):
-        picture_store(jpeg()[:50])
+        image_store(jpeg()[:50])
     assert files(store) == []
 
 
@@ -65,9 +65,9 @@ def test_a_store_that_fails_half_way_is_not_taken_for_whole(store, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("retrieval.images.storage.thumbnail_bytes", full)
         with pytest.raises(OSError, match="No space"):
-            picture_store(data)
+            image_store(data)
     assert not is_stored(content_hash(data))
-    picture_store(data)
+    image_store(data)
     assert is_stored(content_hash(data))
 
 
@@ -77,7 +77,7 @@ def test_no_temporary_file_stays_when_writing_fails(store, monkeypatch):
 
     monkeypatch.setattr("os.replace", broken)
     with pytest.raises(OSError, match="read-only"):
-        picture_store(jpeg())
+        image_store(jpeg())
     assert files(store) == []
 
 
@@ -88,6 +88,6 @@ def test_only_hashes_become_paths(store, name):
 
 
 def test_stored_files_are_not_executable(store):
-    picture_store(jpeg())
+    image_store(jpeg())
     modes = {stat.S_IMODE(p.stat().st_mode) & 0o111 for p in store.rglob("*") if p.is_file()}
     assert modes == {0}

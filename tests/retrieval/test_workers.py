@@ -13,7 +13,7 @@ from core.jobs.services import job_create
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.embedding.services import embedding_job_create
-from retrieval.images.storage import picture_store
+from retrieval.images.storage import image_store
 from tests.processes import free_port, wait_for
 from tests.retrieval.making import jpeg
 
@@ -52,7 +52,7 @@ def broker(request, tmp_path):
 def corpus(settings, tiny_model):
     """Images of four contents, and the tiny model."""
     settings.EMBEDDING_MODEL = tiny_model
-    stored = [picture_store(jpeg(colour, (64, 48))) for colour in ("red", "green", "blue", "tan")]
+    stored = [image_store(jpeg(colour, (64, 48))) for colour in ("red", "green", "blue", "tan")]
     Image.objects.bulk_create(
         Image(
             id=n,

@@ -13,8 +13,8 @@ from django.db.models import Avg, Q
 
 from benchmark.reranking.multimodal.models import ModelAnswer
 from benchmark.reranking.multimodal.prompt import Reply, Usage, prompt_sha256
-from retrieval.images.decoding import DISPLAY_SIDE, ImageRefused, jpeg_bytes, open_picture
-from retrieval.images.stored import PictureGone, PictureRef, display_file
+from retrieval.images.decoding import DISPLAY_SIDE, ImageRefused, jpeg_bytes, open_image
+from retrieval.images.stored import ImageGone, ImageRef, display_file
 
 _QUALITY: Final = 92
 
@@ -44,7 +44,7 @@ def dollars(amount: float) -> str:
 class SentImage:
     """An image, and the longest side in pixels at which it is sent."""
 
-    ref: PictureRef
+    ref: ImageRef
     width: int
     height: int
     side: int
@@ -61,17 +61,17 @@ class SentImage:
     def jpeg(self) -> bytes:
         """The image upright, as a browser shows it, no longer than `side`.
 
-        PictureGone: its file isn't there, or its place doesn't answer.
+        ImageGone: its file isn't there, or its place doesn't answer.
         """
         with display_file(self.ref) as file:
             data = file.read()
         if not self._smaller:
             return data
         try:
-            with open_picture(data, max_pixels=DISPLAY_SIDE**2, at_least=self.side) as shown:
+            with open_image(data, max_pixels=DISPLAY_SIDE**2, at_least=self.side) as shown:
                 return jpeg_bytes(shown.pixels, longest_side=self.side, quality=_QUALITY)
         except ImageRefused as error:
-            raise PictureGone(str(error)) from error
+            raise ImageGone(str(error)) from error
 
     @property
     def _smaller(self) -> bool:
