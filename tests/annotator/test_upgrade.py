@@ -1,0 +1,82 @@
+"""A database of any released version becomes one of this version, and loses nothing."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg2
+import pytest
+from django.db import connection
+
+from tests.annotator.kept_databases import FOLDER
+from tests.processes import ROOT, database_url
+
+#: Tables that a migration may change for reasons of its own.
+DJANGOS = ("django_", "auth_permission")
+
+
+@pytest.fixture
+def database(db: None) -> Iterator[str]:
+    """The name of an empty database beside the tests' own."""
+    name = f"upgraded_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+    known = connection.settings_dict
+    with closing(psycopg2.connect(host=known["HOST"], user=known["USER"], dbname="postgres")) as to:
+        to.autocommit = True
+        with to.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+            yield name
+            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize("kept", sorted(FOLDER.glob("*.sql.gz")), ids=lambda path: path.name)
+def test_a_kept_database_migrates(kept: Path, database: str, tmp_path: Path) -> None:
+    known = connection.settings_dict | {"NAME": database}
+    own = psycopg2.connect(host=known["HOST"], user=known["USER"], dbname=database)
+    own.autocommit = True
+    with closing(own), own.cursor() as cursor:
+
+        def counts() -> dict[str, int]:
+            cursor.execute("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public'")
+            found = {}
+            for (table,) in cursor.fetchall():
+                cursor.execute(f"SELECT count(*) FROM public.{table}")
+                found[table] = cursor.fetchone()[0]
+            return {name: n for name, n in found.items() if not name.startswith(DJANGOS)}
+
+        def manage(*arguments: str) -> str:
+            environment = os.environ | {
+                "DATABASE_URL": database_url(known),
+                "VAR_DIR": str(tmp_path),
+                "DJANGO_SETTINGS_MODULE": "annotator.settings",
+            }
+            done = subprocess.run(
+                [sys.executable, "manage.py", *arguments],
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        cursor.execute(gzip.decompress(kept.read_bytes()).decode())
+        before = counts()
+        assert before["labeling_judgmentevent"] > 0
+        assert before["benchmark_release"] > 0
+        manage("migrate")
+        after = counts()
+        assert {name: after.get(name) for name in before} == before
+        assert "No planned migration operations" in manage("migrate", "--plan")
+        assert manage("check_counts")
+        assert manage("verify_lists")
+
+
+def test_the_present_version_is_kept() -> None:
+    assert any(FOLDER.glob("*.sql.gz"))
