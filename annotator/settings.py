@@ -40,11 +40,11 @@ EMBEDDING_MODEL = (
 )
 # Whether `manage.py encode_texts` encodes texts; else each process that needs a vector does.
 TEXT_PROCESS = env.flag("TEXT_PROCESS")
-# 0: found by trial, and as many threads as suit the device.
+# 0: as suits the device.
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
 EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)
 # How long torch's threads wait actively for the next step of a model. By default it is some
-# milliseconds, which pictures that are to be decoded meanwhile would need; OpenMP reads it when
+# milliseconds, which the decoding of the next images needs; OpenMP reads it when
 # torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 IMAGE_MAX_PIXELS = env.number("IMAGE_MAX_PIXELS", 178_956_970, minimum=1)
