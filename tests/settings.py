@@ -18,6 +18,8 @@ os.environ["VAR_DIR"] = str(SESSION_DIR / os.environ.get("PYTEST_XDIST_WORKER", 
 # Django's test client speaks plain HTTP to a host that is not the loopback address.
 os.environ["HTTPS_ONLY"] = "false"
 os.environ["LOG_LEVEL"] = "WARNING"
+# Playwright keeps an event loop in the thread of the tests, where Django then refuses its database.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 from annotator.postgres_guardian import Layout  # noqa: E402
 from annotator.settings import *  # noqa: E402, F403

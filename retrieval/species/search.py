@@ -92,6 +92,8 @@ def species_search(text: str, limit: int = 20) -> list[Species]:
 def searchable(texts: Iterable[str]) -> dict[str, str]:
     """Return each text as `SpeciesName.search_text` holds names; blank ones stay empty."""
     clean = {text: " ".join(text.replace("\0", "").split()) for text in texts}
+    if not clean:
+        return {}
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT t, lower(unaccent(t)) FROM unnest(%s::text[]) AS t", [list(clean.values())]

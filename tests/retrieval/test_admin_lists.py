@@ -94,6 +94,6 @@ def test_what_a_job_could_not_do_is_found_by_its_number(staff: Client) -> None:
     for job in jobs:
         job_item_error(job=job, item="image 1", message="broken")
     [error] = jobs[1].item_errors.all()
-    address = "/admin/retrieval/jobitemerror/"
+    address = "/admin/core/jobitemerror/"
     assert listed(staff, f"{address}?q={jobs[1].pk}", "jobitemerror") == [error.pk]
     assert listed(staff, f"{address}?q=image", "jobitemerror") == []
