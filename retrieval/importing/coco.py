@@ -99,7 +99,7 @@ class CocoSource:
         if self._present_version() != self._version:
             self._refuse_file("The file has changed while it was read. Import it again.")
         seen_repeated: set[int] = set()
-        items = list_items(self.path, "images")
+        items = list_items(self.path, "images", check_depth=False)
         for start in range(0, self._index.count, _BLOCK):
             keys = self._index.keys[start : start + _BLOCK].tolist()
             numbers = self._index.categories(start, start + len(keys))
@@ -161,7 +161,9 @@ class CocoSource:
 
         if self._progress:
             self._progress(done, len(_LISTS) * size)
-        for position, item in enumerate(list_items(self.path, name, on_bytes), start=1):
+        first = name == _LISTS[0]
+        items = list_items(self.path, name, on_bytes, check_depth=first)
+        for position, item in enumerate(items, start=1):
             self._list_found[name] = True
             yield position, item
 

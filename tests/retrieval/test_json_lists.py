@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from retrieval.importing.json_lists import list_items, value_kinds
+from retrieval.importing.json_lists import MAX_DEPTH, list_items, value_kinds
 from retrieval.importing.records import ImportRefused
 
 
@@ -44,7 +44,7 @@ def test_every_byte_is_reported_and_the_file_is_not_held(file):
     assert peak < size / 5
 
 
-def test_the_kinds_of_members_are_told_apart(file):
+def test_the_kinds_of_members(file):
     text = '{"a": 1, "b": {"c": []}, "l": [{"e": [1]}], "n": null, "s": "x", "t": true}'
     assert value_kinds(file(text)) == {
         "a": "number", "b": "start_map", "l": "start_array", "n": "null", "s": "string",
@@ -84,6 +84,42 @@ def test_what_is_no_json_is_refused_with_its_line(file, before, end, line, reaso
 def test_what_is_no_utf8_is_refused_with_its_line(file):
     with pytest.raises(ImportRefused, match="line 2: invalid bytes in UTF8 string"):
         list(list_items(file(b'{"l": [\n"\xff"]}'), "l"))
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+@pytest.mark.parametrize("name", ["l", "other"])
+def test_deep_nesting_is_refused_before_it_takes_memory(file, opening, closing, name):
+    def nested(levels):
+        # The file's object and the list are two levels. A million characters: several blocks.
+        text = opening * (levels - 2) + "0" + closing * (levels - 2)
+        return file(f'{{"{name}": [{text}, "{" " * 10**6}", {text}]}}')
+
+    assert sum(1 for _ in list_items(nested(MAX_DEPTH), "l")) == (3 if name == "l" else 0)
+    with pytest.raises(ImportRefused, match=r"more than 64 levels deep\. Nothing was imported"):
+        list(list_items(nested(MAX_DEPTH + 1), "l"))
+    tracemalloc.start()
+    with pytest.raises(ImportRefused, match="nested"):
+        list(list_items(nested(100_000), "l"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_depth_is_followed_over_closed_lists_and_from_block_to_block(file):
+    step = "[[],"
+    with pytest.raises(ImportRefused, match="nested"):
+        list(list_items(file('{"l": [' + (step + " " * 10_000) * 100), "l"))
+
+
+@pytest.mark.parametrize("shift", range(8))
+def test_brackets_in_strings_are_not_nesting(file, shift):
+    texts = ["[{" * 100, "]}" * 100, '\\" [[', "\\\\", "ü [", '\\\\" {', ""]
+    items = texts * 5_000
+    path = file(f'{{{" " * shift}"l": {json.dumps(items)}}}')
+    assert list(list_items(path, "l")) == items
+    deep = json.dumps({"a": "]", "b": '\\"}'})[:-1] + ', "c": '
+    with pytest.raises(ImportRefused, match="nested"):
+        list(list_items(file(f'{{"l": {json.dumps(items)[:-1]}, {deep * 100}'), "l"))
 
 
 def test_a_missing_file_is_refused(tmp_path):
