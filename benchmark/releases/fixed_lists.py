@@ -1,4 +1,5 @@
-"""The fixed lists for re-ranking: the best images of the whole corpus for each query.
+"""The fixed lists for re-ranking: the best images of the whole corpus for each query; and vectors
+of the queries' texts.
 
 Source: Vendrow et al. 2024, section 3, INQUIRE-Rerank: the top 100 of one model.
 """
@@ -9,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+import numpy as np
 from django.db.models import Max
 
-from benchmark.releases.snapshot.snapshot import FixedImage
+from benchmark.releases.snapshot.snapshot import FixedImage, QueryVector
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from retrieval.embedding.text_vectors import text_vectors
+from retrieval.embedding.text_vectors import text_vector, text_vectors
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.ranking.batches import in_batches, vectors_at_once
 from retrieval.ranking.selectors import rank_images_many
@@ -45,6 +47,27 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
         for query, found in zip(unranked, ranked, strict=True):
             rows[query.query_id] = found
         yield from (_numbered(query_id, found) for query_id, found in rows.items())
+
+
+def released_vectors(model: EmbeddingModel | None) -> Iterator[QueryVector]:
+    """The vectors of the completed queries' texts, by query id and model: those that ordered the
+    candidate lists, and those under the model of the fixed lists. Raises as `text_vectors`.
+    """
+    queries = (
+        Query.objects.filter(state=Query.State.COMPLETE)
+        .select_related("current_list__embedding_model")
+        .order_by("query_id")
+    )
+    for query in queries.iterator(chunk_size=100):
+        found = {}
+        if model is not None:
+            found[model.name] = (query.text, text_vector(model, query.text))
+        frozen = query.current_list
+        if frozen is not None and frozen.embedding_model and frozen.text_vector is not None:
+            vector = np.array(frozen.text_vector, np.float16).astype(float).tolist()
+            found[frozen.embedding_model.name] = (frozen.text, vector)
+        for name, (text, vector) in sorted(found.items()):
+            yield QueryVector(query_id=query.query_id, model=name, text=text, vector=vector)
 
 
 def fixed_lists(

@@ -77,6 +77,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
         model = _rerank_model(release)
         try:
             fixed_images = _fixed_write(writer, model, len(queries), progress)
+            writer.table("vectors", fixed_lists.released_vectors(model))
         except ModelSpecError as error:
             raise JobFailed(f"The fixed lists for re-ranking can't be made: {error}") from error
         image_ids = np.union1d(np.array(labels.image_ids, dtype=np.int64), fixed_images)

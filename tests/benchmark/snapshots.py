@@ -22,6 +22,7 @@ from benchmark.releases.snapshot.snapshot import (
     Header,
     ListModel,
     Pair,
+    QueryVector,
     Snapshot,
     SnapshotImage,
     SnapshotQuery,
@@ -157,6 +158,7 @@ def write_snapshot(
     judgments: Iterable[JudgmentRow] = (),
     images: Iterable[SnapshotImage] = (),
     fixed: Iterable[FixedImage] = (),
+    vectors: Iterable[QueryVector] = (),
 ) -> Snapshot:
     """Write a snapshot from rows in their order into `directory`, made where it isn't there."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -167,6 +169,7 @@ def write_snapshot(
     writer.table("judgments", judgments)
     writer.table("images", images)
     writer.table("fixed", fixed)
+    writer.table("vectors", vectors)
     return Snapshot(directory)
 
 

@@ -4,6 +4,7 @@ the same."""
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from retrieval.embedding.text_vectors import text_vector
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.flags.services import image_restore, image_withdraw
 from retrieval.ranking.selectors import rank_images
+from tests.benchmark.snapshots import header, write_snapshot
 from tests.benchmark.toy import WIDTH, make_list, make_query
 
 COUNT = 130
@@ -230,3 +232,33 @@ def test_a_model_that_cant_be_loaded_is_told(
     assert isinstance(caught.value.__cause__, ModelSpecError)
     claimed.refresh_from_db()
     assert (claimed.files_ready, claimed.directory.exists()) == (False, False)
+
+
+def test_a_release_holds_the_vectors_that_order_its_images_again(
+    query: Query, model: EmbeddingModel, tmp_path: Path
+) -> None:
+    listed = list(frozen(query, model).candidates.order_by("rank").values_list("image_id", "score"))
+    other = make_query(query.query_id + 1, "a text of another query")
+    rows = list(fixed_lists.released_vectors(model))
+    assert [(row.query_id, row.text) for row in rows] == [
+        (query.query_id, query.text),
+        (other.query_id, other.text),
+    ]
+    write_snapshot(tmp_path, header=header(), vectors=rows)
+    kept = next(Snapshot(tmp_path).vectors())
+    assert kept == rows[0]
+    stored = dict(Embedding.objects.values_list("image_id", "vector"))
+    embeddings = np.array(list(stored.values()), np.float16).astype(float)
+    scores = dict(zip(stored, (embeddings @ kept.vector).tolist(), strict=True))
+    order = sorted(scores, key=lambda image_id: (-scores[image_id], image_id))
+    assert [(image_id, scores[image_id]) for image_id in order] == listed
+
+
+def test_without_a_model_of_fixed_lists_the_lists_own_vectors_are_released(
+    query: Query, model: EmbeddingModel
+) -> None:
+    made = frozen(query, model)
+    make_query(query.query_id + 1, "a query without a list")
+    [row] = fixed_lists.released_vectors(None)
+    assert (row.query_id, row.model, row.text) == (query.query_id, model.name, query.text)
+    assert row.vector == np.array(made.text_vector, np.float16).tolist()

@@ -50,6 +50,8 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     copy("pairs", of_labeled)
     copy("judgments", of_labeled)
     copy("fixed", lambda batch: batch)
+    if snapshot.path("vectors").exists():
+        copy("vectors", lambda batch: batch)
     columns = (pq.read_table(there.path(one), columns=["image_id"]) for one in ("pairs", "fixed"))
     named = pa.concat_tables(columns)["image_id"]
     copy("images", lambda batch: batch.filter(pc.is_in(batch["image_id"], value_set=named)))

@@ -6,6 +6,8 @@
     judgments.parquet  JudgmentRow, by query id, image id and annotator
     images.parquet     SnapshotImage, every image that a pair or the fixed lists name, by image id
     fixed.parquet      FixedImage, the fixed list of each query for re-ranking, by query id and rank
+    vectors.parquet    QueryVector, the vectors by which images were ranked for a query, by query id
+                       and model; not in snapshots of imported benchmarks
 
 The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
 snapshots give equal bytes. Readers stream batches; memory doesn't grow with the corpus.
@@ -196,12 +198,27 @@ class FixedImage:
     """Cosine similarity to the text under the header's `rerank_model`."""
 
 
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The vector of a query's text under a model that ordered its images."""
+
+    query_id: int
+    model: str
+    text: str
+    """As it was when it was encoded."""
+    vector: list[float]
+    """Of about unit length, in half precision. Its inner product with an image's embedding in half
+    precision, computed in double precision, is the score by which candidate lists and fixed lists
+    are ordered."""
+
+
 TABLES: Final[dict[str, type]] = {
     "queries": SnapshotQuery,
     "pairs": Pair,
     "judgments": JudgmentRow,
     "images": SnapshotImage,
     "fixed": FixedImage,
+    "vectors": QueryVector,
 }
 
 
@@ -278,6 +295,10 @@ class Snapshot:
         """The fixed lists, by query id and rank; of all queries, also those not fit for
         re-ranking."""
         return self._rows("fixed", FixedImage)
+
+    def vectors(self) -> Iterator[QueryVector]:
+        """The vectors of the queries' texts, by query id and model."""
+        return self._rows("vectors", QueryVector)
 
     def qrels(self) -> Qrels:
         """The consensus as arrays; all queries of the release."""
@@ -372,6 +393,12 @@ def _arrow_field(name: str, hint: Any) -> pa.Field:
     nullable = typing.get_origin(hint) in (types.UnionType, typing.Union)
     if nullable:
         hint = next(one for one in typing.get_args(hint) if one is not type(None))
-    simple = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
-    kind = simple[hint] if hint in simple else pa.list_(pa.string())
-    return pa.field(name, kind, nullable=nullable)
+    kinds: dict[Any, pa.DataType] = {
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+        str: pa.string(),
+        list[str]: pa.list_(pa.string()),
+        list[float]: pa.list_(pa.float32()),
+    }
+    return pa.field(name, kinds[hint], nullable=nullable)
