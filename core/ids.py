@@ -1,4 +1,4 @@
-"""Primary keys as an address, a form or a body writes them."""
+"""Ids as an address, a form, a body or a file writes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class IdConverter:
 
 
 def id_of(text: Any) -> int | None:
-    """The primary key that a text is in plain digits, or None."""
+    """The id from 0 to LARGEST_ID that a text is in plain digits, or None."""
     if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 19):
         return None
     number = int(text)

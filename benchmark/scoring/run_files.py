@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.scoring.line_stream import MAX_BYTES, Unreadable, text_lines
-from core.csv_rows import MAX_ERRORS, RowError, csv_records, whole_number
+from core.csv_rows import MAX_ERRORS, RowError, csv_rows
+from core.ids import LARGEST_ID, id_of
 
 COLUMNS: Final = ("query_id", "image_id", "score")
 TREC_FIELDS: Final = 6
 #: Rows whose images are checked at a time.
 IDS_AT_A_TIME: Final = 10_000
 
-_LARGEST_ID: Final = 2**63 - 1
 _SHOWN: Final = 40
 
 
@@ -233,18 +233,17 @@ class _Rows:
 
 def _fields(file: IO[bytes], name: str, errors: list[RowError], max_bytes: int) -> Iterator[Fields]:
     """What stands in each row for query id, image id and score, of any format."""
-    numbered = text_lines(file, max_bytes=max_bytes)
-    first = next(((number, text) for number, text in numbered if text.strip()), None)
-    if first is None:
+    lines = text_lines(file, max_bytes=max_bytes)
+    head = []
+    for number, text in lines:
+        head.append((number, text))
+        if text.strip():
+            break
+    else:
         errors.append(RowError(name, 1, "", "the file is empty"))
         return iter(())
-    all_lines = chain([first], numbered)
-    kind = run_format(first[1])
-    if kind == "jsonl":
-        return _json_fields(all_lines, name, errors)
-    if kind == "csv":
-        return _csv_fields(all_lines, name, errors)
-    return _trec_fields(all_lines, name, errors)
+    readers = {"jsonl": _json_fields, "csv": _csv_fields, "trec": _trec_fields}
+    return readers[run_format(text)](chain(head, lines), name, errors)
 
 
 def _trec_fields(
@@ -269,9 +268,9 @@ def _trec_fields(
 def _csv_fields(
     lines: Iterable[tuple[int, str]], name: str, errors: list[RowError]
 ) -> Iterator[Fields]:
-    records = csv_records(lines, name=name, columns=COLUMNS, errors=errors)
-    for line, (query_id, image_id, score) in records:
-        yield line, query_id, image_id, score
+    texts = (text for _, text in lines)
+    for line, row in csv_rows(texts, name=name, required=COLUMNS, errors=errors, others=True):
+        yield line, row["query_id"].strip(), row["image_id"].strip(), row["score"]
 
 
 def _json_fields(
@@ -297,8 +296,8 @@ def _json_fields(
 def _id(value: object) -> int | None:
     """An id from 0 to 2**63 - 1, in plain digits or as JSON's number; None for anything else."""
     if isinstance(value, str):
-        return whole_number(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_ID:
+        return id_of(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_ID:
         return value
     return None
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from core.csv_rows import RowError, csv_rows, whole_number
+from core.csv_rows import RowError, csv_rows
+from core.ids import id_of
 from labeling.candidates.stopping import RELEVANCES, RELEVANT
 
 REQUIRED_COLUMNS: Final = ("query_id", "image_id")
@@ -45,7 +46,7 @@ def read_judgments(
         ids = []
         for column in REQUIRED_COLUMNS:
             text = fields[column].strip()
-            number = whole_number(text)
+            number = id_of(text)
             if number is None or (column == "query_id" and number > MAX_QUERY_ID):
                 errors.append(RowError(name, line, column, f"{text[:40]!r} is not a whole number"))
             else:

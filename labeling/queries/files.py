@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, TextIO
 
-from core.csv_rows import RowError, csv_field, csv_rows, whole_number
+from core.csv_rows import RowError, csv_field, csv_rows
+from core.ids import id_of
 from core.text import has_controls
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS, SPLITS, SUPERCATEGORIES
 
@@ -112,7 +113,7 @@ def _row(
             problems.append((column, f"holds control characters: {text[:60]!r}"))
     value = {column: field.strip() for column, field in fields.items()}
     text = value["query_id"]
-    query_id = whole_number(text.lstrip("0") or text[-1:])
+    query_id = id_of(text.lstrip("0") or text[-1:])
     if not text:
         problems.append(("query_id", "the id is missing"))
     elif query_id is None or query_id > MAX_QUERY_ID:
@@ -140,7 +141,7 @@ def _row(
     if terms and terms not in _BOOLEANS:
         problems.append(("scientific_terms", "write true or false"))
     names = (name.strip() for name in value.get("species", "").split(";"))
-    index = whole_number(value.get("", ""))
+    index = id_of(value.get("", ""))
     row = QueryRow(
         query_id=-1 if query_id is None else query_id,
         query_text=fields["query_text"],

@@ -111,12 +111,15 @@ def test_missing_and_ambiguous_files_are_named(tmp_path: Path) -> None:
             ["7,1,a.jpg", "8,1,a.jpg"],
             ["line 3, query_id: '8' is in no query file that this one goes with"],
         ),
-        (["7,1"], ["line 2: 2 fields where the header has 3"]),
+        (
+            ["7,1"],
+            ["line 2: 2 fields where the header has 3; a field with a comma must stand in quotes"],
+        ),
         (
             ["7,1,a.jpg", "9,1,b.jpg"],
             ["line 3, image_path: image 1 has the path 'a.jpg' in inquire_annotations.csv, line 2"],
         ),
-        (["7,1,\udcff.jpg"], ["line 2, image_path: '\ufffd.jpg' is not UTF-8 text"]),
+        (["7,1,\udcff.jpg"], ["line 2: not UTF-8 text; save the file as UTF-8"]),
         (
             ["x,1,a.jpg", "", "7,y,a.jpg"],
             [

@@ -206,7 +206,8 @@ class TestQueries:
         with pytest.raises(CommandError, match="Nothing was imported: 3 errors"):
             call_command("import_queries", str(path), stderr=errors)
         assert errors.getvalue().splitlines() == [
-            f"bad.csv, line 1, {column}: the column is missing from the header"
+            f"bad.csv, line 1, {column}: the header must name this column once; it names "
+            "query_id, query_text"
             for column in ("supercategory", "category", "iconic_group")
         ]
 
@@ -232,10 +233,13 @@ class TestJudgmentFile:
     @pytest.mark.parametrize(
         ("data", "error"),
         [
-            (b"", "j.csv, line 1: the file is empty; a header line is needed"),
-            (b"query_id,relevance\n", "j.csv, line 1, image_id: the column is missing"),
+            (b"", "j.csv, line 1: the file is empty; a header with query_id, image_id is needed"),
+            (b"query_id,relevance\n", "j.csv, line 1, image_id: the header must name this column"),
             (b"query_id,image_id,score\n", "j.csv, line 1, score: unknown column"),
-            (b"query_id,image_id,image_id\n", "j.csv, line 1, image_id: the column stands twice"),
+            (
+                b"query_id,image_id,image_id\n",
+                "j.csv, line 1, image_id: the header must name this column once",
+            ),
             (b"query_id,image_id\n1\n", "j.csv, line 2: 1 fields where the header has 2"),
             (b"query_id,image_id\nx,1\n", "j.csv, line 2, query_id: 'x' is not a whole"),
             (b"query_id,image_id\n1,-1\n", "j.csv, line 2, image_id: '-1' is not a whole"),

@@ -209,8 +209,11 @@ def test_a_bad_split_or_flag_is_named():
     [
         (b"", "line 1: the file is empty"),
         (b"\xff\xfeq\0u\0", "line 1: the file is UTF-16"),
-        (HEADER.replace(b"query_text,", b""), "line 1, query_text: the column is missing"),
-        (HEADER + b",category", "line 1, category: the column stands twice"),
+        (
+            HEADER.replace(b"query_text,", b""),
+            "line 1, query_text: the header must name this column",
+        ),
+        (HEADER + b",category", "line 1, category: the header must name this column once"),
         (HEADER + b",specie", "line 1, specie: unknown column"),
         (b"," + HEADER + b",", "line 1, (unnamed): the column stands twice"),
     ],

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark.leaderboard.export import CONTENT_TYPES, export
 from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.runs.selectors import NoSnapshot
+from core.files import whole_file
 
 
 class Command(BaseCommand):
@@ -34,7 +35,8 @@ class Command(BaseCommand):
         release = find_release(options["release"])
         try:
             text = export(release, extension)
-            out.write_text(text, encoding="utf-8")
+            with whole_file(out) as file:
+                file.write(text.encode())
         except (NoSnapshot, OSError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{release}: {out}, {len(text.encode()):,} bytes")

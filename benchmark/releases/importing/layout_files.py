@@ -21,7 +21,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -38,8 +38,9 @@ from benchmark.releases.importing.layout import (
 )
 from benchmark.releases.snapshot.release_files import JUDGMENT_COLUMNS, SNAPSHOT_FOLDER, SOURCES
 from benchmark.releases.snapshot.snapshot import HEADER_FILE, Snapshot
-from core.csv_rows import RowError, csv_records, numbered_texts, whole_number
+from core.csv_rows import RowError, csv_rows
 from core.files import open_regular
+from core.ids import id_of
 from labeling.candidates.stopping import RELEVANCES
 from labeling.queries.categories import SPLITS
 from labeling.queries.files import read_queries, split_of_name
@@ -200,16 +201,10 @@ def _header(path: Path) -> list[str]:
 def _read_annotations(
     lines: BinaryIO, path: Path, splits: Mapping[int, str], into: Rows, errors: list[RowError]
 ) -> None:
-    columns = ["query_id", "image_id"]
-    if PATH_COLUMN in _header(path):
-        columns.append(PATH_COLUMN)
-    records = csv_records(numbered_texts(lines), name=path.name, columns=columns, errors=errors)
-    for line, fields in records:
-        row = _Row(path.name, line, dict(zip(columns, fields, strict=True)), errors)
+    for row in _rows(lines, path.name, ("query_id", "image_id"), errors, optional=(PATH_COLUMN,)):
         query_id, image_id = row.query(splits), row.whole("image_id")
-        text = row.text(PATH_COLUMN) if len(columns) > 2 else ""
         if row.right:
-            into.add(query_id, image_id, text, path.name, line)
+            into.add(query_id, image_id, row.fields.get(PATH_COLUMN, ""), path.name, row.line)
 
 
 def _read_judgments(
@@ -217,9 +212,7 @@ def _read_judgments(
 ) -> int:
     """Read judgments; how many there are."""
     count = 0
-    records = csv_records(numbered_texts(lines), name=name, columns=JUDGMENT_COLUMNS, errors=errors)
-    for line, fields in records:
-        row = _Row(name, line, dict(zip(JUDGMENT_COLUMNS, fields, strict=True)), errors)
+    for row in _rows(lines, name, JUDGMENT_COLUMNS, errors):
         query_id, image_id = row.query(splits), row.whole("image_id")
         relevance, source = row.one_of("relevance", RELEVANCES), row.one_of("source", SOURCES)
         person = _ANNOTATOR.fullmatch(row.fields["annotator"])
@@ -229,7 +222,7 @@ def _read_judgments(
         seconds = row.number("seconds", least=0)
         if row.right and person is not None:
             into.add(
-                query_id, image_id, relevance, int(person[1]), rank, seconds, source, name, line
+                query_id, image_id, relevance, int(person[1]), rank, seconds, source, name, row.line
             )
             count += 1
     return count
@@ -240,19 +233,17 @@ def _read_listed(
 ) -> None:
     name = f"{RERANK_FOLDER}/{split}.csv"
     own = {query_id: of for query_id, of in splits.items() if of == split}
-    records = csv_records(numbered_texts(lines), name=name, columns=_LISTED_COLUMNS, errors=errors)
-    for line, fields in records:
-        row = _Row(name, line, dict(zip(_LISTED_COLUMNS, fields, strict=True)), errors)
+    for row in _rows(lines, name, _LISTED_COLUMNS, errors):
         query_id, rank = row.query(own), row.whole("rank", least=1)
         image_id, score = row.whole("inat24_image_id"), row.number("clip_score")
         relevant = row.one_of("relevant", "01") == "1"
         # Blank where nobody knows.
         judged = row.one_of("judged", ("0", "1", "")) == "1"
         numbers = [row.number(column) if row.fields[column] else None for column in _NUMBERS]
-        path, species, *texts = map(row.text, _TEXTS)
+        path, species, *texts = (row.fields[column] for column in _TEXTS)
         if row.right:
             into.add(query_id, rank, image_id, score, relevant, judged, path, species, *numbers,
-                     *texts, name, line)  # fmt: skip
+                     *texts, name, row.line)  # fmt: skip
 
 
 def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> None:
@@ -269,33 +260,41 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
         errors.append(RowError(directory.name, 1, "", message))
 
 
+def _rows(
+    lines: BinaryIO,
+    name: str,
+    required: Sequence[str],
+    errors: list[RowError],
+    optional: Sequence[str] = (),
+) -> Iterator[_Row]:
+    """The rows of a file, whose columns beyond these are ignored."""
+    for line, fields in csv_rows(
+        lines, name=name, required=required, optional=optional, errors=errors, others=True
+    ):
+        yield _Row(name, line, fields, errors)
+
+
 class _Row:
     """One row, and what is wrong with it."""
 
     def __init__(
-        self, name: str, line: int, fields: dict[str, str], errors: list[RowError]
+        self, name: str, line: int, fields: Mapping[str, str], errors: list[RowError]
     ) -> None:
-        self.fields = fields
+        self.line = line
+        self.fields = {column: field.strip() for column, field in fields.items()}
         self.right = True
-        self._where = name, line
+        self._name = name
         self._errors = errors
 
     def wrong(self, column: str, says: str) -> None:
         """Note that a field is wrong, by words that go on after it."""
         self.right = False
         message = f"{self.fields[column][:40]!r} {says}"
-        self._errors.append(RowError(*self._where, column, message))
-
-    def text(self, column: str) -> str:
-        """A field that is UTF-8 text."""
-        text = self.fields[column]
-        if "\0" in text or "\ufffd" in text:
-            self.wrong(column, "is not UTF-8 text")
-        return text
+        self._errors.append(RowError(self._name, self.line, column, message))
 
     def whole(self, column: str, least: int = 0) -> int:
         """A field that is a whole number; 0 where it is wrong."""
-        number = whole_number(self.fields[column])
+        number = id_of(self.fields[column])
         if number is None or number < least:
             self.wrong(column, f"is not a whole number from {least}")
             return 0

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from core.csv_rows import RowError, csv_field, csv_records, numbered_texts, whole_number
+from core.csv_rows import RowError, csv_field, csv_rows
+from core.ids import id_of
 from labeling.queries.files import QueryRow, read_queries
 
 QUERY_FILES: Final = {"val": "inquire_queries_val.csv", "test": "inquire_queries_test.csv"}
@@ -131,13 +132,11 @@ def read_annotations(
     relevant: dict[int, set[int]] = {query_id: set() for query_id in query_ids}
     # The path says nothing that the id doesn't, so a file without it can be evaluated.
     columns = ANNOTATION_COLUMNS[:2]
-    for line, fields in csv_records(
-        numbered_texts(lines), name=name, columns=columns, errors=errors
-    ):
-        query_id, image_id = (whole_number(field) for field in fields)
-        for column, field, number in zip(columns, fields, (query_id, image_id), strict=True):
+    for line, fields in csv_rows(lines, name=name, required=columns, errors=errors, others=True):
+        query_id, image_id = (id_of(fields[column].strip()) for column in columns)
+        for column, number in zip(columns, (query_id, image_id), strict=True):
             if number is None:
-                message = f"{field[:40]!r} is not a whole number"
+                message = f"{fields[column].strip()[:40]!r} is not a whole number"
                 errors.append(RowError(name, line, column, message))
         if query_id is None or image_id is None:
             continue
