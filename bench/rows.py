@@ -213,7 +213,7 @@ def fill_for_pages(*, images: int, species: int, judgments: int, depth: int) -> 
     people of every role.
     """
     from annotator.models import User
-    from retrieval.corpus.counting import image_counts_check
+    from retrieval.corpus.counts import image_counts_check
 
     fill(images=images, species=species, judgments=judgments, depth=depth, complete=COMPLETE)
     for role in ("reviewer", "admin", "researcher"):

@@ -1,4 +1,4 @@
-"""Query parameters of the API, checked as a body is."""
+"""Query parameters and bodies of API requests, validated by serializers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,27 @@ from rest_framework.request import Request
 def parameters(
     request: Request, kind: type[serializers.Serializer[Any]], **context: Any
 ) -> dict[str, Any]:
-    """The request's query parameters as `kind` describes them.
+    """Return the request's query parameters, validated by the serializer `kind`.
 
-    Raises ValidationError (400) naming the parameter. Empty ones are checked too: a form's would be
-    passed over. Names that `kind` doesn't have are refused before (`annotator.middleware`).
+    Raises ValidationError (400) naming the parameter. Empty ones are validated too, where a form's
+    would be ignored. `annotator.middleware` refuses names that `kind` doesn't have.
     """
-    asked = kind(context=context)
+    serializer = kind(context=context)
     given = request.query_params
-    asked.initial_data = {
+    serializer.initial_data = {
         name: given.getlist(name) if isinstance(field, serializers.ListField) else given[name]
-        for name, field in asked.fields.items()
+        for name, field in serializer.fields.items()
         if name in given
     }
-    asked.is_valid(raise_exception=True)
-    return dict(asked.validated_data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def validated(request: Request, kind: type[serializers.Serializer[Any]]) -> dict[str, Any]:
+    """Return the request's body, validated by the serializer `kind`.
+
+    Raises ValidationError (400) naming the field.
+    """
+    serializer = kind(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)

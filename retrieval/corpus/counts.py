@@ -1,16 +1,17 @@
-"""How many images there are, in time by the number of species and of withdrawn images alone.
+"""How many images there are, found in a time that depends on the number of withdrawn images only.
 
-Triggers keep the numbers of images (`CorpusCount`, `SpeciesCount`) and of embeddings
-(`EmbeddingCount`); the few images that are withdrawn are looked up one by one and taken off.
+Triggers maintain the numbers of images (`CorpusCount`, `SpeciesCount`) and of embeddings
+(`EmbeddingCount`); the few withdrawn images are looked up one by one and subtracted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from retrieval.corpus.models import CorpusCount, Image, ImageWithdrawal, SpeciesCount
 
@@ -19,7 +20,7 @@ _WITHDRAWAL = ImageWithdrawal._meta.db_table
 _CORPUS = CorpusCount._meta.db_table
 _SPECIES = SpeciesCount._meta.db_table
 
-# OFFSET 0 keeps a lookup a lookup: else PostgreSQL may join with the whole table.
+# Without OFFSET 0 PostgreSQL may join with the whole table.
 _SPECIES_OF_WITHDRAWN = f"""
   FROM {_WITHDRAWAL} w CROSS JOIN LATERAL
        (SELECT species_id FROM {_IMAGE} WHERE id = w.image_id OFFSET 0) i
@@ -33,8 +34,8 @@ WITHDRAWN_BY_SPECIES = (
 
 
 def image_count(*, species_ids: Sequence[int] | None = None, at: datetime | None = None) -> int:
-    """How many images there are now, of the whole corpus or within species, without those that are
-    withdrawn: now, or at a moment. One SQL query.
+    """Return the number of images of the whole corpus or of species, without those withdrawn now
+    or at a moment. One SQL query.
     """
     then, moments = withdrawn_then(at)
     if species_ids:
@@ -52,8 +53,8 @@ def image_count(*, species_ids: Sequence[int] | None = None, at: datetime | None
 
 
 def image_counts(species_ids: Iterable[int]) -> dict[int, int]:
-    """How many images each of these species has, without withdrawn ones; those without any are left
-    out. One SQL query.
+    """Return the number of images of each of these species, without withdrawn ones; species without
+    images are left out. One SQL query.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -66,8 +67,9 @@ def image_counts(species_ids: Iterable[int]) -> dict[int, int]:
 
 
 def withdrawn_then(at: datetime | None) -> tuple[str, list[Any]]:
-    """A condition on withdrawals `w` with its values: standing at a moment, or now. Those of one
-    image don't overlap, so each is an image of its own.
+    """Return an SQL condition on withdrawals `w`, with its values: in force at a moment, or now.
+
+    An image's withdrawals don't overlap, so at most one of them meets it.
     """
     if at is None:
         return "w.restored_at IS NULL", []
@@ -75,7 +77,60 @@ def withdrawn_then(at: datetime | None) -> tuple[str, list[Any]]:
 
 
 def number_of(query: str, values: Sequence[Any]) -> int:
-    """The one number that a query gives."""
+    """Return the single number that an SQL query selects."""
     with connection.cursor() as cursor:
         cursor.execute(query, values)
         return int(cursor.fetchone()[0])
+
+
+_WRONG = f"""
+SELECT s.scientific_name, coalesce(stored.images, 0), coalesce(counted.images, 0)
+  FROM (SELECT species_id, count(*) AS images FROM {_IMAGE}
+         WHERE species_id IS NOT NULL GROUP BY species_id) counted
+  FULL JOIN {_SPECIES} stored USING (species_id)
+  JOIN retrieval_species s ON s.id = species_id
+ WHERE coalesce(stored.images, 0) <> coalesce(counted.images, 0)
+ ORDER BY s.scientific_name
+"""
+_TOTALS = f"""
+SELECT coalesce((SELECT images FROM {_CORPUS}), 0), (SELECT count(*) FROM {_IMAGE})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WrongCount:
+    """A stored number of images that differs from the real one."""
+
+    species: str
+    """Scientific name; empty for the whole corpus."""
+    stored: int
+    counted: int
+
+
+@transaction.atomic
+def image_counts_check(*, repair: bool = False) -> list[WrongCount]:
+    """Count all images and those of each species, and return the wrong numbers, the corpus first.
+
+    Reads every image and blocks writes of images. With `repair` the stored numbers are corrected.
+    """
+    with connection.cursor() as cursor:
+        # Writes before this are counted whole, and later ones find the numbers repaired.
+        cursor.execute(f"LOCK TABLE {_IMAGE} IN SHARE ROW EXCLUSIVE MODE")
+        cursor.execute(_TOTALS)
+        stored, counted = cursor.fetchone()
+        cursor.execute(_WRONG)
+        wrong = [WrongCount(*row) for row in cursor.fetchall()]
+        if stored != counted:
+            wrong.insert(0, WrongCount("", stored, counted))
+        if repair and wrong:
+            cursor.execute(f"DELETE FROM {_SPECIES}")
+            cursor.execute(f"DELETE FROM {_CORPUS}")
+            cursor.execute(
+                f"INSERT INTO {_SPECIES} (species_id, images) SELECT species_id, count(*)"
+                f" FROM {_IMAGE} WHERE species_id IS NOT NULL GROUP BY species_id"
+            )
+            cursor.execute(
+                f"INSERT INTO {_CORPUS} (id, images) SELECT 1, count(*) FROM {_IMAGE}"
+                " HAVING count(*) > 0"
+            )
+    return wrong

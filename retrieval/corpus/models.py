@@ -1,3 +1,5 @@
+"""Species, images, their counts and withdrawals."""
+
 from __future__ import annotations
 
 import hashlib
@@ -87,10 +89,9 @@ class SpeciesName(models.Model):
 
 
 class ImageRoot(models.Model):
-    """A place whose pictures stay where they are: a folder, or a bucket with what its keys begin
-    with.
+    """A place of images that are not copied: a folder, or an S3 bucket with a prefix of keys.
 
-    A row never changes, so that every process may remember it.
+    Rows never change, so each process may cache them.
     """
 
     location = models.CharField(
@@ -106,14 +107,14 @@ class ImageRoot(models.Model):
 
 
 class Image(models.Model):
-    """One picture of the corpus.
+    """One image of the corpus.
 
-    The primary key is the image id that releases and runs carry: the source data set's own id where
-    that is a free integer, else the next free one.
+    The primary key is the image id in releases and runs: the id in the source data set if that is a
+    free integer, else the next free one.
     """
 
     ADDRESS_FIELDS: ClassVar = ("id", "sha256", "root_id", "file_name", "size_bytes")
-    """What `url` and `thumbnail_url` are made of."""
+    """The fields that `url` and `thumbnail_url` depend on."""
 
     id = models.BigIntegerField(primary_key=True)
     dataset = models.CharField(max_length=100, help_text="the data set it was imported from")
@@ -127,7 +128,7 @@ class Image(models.Model):
         related_name="+",
         null=True,
         blank=True,
-        # Nothing looks for the images of a root, and no root is deleted.
+        # Nothing selects images by root, and no root is deleted.
         db_index=False,
         help_text="where its file stays, at file_name; none: in the store, by its SHA-256",
     )
@@ -179,11 +180,11 @@ class Image(models.Model):
             ),
         ]
         indexes = [
-            # The same picture under several records shares one stored file.
+            # Several records of the same image share one stored file.
             models.Index(fields=["sha256"], condition=~models.Q(sha256=""), name="image_sha256"),
             # The images of a species, and the first few of them.
             models.Index(fields=["species", "id"], name="image_species"),
-            # What came after a moment; images come in its order, so that blocks will do.
+            # Images since a moment; they are added in its order, so an index of blocks will do.
             BrinIndex(fields=["created_at"], autosummarize=True, name="image_created"),
         ]
 
@@ -192,7 +193,7 @@ class Image(models.Model):
 
     @property
     def version(self) -> str:
-        """8 letters, 0-9 and a-f, that change when the content is known to have changed."""
+        """8 hexadecimal digits that change when the content is known to have changed."""
         if self.sha256:
             return self.sha256[:8]
         place = f"{self.root_id}\0{self.file_name}\0{self.size_bytes}"
@@ -200,19 +201,19 @@ class Image(models.Model):
 
     @property
     def url(self) -> str:
-        """Address of the picture as it is displayed: upright RGB. Changes with the version."""
+        """Address of the image for display, upright RGB; changes with the version."""
         return f"/images/{self.id}/{self.version}.jpg"
 
     @property
     def thumbnail_url(self) -> str:
+        """Address of the thumbnail; changes with the version."""
         return f"/images/{self.id}/{self.version}-thumb.jpg"
 
 
 class CorpusCount(models.Model):
-    """How many images there are, withdrawn ones too: one row, and none while there is no image.
+    """The number of images, including withdrawn ones: one row, or none while there is no image.
 
-    Triggers on the images' table keep it, once a statement; nothing else writes
-    it.
+    Only triggers on the table of images write it, once per statement.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -226,9 +227,9 @@ class CorpusCount(models.Model):
 
 
 class SpeciesCount(models.Model):
-    """How many images a species has, withdrawn ones too; no row stands for none.
+    """The number of a species' images, including withdrawn ones; no row means none.
 
-    Kept as `CorpusCount`. Images of no known species are what `CorpusCount` has more than all.
+    Written as `CorpusCount`. What `CorpusCount` exceeds the sum by are images of unknown species.
     """
 
     species = models.OneToOneField(
@@ -241,9 +242,9 @@ class SpeciesCount(models.Model):
 
 
 class ImageWithdrawal(models.Model):
-    """A time in which an image is out of the corpus: no search, list or release has it.
+    """An interval in which an image is withdrawn: left out of search, new lists and releases.
 
-    Kept as intervals, so that a candidate list frozen at some moment can be computed again.
+    The intervals allow a candidate list frozen at some moment to be computed again.
     """
 
     image = models.ForeignKey(Image, on_delete=models.CASCADE, related_name="withdrawals")

@@ -1,4 +1,4 @@
-"""What the corpus holds."""
+"""The size of the corpus and the names of its data sets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from retrieval.corpus.models import Image, Species
 
 @dataclass(frozen=True)
 class CorpusSize:
+    """Numbers of images (without withdrawn ones), species and families."""
+
     images: int
     species: int
     families: int
@@ -29,7 +31,7 @@ def corpus_counts() -> CorpusSize:
     )
 
 
-# From each name to the next by the index of (data set, source id).
+# Steps from each name to the next by the index of (data set, source id).
 _DATASETS = f"""
 WITH RECURSIVE found (dataset) AS (
     (SELECT dataset FROM {Image._meta.db_table} ORDER BY dataset LIMIT 1)
@@ -43,7 +45,7 @@ SELECT dataset FROM found WHERE dataset IS NOT NULL
 
 
 def datasets() -> list[str]:
-    """Return the names of the data sets that images came from, in order; takes a look-up each."""
+    """Return the names of the images' data sets, in order; takes one index look-up per name."""
     with connection.cursor() as cursor:
         cursor.execute(_DATASETS)
         return [name for (name,) in cursor.fetchall()]

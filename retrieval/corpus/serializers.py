@@ -1,3 +1,5 @@
+"""Images and species in answers of the API."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +12,7 @@ from retrieval.corpus.models import Image, Species
 
 
 class SpeciesBriefSerializer(serializers.ModelSerializer[Species]):
-    """A species as images name it."""
+    """The names of a species."""
 
     common_name = serializers.CharField(read_only=True)
 
@@ -26,8 +28,8 @@ class SpeciesOfImage(serializers.Serializer[Any]):
     species = serializers.SerializerMethodField()
 
     @extend_schema_field(SpeciesBriefSerializer(allow_null=True))
-    def get_species(self, shown: Any) -> Any:
-        image = getattr(shown, "image", shown)
+    def get_species(self, item: Any) -> Any:
+        image = getattr(item, "image", item)
         if image.species is None or names_hidden_from(self.context["request"].user):
             return None
         return SpeciesBriefSerializer(image.species).data

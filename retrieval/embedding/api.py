@@ -1,3 +1,5 @@
+"""API of jobs, with the kind that embeds the corpus."""
+
 from __future__ import annotations
 
 from drf_spectacular.utils import extend_schema
@@ -7,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.access import Role, require_role
+from core.api.parameters import validated
 from core.jobs.api import JobViewSet
 from core.jobs.serializers import JobDetailSerializer
 from retrieval.embedding.serializers import JobCreateSerializer
@@ -15,18 +18,15 @@ from retrieval.encoding.model_specs import ModelSpecError
 
 
 class EmbeddingJobViewSet(JobViewSet):
-    """Long work, with the kind that admins start through the API: embedding the corpus."""
+    """Jobs; admins can start one that embeds the corpus."""
 
     @extend_schema(request=JobCreateSerializer, responses={201: JobDetailSerializer})
     def create(self, request: Request) -> Response:
-        """Have the corpus embedded; an unfinished job of the same model is answered again."""
+        """Start a job that embeds the corpus, unless one of the same model is unfinished."""
         require_role(request.user, Role.ADMIN)
-        asked = JobCreateSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        model = validated(request, JobCreateSerializer)["model"]
         try:
-            job = embedding_job_create(
-                model_name=asked.validated_data["model"], created_by=request.user
-            )
+            job = embedding_job_create(model_name=model, created_by=request.user)
         except ModelSpecError as error:
             raise ValidationError({"model": str(error)}) from error
         return Response(self.get_serializer(job).data, status=status.HTTP_201_CREATED)

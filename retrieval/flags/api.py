@@ -1,4 +1,4 @@
-"""Flags on images through the API: everyone raises them, reviewers decide about them."""
+"""API of flags on images: everybody raises them, reviewers decide on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.access import Role, require_role
-from core.api.parameters import parameters
+from core.api.parameters import parameters, validated
 from retrieval.corpus.models import Image
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import (
@@ -50,13 +50,13 @@ from retrieval.flags.services import (
 
 
 class FlagConflict(APIException):
-    """409: the image or the flag is in another state by now."""
+    """409: the image or the flag has changed its state."""
 
     status_code = status.HTTP_409_CONFLICT
 
 
 class FlagView(APIView):
-    """A view whose services' refusals become problem documents."""
+    """A view that answers the services' refusals as problem documents."""
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, FlagRefused):
@@ -71,7 +71,7 @@ class ImageFlagsView(FlagView):
 
     @extend_schema(operation_id="images_flags_list", responses=FlagListSerializer)
     def get(self, request: Request, pk: int) -> Response:
-        """Open flags, the oldest first; annotators see whose and why of their own ones only."""
+        """List open flags, the oldest first; annotators see authors and notes of their own."""
         image = get_object_or_404(images_visible_to(request.user), pk=pk)
         answer = {"results": open_flags(image)}
         return Response(FlagListSerializer(answer, context={"request": request}).data)
@@ -86,10 +86,9 @@ class ImageFlagsView(FlagView):
         },
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Flag the image for a reviewer; one's open flag of that kind is answered again."""
-        asked = FlagRaiseSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        flag, new = image_flag_raise(image=Image(pk=pk), by=request.user, **asked.validated_data)
+        """Flag the image for a reviewer, unless the user has an open flag of that kind."""
+        given = validated(request, FlagRaiseSerializer)
+        flag, new = image_flag_raise(image=Image(pk=pk), by=request.user, **given)
         return Response(
             FlagSerializer(flag, context={"request": request}).data,
             status=status.HTTP_201_CREATED if new else status.HTTP_200_OK,
@@ -102,17 +101,17 @@ class ImageFlagView(FlagView):
     @extend_schema(
         operation_id="images_flags_destroy",
         request=None,
-        responses={204: None, 409: OpenApiResponse(description="a reviewer has decided about it")},
+        responses={204: None, 409: OpenApiResponse(description="a reviewer has decided on it")},
     )
     def delete(self, request: Request, pk: int, flag: int) -> Response:
-        """Take one's own open flag back."""
+        """Retract an open flag of one's own."""
         found = get_object_or_404(ImageFlag, pk=flag, image=pk, raised_by=request.user)
         image_flag_retract(flag=found, by=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class FlagsView(GenericAPIView[Image]):
-    """What reviewers have to decide about, and what they decided."""
+    """Flagged and withdrawn images, for reviewers."""
 
     queryset = Image.objects.none()
     serializer_class = FlagReviewSerializer
@@ -123,10 +122,10 @@ class FlagsView(GenericAPIView[Image]):
         responses=FlagReviewSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """Images with open flags, or withdrawn ones, the newest first (reviewers)."""
+        """List images with open flags, or withdrawn ones, the newest first (reviewers)."""
         require_role(request.user, Role.REVIEWER)
-        wanted = parameters(request, FlagsParameters)["state"]
-        images = flagged_images() if wanted == "open" else withdrawn_images()
+        state = parameters(request, FlagsParameters)["state"]
+        images = flagged_images() if state == "open" else withdrawn_images()
         page = flag_reviews(self.paginate_queryset(images) or [])
         return self.get_paginated_response(
             FlagReviewSerializer(page, many=True, context={"request": request}).data
@@ -134,15 +133,15 @@ class FlagsView(GenericAPIView[Image]):
 
 
 class DecisionView(FlagView):
-    """A reviewer's decision about one image, which may be sent twice."""
+    """A reviewer's decision on one image; sending it twice changes nothing."""
 
     def image(self, request: Request, pk: int) -> Image:
-        """The image, for reviewers."""
+        """Return the image, or raise PermissionDenied to anybody but reviewers."""
         require_role(request.user, Role.REVIEWER)
         return get_object_or_404(Image, pk=pk)
 
     def answer(self, request: Request, image: Image) -> Any:
-        """How the image stands after the decision."""
+        """Return the image's state after the decision."""
         reviews: list[FlagReview] = flag_reviews([image])
         if not reviews:
             raise Http404
@@ -150,63 +149,65 @@ class DecisionView(FlagView):
 
 
 class WithdrawView(DecisionView):
+    """Withdrawal of an image."""
+
     @extend_schema(
         operation_id="images_withdraw", request=WithdrawSerializer, responses=FlagReviewSerializer
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Take the image out of the corpus and uphold its flags (reviewers).
+        """Withdraw the image from the corpus and uphold its flags (reviewers).
 
-        Search, new lists and new releases leave it out from now on. An image that is withdrawn
-        already stays so, as it was.
+        Search, new lists and new releases leave it out from now on. A withdrawn image stays as it
+        is.
         """
         image = self.image(request, pk)
-        asked = WithdrawSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        image_withdraw(image=image, by=request.user, note=asked.validated_data["note"])
+        given = validated(request, WithdrawSerializer)
+        image_withdraw(image=image, by=request.user, note=given["note"])
         return Response(self.answer(request, image))
 
 
 class RestoreView(DecisionView):
+    """Restoration of a withdrawn image."""
+
     @extend_schema(
         operation_id="images_restore", request=RestoreSerializer, responses=FlagReviewSerializer
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Bring a withdrawn image back into the corpus (reviewers)."""
+        """Restore a withdrawn image to the corpus (reviewers)."""
         image = self.image(request, pk)
-        asked = RestoreSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        image_restore(image=image, by=request.user, reopen=asked.validated_data["reopen"])
+        given = validated(request, RestoreSerializer)
+        image_restore(image=image, by=request.user, reopen=given["reopen"])
         return Response(self.answer(request, image))
 
 
 class ClearFlagsView(DecisionView):
+    """Clearing of an image's open flags."""
+
     @extend_schema(
         operation_id="images_clear_flags", request=ClearSerializer, responses=ClearedSerializer
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Close open flags as unfounded: those named, by default all (reviewers)."""
+        """Close open flags as unfounded: the given ones, by default all (reviewers)."""
         image = self.image(request, pk)
-        asked = ClearSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        cleared = image_flags_clear(
-            image=image, by=request.user, flags=asked.validated_data.get("flags")
-        )
+        given = validated(request, ClearSerializer)
+        cleared = image_flags_clear(image=image, by=request.user, flags=given.get("flags"))
         return Response(self.answer(request, image) | {"cleared": cleared})
 
 
 class ReopenFlagsView(DecisionView):
+    """Reopening of an image's cleared flags."""
+
     @extend_schema(
         operation_id="images_reopen_flags",
         request=ReopenSerializer,
         responses={
             200: FlagReviewSerializer,
-            409: OpenApiResponse(description="the image was withdrawn meanwhile"),
+            409: OpenApiResponse(description="the image has been withdrawn"),
         },
     )
     def post(self, request: Request, pk: int) -> Response:
         """Undo a clearing: open these flags again (reviewers)."""
         image = self.image(request, pk)
-        asked = ReopenSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        image_flags_reopen(image=image, flags=asked.validated_data["flags"])
+        given = validated(request, ReopenSerializer)
+        image_flags_reopen(image=image, flags=given["flags"])
         return Response(self.answer(request, image))

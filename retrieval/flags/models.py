@@ -1,3 +1,5 @@
+"""Flags on images."""
+
 from __future__ import annotations
 
 from django.conf import settings
@@ -7,9 +9,11 @@ from retrieval.corpus.models import Image
 
 
 class ImageFlag(models.Model):
-    """Something about an image that a reviewer should look at, apart from any query's relevance."""
+    """A problem with an image for a reviewer to decide on, independent of any query."""
 
     class Kind(models.TextChoices):
+        """What is wrong with the image."""
+
         PERSON = "person", "Person or face"
         PERSONAL_DATA = "personal_data", "Personal data"
         NO_ORGANISM = "no_organism", "No organism"
@@ -19,6 +23,8 @@ class ImageFlag(models.Model):
         DUPLICATE = "duplicate", "Duplicate"
 
     class State(models.TextChoices):
+        """Open, or a reviewer's decision."""
+
         OPEN = "open", "Open"
         UPHELD = "upheld", "Image withdrawn"
         CLEARED = "cleared", "Cleared"
@@ -39,7 +45,7 @@ class ImageFlag(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            # The same complaint of one person counts once while it is open.
+            # A person has one open flag of a kind on an image.
             models.UniqueConstraint(
                 fields=["image", "kind", "raised_by"],
                 condition=models.Q(state="open"),

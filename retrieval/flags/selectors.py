@@ -1,4 +1,4 @@
-"""Which images are withdrawn or flagged, and who may see what of that."""
+"""Withdrawn and flagged images, and the images that a user may see."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from retrieval.flags.models import ImageFlag
 
 @dataclass(frozen=True, slots=True)
 class FlagReview:
-    """An image as a reviewer decides about it."""
+    """An image with what a reviewer needs to decide on it."""
 
     image: Image
     flags: list[ImageFlag]
     """Its open flags, the oldest first; of a withdrawn image those that the withdrawal upheld."""
     withdrawal: ImageWithdrawal | None
-    """The withdrawal that stands."""
+    """The withdrawal in force."""
 
 
 def is_withdrawn(image: str = "pk") -> Exists:
-    """A condition for queries: the image that the field `image` refers to is withdrawn now."""
+    """A condition for querysets: the image of the field `image` is withdrawn now."""
     return Exists(ImageWithdrawal.objects.filter(image=OuterRef(image), restored_at=None))
 
 
@@ -36,14 +36,14 @@ def images_in_corpus() -> QuerySet[Image]:
 
 
 def images_visible_to(user: Any) -> QuerySet[Image]:
-    """The images that a user may look at: reviewers all, others those in the corpus, since a
-    withdrawn picture may hold personal data.
+    """The images that a user may see: reviewers all, others those in the corpus, since a withdrawn
+    image may hold personal data.
     """
     return Image.objects.all() if at_least(user, Role.REVIEWER) else images_in_corpus()
 
 
 def open_flags(image: Image) -> QuerySet[ImageFlag]:
-    """An image's open flags, the oldest first, with who raised them."""
+    """An image's open flags, the oldest first, with their authors."""
     return (
         ImageFlag.objects.filter(image=image, state=ImageFlag.State.OPEN)
         .select_related("raised_by")
@@ -62,7 +62,7 @@ def flagged_images() -> QuerySet[Image]:
 
 
 def flagged_image_count() -> int:
-    """How many images have open flags: one look at a small index."""
+    """How many images have open flags; read from a small index."""
     opened = ImageFlag.objects.filter(state=ImageFlag.State.OPEN).order_by()
     return opened.values("image").distinct().count()
 
@@ -78,15 +78,13 @@ def withdrawn_images() -> QuerySet[Image]:
 
 
 def flag_reviews(images: Iterable[Image]) -> list[FlagReview]:
-    """What a reviewer sees of these images, in their order. Four SQL queries."""
-    wanted = [image.pk for image in images]
-    known = (
-        Image.objects.select_related("species").prefetch_related("species__names").in_bulk(wanted)
-    )
+    """Return what a reviewer sees of these images, in their order. Four SQL queries."""
+    ids = [image.pk for image in images]
+    known = Image.objects.select_related("species").prefetch_related("species__names").in_bulk(ids)
     standing = {
-        one.image_id: one
-        for one in ImageWithdrawal.objects.filter(
-            image__in=wanted, restored_at=None
+        withdrawal.image_id: withdrawal
+        for withdrawal in ImageWithdrawal.objects.filter(
+            image__in=ids, restored_at=None
         ).select_related("withdrawn_by")
     }
     upheld = Q(
@@ -96,10 +94,10 @@ def flag_reviews(images: Iterable[Image]) -> list[FlagReview]:
     )
     flags: defaultdict[int, list[ImageFlag]] = defaultdict(list)
     for flag in (
-        ImageFlag.objects.filter(Q(state=ImageFlag.State.OPEN) | upheld, image__in=wanted)
+        ImageFlag.objects.filter(Q(state=ImageFlag.State.OPEN) | upheld, image__in=ids)
         .select_related("raised_by")
         .order_by("pk")
         .distinct()
     ):
         flags[flag.image_id].append(flag)
-    return [FlagReview(known[pk], flags[pk], standing.get(pk)) for pk in wanted if pk in known]
+    return [FlagReview(known[pk], flags[pk], standing.get(pk)) for pk in ids if pk in known]

@@ -1,3 +1,5 @@
+"""Bodies and answers of the API of flags."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +17,7 @@ from retrieval.flags.services import LONGEST_NOTE
 
 
 class FlagSerializer(serializers.ModelSerializer[ImageFlag]):
-    """A flag; to an annotator, `note` and `raised_by` of somebody else's are null."""
+    """A flag; annotators get null for the `note` and `raised_by` of other people's flags."""
 
     label = serializers.CharField(source="get_kind_display", read_only=True)
     own = serializers.SerializerMethodField()
@@ -31,12 +33,12 @@ class FlagSerializer(serializers.ModelSerializer[ImageFlag]):
         return bool(flag.raised_by_id == self.context["request"].user.pk)
 
     def get_note(self, flag: ImageFlag) -> str | None:
-        return flag.note if self._told(flag) else None
+        return flag.note if self._is_shown(flag) else None
 
     def get_raised_by(self, flag: ImageFlag) -> str | None:
-        return flag.raised_by.username if self._told(flag) else None
+        return flag.raised_by.username if self._is_shown(flag) else None
 
-    def _told(self, flag: ImageFlag) -> bool:
+    def _is_shown(self, flag: ImageFlag) -> bool:
         return self.get_own(flag) or at_least(self.context["request"].user, Role.REVIEWER)
 
 
@@ -47,14 +49,14 @@ class FlagListSerializer(serializers.Serializer[Any]):
 
 
 class FlagRaiseSerializer(serializers.Serializer[Any]):
-    """What is to be looked at."""
+    """A new flag."""
 
     kind = serializers.ChoiceField(choices=ImageFlag.Kind.choices)
     note = TextField(default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
 class WithdrawalSerializer(serializers.ModelSerializer[ImageWithdrawal]):
-    """Who took an image out of the corpus, when and why."""
+    """Who withdrew an image, when and why."""
 
     withdrawn_by = serializers.CharField(source="withdrawn_by.username", read_only=True)
 
@@ -65,7 +67,7 @@ class WithdrawalSerializer(serializers.ModelSerializer[ImageWithdrawal]):
 
 
 class FlagReviewSerializer(serializers.Serializer[Any]):
-    """An image to decide about: its open flags, or those upheld and the withdrawal that stands."""
+    """An image for a reviewer: its open flags, or the withdrawal in force and the upheld flags."""
 
     image = serializers.IntegerField(source="image.pk")
     url = serializers.CharField(source="image.url")
@@ -78,32 +80,38 @@ class FlagReviewSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(SpeciesBriefSerializer(allow_null=True))
     def get_species(self, review: FlagReview) -> Any:
-        # Reviewers alone see this, from whom no name is ever hidden.
+        # Only reviewers see this, and no name is hidden from them.
         species = review.image.species
         return SpeciesBriefSerializer(species).data if species else None
 
 
 class FlagsParameters(serializers.Serializer[Any]):
-    """Which images: with open flags, or withdrawn."""
+    """Parameters of the list: images with open flags, or withdrawn ones."""
 
     state = serializers.ChoiceField(choices=["open", "withdrawn"], default="open")
 
 
 class WithdrawSerializer(serializers.Serializer[Any]):
+    """A withdrawal's reason."""
+
     note = TextField(default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
 class RestoreSerializer(serializers.Serializer[Any]):
-    reopen = TruthField(
-        default=False, help_text="open the flags again that the withdrawal upheld, to undo it"
-    )
+    """How to restore an image."""
+
+    reopen = TruthField(default=False, help_text="also reopen the flags that the withdrawal upheld")
 
 
 class ReopenSerializer(serializers.Serializer[Any]):
+    """Flags to open again."""
+
     flags = serializers.ListField(child=IdField(), max_length=1000)
 
 
 class ClearSerializer(serializers.Serializer[Any]):
+    """Flags to close."""
+
     flags = serializers.ListField(
         child=IdField(),
         max_length=1000,
@@ -113,6 +121,6 @@ class ClearSerializer(serializers.Serializer[Any]):
 
 
 class ClearedSerializer(FlagReviewSerializer):
-    """The image, and the ids of the flags that were closed."""
+    """The image, and the ids of the closed flags."""
 
     cleared = serializers.ListField(child=serializers.IntegerField())

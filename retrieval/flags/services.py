@@ -1,7 +1,7 @@
-"""Flags on images, and what reviewers decide of them: withdrawn from the corpus, or cleared.
+"""Flags on images and reviewers' decisions on them: the image is withdrawn, or the flag cleared.
 
-Everything here may be sent twice or at once by several people and counts once: the image's row is
-locked first, so that a flag is either before a decision or after it.
+Each call may be repeated, or made by several people at once, and counts once: it locks the image's
+row first, so that a flag is either before a decision or after it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ LONGEST_NOTE: Final = 1000
 
 
 class FlagRefused(Exception):
-    """The request doesn't fit the state of the image or flag; the text says why, for people."""
+    """The request doesn't fit the state of the image or flag; the message is for people."""
 
 
 @transaction.atomic
 def image_flag_raise(*, image: Image, kind: str, note: str = "", by: Any) -> tuple[ImageFlag, bool]:
-    """Flag an image; tells whether the flag is new.
+    """Flag an image; returns the flag and whether it is new.
 
-    A person's open flag of that kind is returned again, with the note if another one is given.
-    Raises FlagRefused for a withdrawn image and Image.DoesNotExist for one that was deleted.
+    An open flag of the person of that kind is returned, with the new note if there is one.
+    Raises FlagRefused for a withdrawn image and Image.DoesNotExist for a deleted one.
     """
     _image_lock(image)
     if ImageWithdrawal.objects.filter(image=image, restored_at=None).exists():
-        raise FlagRefused("The image was withdrawn from the corpus already.")
+        raise FlagRefused("The image has already been withdrawn from the corpus.")
     flag, new = ImageFlag.objects.get_or_create(
         image=image,
         kind=kind,
@@ -49,34 +49,34 @@ def image_flag_raise(*, image: Image, kind: str, note: str = "", by: Any) -> tup
 
 @transaction.atomic
 def image_flag_retract(*, flag: ImageFlag, by: Any) -> bool:
-    """Take one's own open flag back; tells whether it was still there.
+    """Delete an open flag of `by`; returns whether it still existed.
 
-    Raises FlagRefused for somebody else's flag and for one that a reviewer has decided.
+    Raises FlagRefused for another person's flag and for one that a reviewer has decided on.
     """
     found = ImageFlag.objects.select_for_update().filter(pk=flag.pk).first()
     if found is None:
         return False
     if found.raised_by_id != by.pk:
-        raise FlagRefused("Only who raised a flag can take it back.")
+        raise FlagRefused("Only the person who raised a flag can retract it.")
     if found.state != ImageFlag.State.OPEN:
-        raise FlagRefused("A reviewer has decided about this flag already.")
+        raise FlagRefused("A reviewer has already decided on this flag.")
     found.delete()
     return True
 
 
 @transaction.atomic
 def image_withdraw(*, image: Image, by: Any, note: str = "") -> ImageWithdrawal:
-    """Take an image out of the corpus and uphold its open flags; a standing withdrawal is
-    returned as it is.
+    """Withdraw an image from the corpus and uphold its open flags; returns the withdrawal, which
+    may be an earlier one that is in force.
 
-    Search, new lists and new releases leave it out from this moment; lists that are frozen keep its
-    row and its judgments stay. Raises Image.DoesNotExist for an image that was deleted.
+    Search, new lists and new releases leave the image out from this moment; frozen lists keep its
+    row, and its judgments stay. Raises Image.DoesNotExist for a deleted image.
     """
     transaction_lock(_LOCK, shared=True)
     _image_lock(image)
-    standing = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
-    if standing is not None:
-        return standing
+    withdrawal = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
+    if withdrawal is not None:
+        return withdrawal
     moment = _now()
     _open_flags(image).update(state=ImageFlag.State.UPHELD, decided_by=by, decided_at=moment)
     return ImageWithdrawal.objects.create(
@@ -86,24 +86,24 @@ def image_withdraw(*, image: Image, by: Any, note: str = "") -> ImageWithdrawal:
 
 @transaction.atomic
 def image_restore(*, image: Image, by: Any, reopen: bool = False) -> bool:
-    """Bring a withdrawn image back into the corpus; tells whether it was withdrawn.
+    """Restore a withdrawn image to the corpus; returns whether it was withdrawn.
 
-    Its flags stay decided, unless `reopen` asks for those that the withdrawal upheld: then all is
-    as before it. Raises Image.DoesNotExist for an image that was deleted.
+    With `reopen` the flags that the withdrawal upheld are open again, else they stay decided.
+    Raises Image.DoesNotExist for a deleted image.
     """
     transaction_lock(_LOCK, shared=True)
     _image_lock(image)
-    standing = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
-    if standing is None:
+    withdrawal = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
+    if withdrawal is None:
         return False
-    standing.restored_by = by
-    # The server's clock may have been set back meanwhile.
-    standing.restored_at = max(_now(), standing.withdrawn_at)
-    standing.save(update_fields=["restored_by", "restored_at"])
+    withdrawal.restored_by = by
+    # The server's clock may have been set back.
+    withdrawal.restored_at = max(_now(), withdrawal.withdrawn_at)
+    withdrawal.save(update_fields=["restored_by", "restored_at"])
     if reopen:
         _reopen(
             ImageFlag.objects.filter(
-                image=image, state=ImageFlag.State.UPHELD, decided_at=standing.withdrawn_at
+                image=image, state=ImageFlag.State.UPHELD, decided_at=withdrawal.withdrawn_at
             )
         )
     return True
@@ -111,16 +111,16 @@ def image_restore(*, image: Image, by: Any, reopen: bool = False) -> bool:
 
 @transaction.atomic
 def image_flags_clear(*, image: Image, by: Any, flags: Collection[int] | None = None) -> list[int]:
-    """Close an image's open flags as unfounded; returns the ids of those that it closed.
+    """Close open flags of an image as unfounded; returns the ids of the closed flags.
 
-    `flags`: the ids that the reviewer has seen, so that one raised meanwhile stays open; by default
-    all. Raises Image.DoesNotExist for an image that was deleted.
+    `flags` are the ids that the reviewer has seen, so that a later flag stays open; by default all.
+    Raises Image.DoesNotExist for a deleted image.
     """
     _image_lock(image)
-    meant = _open_flags(image)
+    open_flags = _open_flags(image)
     if flags is not None:
-        meant = meant.filter(pk__in=flags)
-    cleared = list(meant.values_list("pk", flat=True))
+        open_flags = open_flags.filter(pk__in=flags)
+    cleared = list(open_flags.values_list("pk", flat=True))
     ImageFlag.objects.filter(pk__in=cleared).update(
         state=ImageFlag.State.CLEARED, decided_by=by, decided_at=_now()
     )
@@ -129,24 +129,24 @@ def image_flags_clear(*, image: Image, by: Any, flags: Collection[int] | None = 
 
 @transaction.atomic
 def image_flags_reopen(*, image: Image, flags: Collection[int]) -> int:
-    """Undo a clearing: open these cleared flags of the image again; returns how many.
+    """Reopen cleared flags of an image; returns how many.
 
-    Raises FlagRefused for an image that is withdrawn and Image.DoesNotExist for a deleted one.
+    Raises FlagRefused for a withdrawn image and Image.DoesNotExist for a deleted one.
     """
     _image_lock(image)
     if ImageWithdrawal.objects.filter(image=image, restored_at=None).exists():
-        raise FlagRefused("The image was withdrawn from the corpus meanwhile.")
+        raise FlagRefused("The image has been withdrawn from the corpus.")
     return _reopen(
         ImageFlag.objects.filter(image=image, state=ImageFlag.State.CLEARED, pk__in=flags)
     )
 
 
 def withdrawals_freeze() -> None:
-    """Hold back withdrawals and restorations until the current transaction ends.
+    """Block withdrawals and restorations until the current transaction ends.
 
-    Each of them holds this lock shared until it is committed and takes its moment under it; so
-    whatever was withdrawn or restored by a moment that is taken after this call is committed, and
-    whatever follows has a later moment. Call it in a short transaction.
+    Each of them takes its timestamp under this lock and holds it shared until it is committed. So
+    all with a timestamp before one taken after this call are committed, and the others get a later
+    timestamp. Call it in a short transaction.
     """
     transaction_lock(_LOCK)
 
@@ -155,7 +155,7 @@ _LOCK: Final = lock_key("withdrawals")
 
 
 def _image_lock(image: Image) -> None:
-    """Lock the image's row; judgments and embeddings may go on referring to it."""
+    """Lock the image's row, but not against new judgments and embeddings that refer to it."""
     Image.objects.select_for_update(no_key=True, of=("self",)).only("pk").get(pk=image.pk)
 
 
@@ -164,7 +164,7 @@ def _open_flags(image: Image) -> QuerySet[ImageFlag]:
 
 
 def _reopen(flags: QuerySet[ImageFlag]) -> int:
-    """Open decided flags, but not beside an open one of the same kind and person."""
+    """Reopen decided flags, except beside an open one of the same kind and person."""
     opened = 0
     for flag in flags.order_by("-pk"):
         same = {"image": flag.image_id, "kind": flag.kind, "raised_by": flag.raised_by_id}
@@ -176,7 +176,7 @@ def _reopen(flags: QuerySet[ImageFlag]) -> int:
 
 
 def _now() -> datetime:
-    """The database's clock, as a list's freezing moment is taken."""
+    """Return the database's time, by which the freezing of lists is also dated."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         moment: datetime = cursor.fetchone()[0]

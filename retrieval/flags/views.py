@@ -1,3 +1,5 @@
+"""The page of flagged and withdrawn images."""
+
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
@@ -16,7 +18,7 @@ FLAGS_AT_ONCE = 24
 @login_required
 @require_safe
 def flags(request: HttpRequest) -> HttpResponse:
-    """Where reviewers decide about flagged images, and bring withdrawn ones back."""
+    """Show flagged images to reviewers, who decide on them, and withdrawn ones, to restore."""
     require_role(request.user, Role.REVIEWER)
     found = {"open": flagged_images(), "withdrawn": withdrawn_images()}
     state = chosen(request.GET, "state", found, "open")

@@ -1,3 +1,5 @@
+"""API of free-text search."""
+
 from __future__ import annotations
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -27,17 +29,17 @@ class SearchView(APIView):
         responses={
             200: SearchResultsSerializer,
             409: OpenApiResponse(description="nothing is embedded yet"),
-            429: OpenApiResponse(description="one's search before this one isn't done"),
+            429: OpenApiResponse(description="the user's earlier search is still running"),
         },
     )
     def get(self, request: Request) -> Response:
-        """Answer the most similar images: by cosine similarity, ties by image id.
+        """List the most similar images: by cosine similarity, ties by image id.
 
-        The order is exact unless `exact` says that it is not. Without a packed matrix a user has
-        one search at a time: another waits for some seconds, and is answered 429 then.
+        The order is exact unless `exact` is false. Without a packed matrix a user has one search
+        at a time: another waits for some seconds and is then refused with 429.
         """
-        asked = parameters(request, SearchQuerySerializer)
-        named = [name.strip() for several in asked["species"] for name in several.split(",")]
+        given = parameters(request, SearchQuerySerializer)
+        named = [name.strip() for names in given["species"] for name in names.split(",")]
         species, missing = species_resolve([name for name in named if name])
         if missing:
             raise ValidationError(
@@ -45,9 +47,9 @@ class SearchView(APIView):
             )
         try:
             found = search_images(
-                text=asked["text"],
+                text=given["text"],
                 species_ids=[s.pk for s in species],
-                limit=asked["limit"],
+                limit=given["limit"],
                 person=request.user.pk,
             )
         except SearchUnavailable as error:

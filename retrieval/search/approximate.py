@@ -1,4 +1,4 @@
-"""Ranking by an approximate index, for free-text search alone: some of the best may be missing."""
+"""Ranking by an approximate index, for free-text search only: some of the best may be missing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from retrieval.search.vector_indexes import VectorIndex, index_expression, parti
 MOST_EF_SEARCH: Final = 1000
 LEAST_EF_SEARCH: Final = 400
 RERANKED: Final = 10
-"""Of a binary index, how many times the images asked for are ordered anew by their vectors."""
+"""How many times `limit` images a binary index proposes, to be ordered by their vectors."""
 
-# The planner is left no other order than the index's: a search that says it is approximate has come
-# from the index. Iterative scans go on behind the images that a filter leaves out.
+# Leaves the planner no other order than the index's, so that a search that is called approximate
+# used the index. Iterative scans continue where a filter has left images out.
 _SETTINGS = """
 SELECT set_config('hnsw.ef_search', %s, true),
        set_config('hnsw.iterative_scan', 'strict_order', true),
@@ -39,9 +39,9 @@ def rank_by_index(
 ) -> list[tuple[int, float]]:
     """Return (image id, score) of images that the model's HNSW index finds, in order.
 
-    The scores are those of `rank_images`, ties by image id. A binary index proposes ten
-    times `limit` images, which are ordered by their vectors. Withdrawn images are left out; so are
-    some of the best, and with a narrow filter fewer than `limit` may be found.
+    The scores are those of `rank_images`, ties by image id. A binary index proposes ten times
+    `limit` images, which are ordered by their vectors. Withdrawn images are left out; some of the
+    best may be missing, and with a narrow filter fewer than `limit` may be found.
 
     pgvector 0.8: `hnsw.iterative_scan`, `hnsw.ef_search`; re-ranking behind `binary_quantize`.
     """
@@ -52,7 +52,7 @@ def rank_by_index(
         cursor.execute(_SETTINGS, [str(ef_search)])
         cursor.execute(statement, values)
         found = [image_id for (image_id,) in cursor.fetchall()]
-        # Takes the settings back, whatever transaction this is part of.
+        # Undoes the settings, whatever transaction this is part of.
         transaction.set_rollback(True)
     scores = image_scores(model=model, text_vector=text_vector, image_ids=found)
     return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:limit]
@@ -68,7 +68,7 @@ def _statement(
     query = "[" + ",".join(map(repr, map(float, text_vector))) + "]"
     operator = "<#>" if index.kind == "halfvec" else "<~>"
     expression = index_expression(index.kind, model.dimension, "e.vector")
-    asked = index_expression(index.kind, model.dimension, "%s::halfvec")
+    target = index_expression(index.kind, model.dimension, "%s::halfvec")
     within, values = "", list[Any]()
     if species_ids:
         within = "JOIN retrieval_image i ON i.id = e.image_id AND i.species_id = ANY(%s) "
@@ -77,6 +77,6 @@ def _statement(
         f"SELECT e.image_id FROM {partition_name(model)} e {within}"
         "WHERE e.image_id NOT IN"
         " (SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE w.restored_at IS NULL) "
-        f"ORDER BY {expression} {operator} {asked} LIMIT %s",
+        f"ORDER BY {expression} {operator} {target} LIMIT %s",
         [*values, query, proposed],
     )

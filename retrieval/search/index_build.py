@@ -1,8 +1,8 @@
-"""Building an HNSW index in the database, beside whatever else the process does.
+"""Building an HNSW index in the database, in a thread of its own.
 
-`CREATE INDEX CONCURRENTLY` takes minutes to hours and no transaction, so it runs on a connection
-and in a thread of its own. The connection holds the model's lock: whoever finds it free knows that
-no build is going on. The database finishes a build whose process was killed.
+`CREATE INDEX CONCURRENTLY` takes minutes to hours and runs outside a transaction, so it has a
+connection and a thread of its own. The connection holds the model's lock: while the lock is free no
+build is running. The database finishes a build whose process was killed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WHERE p.datname = current_database() AND p.relid = to_regclass(%s)
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """What index to build, with how much memory (MiB) for its graph."""
+    """The parameters of an index to build, and the memory (MiB) for its graph."""
 
     kind: IndexKind
     m: int
@@ -50,19 +50,19 @@ class IndexPlan:
 
 @dataclass(frozen=True, slots=True)
 class BuildProgress:
-    """How far the build is: PostgreSQL's name of the phase, and the share (0..1) that is built."""
+    """A build's progress: PostgreSQL's name of the phase, and the fraction (0..1) that is built."""
 
     phase: str
-    share: float
+    fraction: float
 
 
-def build_going_on(model: EmbeddingModel) -> bool:
+def is_building(model: EmbeddingModel) -> bool:
     """Whether a connection is building the model's index."""
     return is_locked(_lock(model))
 
 
 def build_progress(model: EmbeddingModel) -> BuildProgress:
-    """What PostgreSQL tells of the build (pg_stat_progress_create_index)."""
+    """The progress of the build, from pg_stat_progress_create_index."""
     with connection.cursor() as cursor:
         cursor.execute(_PROGRESS, [partition_name(model)])
         row = cursor.fetchone()
@@ -75,31 +75,31 @@ def build_progress(model: EmbeddingModel) -> BuildProgress:
 
 
 def index_fits(model: EmbeddingModel, plan: IndexPlan) -> bool:
-    """Whether the model has the index of the plan, ready for use."""
-    there = vector_index(model)
+    """Whether the model has an index with the plan's parameters, ready for use."""
+    index = vector_index(model)
     return (
-        there is not None
-        and there.ready
-        and (there.kind, there.m, there.ef_construction)
+        index is not None
+        and index.ready
+        and (index.kind, index.m, index.ef_construction)
         == (plan.kind, plan.m, plan.ef_construction)
     )
 
 
 def index_drop(*, model: EmbeddingModel) -> None:
-    """Drop the model's index, finished or not, without keeping anybody from reading or writing.
+    """Drop the model's index, finished or not, without blocking reads or writes.
 
-    Not inside a transaction.
+    Call it outside a transaction.
     """
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(model)}")
 
 
 def index_build_start(*, model: EmbeddingModel, plan: IndexPlan, job: Job, alone: bool) -> None:
-    """Begin to build the index in a thread; returns when its connection has the model's lock.
+    """Start building the index in a thread; returns when its connection has the model's lock.
 
-    What is there under the index's name is dropped first. `alone` leaves PostgreSQL's parallel
-    workers out, which need shared memory as large as the graph. A failure is noted as the job's
-    item error ITEM; a job that is canceled ends the build.
+    An index of the same name is dropped first. `alone` builds without PostgreSQL's parallel
+    workers, which need shared memory as large as the graph. A failure becomes the job's item error
+    ITEM; canceling the job ends the build.
     """
     begun = threading.Event()
     threading.Thread(
@@ -153,18 +153,18 @@ def _create(model: EmbeddingModel, plan: IndexPlan, job: Job, workers: int) -> N
             watch.join()
     except Error as error:
         _note(job, str(error).strip())
-        # Unfinished, it would slow every insert down and answer nothing.
+        # An unfinished index would slow down every insert and be of no use.
         index_drop(model=model)
 
 
 def _watch(job: Job, building: Any, ended: threading.Event) -> None:
-    """End the build when its job is canceled."""
+    """Cancel the build when its job is canceled."""
     try:
         while not ended.wait(WATCH_SECONDS):
             if Job.objects.filter(pk=job.pk, state=Job.State.CANCELED).exists():
                 building.cancel()
     except Error:
-        # Without a word from the database the build goes on; its own connection knows.
+        # The database does not answer here; the build has its own connection and continues.
         return
     finally:
         connection.close()
@@ -175,5 +175,5 @@ def _note(job: Job, message: str) -> None:
         if Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED).exists():
             job_item_error(job=job, item=ITEM, message=message)
     except Error:
-        # The database is away; the job sees that nothing was built.
+        # The database does not answer; the job will find that nothing was built.
         return

@@ -1,6 +1,6 @@
-"""The job that gives a model's embeddings an approximate index (HNSW), for free-text search.
+"""The job that builds an approximate index (HNSW) of a model's embeddings, for free-text search.
 
-Labelling lists never come from it. While it is there, each new embedding takes longer to store.
+Candidate lists never use it. Storing an embedding takes longer while the index exists.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
 from retrieval.search.index_build import (
     ITEM,
     IndexPlan,
-    build_going_on,
     build_progress,
     index_build_start,
     index_drop,
     index_fits,
+    is_building,
 )
 from retrieval.search.vector_indexes import IndexKind, vector_index
 
 KIND: Final = "index_embeddings"
 BINARY_ABOVE: Final = 1_000_000
-"""Embeddings from which on an index of signs is recommended: a graph of the vectors themselves
-takes more memory to build than many machines have."""
+"""The number of embeddings above which an index of signs is recommended: building a graph of the
+vectors themselves takes more memory than many machines have."""
 M: Final = 16
 EF_CONSTRUCTION: Final = 64
 LEAST_MEMORY: Final = 64
 MOST_MEMORY: Final = 2048
 ATTEMPTS: Final = 3
-LOOK_SECONDS: Final = 0.5
-LOOKS: Final = 3
+POLL_SECONDS: Final = 0.5
+POLLS: Final = 3
 
 
 class IndexRefused(ValueError):
-    """No such index can be made; the text says why."""
+    """The index can't be made; the message says why."""
 
 
 def recommended_kind(embedded: int) -> IndexKind:
-    """The kind of index for so many embeddings."""
+    """Return the recommended kind of index for a number of embeddings."""
     return "binary" if embedded > BINARY_ABOVE else "halfvec"
 
 
 def graph_memory(embedded: int, dimension: int, kind: IndexKind, m: int = M) -> int:
-    """About how many MiB the graph takes while it is built in memory.
+    """Estimate how many MiB the graph takes while it is built in memory.
 
-    For each embedding its value, 2 m neighbours of 16 bytes in the lowest layer (Malkov and
-    Yashunin 2018, section 4.1, M_max0 = 2 M) and what pgvector keeps beside them.
+    For each embedding its value, 2 m neighbors of 16 bytes in the lowest layer (Malkov and
+    Yashunin 2018, section 4.1, M_max0 = 2 M) and pgvector's own data for it.
     """
     value = 2 * dimension if kind == "halfvec" else dimension // 8
     return embedded * (value + 32 * m + 256) // 2**20 + 1
@@ -68,24 +68,25 @@ def index_job_create(
     memory: int | None = None,
     created_by: Any = None,
 ) -> Job:
-    """Have a model's embeddings (default: settings.EMBEDDING_MODEL) indexed.
+    """Create a job that indexes a model's embeddings (default: settings.EMBEDDING_MODEL).
 
-    `kind` None takes `recommended_kind`, `memory` None (MiB for the graph) what `graph_memory`
-    says, up to 2 GiB. An index that has these parameters is left as it is, any other is replaced.
-    Returns the unfinished job that is for the same. Raises IndexRefused for a model without
-    embeddings, for parameters that pgvector doesn't take, and while another job is at the index.
+    `kind` is by default `recommended_kind`, `memory` (MiB for the graph) by default `graph_memory`,
+    up to 2 GiB. An index that has these parameters is left as it is, any other is replaced. An
+    unfinished job with the same parameters is returned. Raises IndexRefused for a model without
+    embeddings, for parameters that pgvector doesn't accept, and while another job works on the
+    index.
     """
     model = _model(model_name)
     embedded = _embedded(model)
     if not embedded:
-        raise IndexRefused(f"{model.name} has embedded nothing yet.")
+        raise IndexRefused(f"{model.name} has no embeddings yet.")
     if not (2 <= m <= 100 and 4 <= ef_construction <= 1000 and ef_construction >= 2 * m):
         raise IndexRefused(
-            f"m={m}, ef_construction={ef_construction}: pgvector takes an m from 2 to 100 and an "
+            f"m={m}, ef_construction={ef_construction}: pgvector accepts an m from 2 to 100 and an "
             "ef_construction from 4 to 1,000 that is at least twice m."
         )
     if memory is not None and memory < 1:
-        raise IndexRefused(f"{memory} MiB of memory: give at least 1.")
+        raise IndexRefused(f"{memory} MiB of memory is too little: give at least 1.")
     chosen = kind or recommended_kind(embedded)
     needed = graph_memory(embedded, model.dimension, chosen, m)
     params = {
@@ -99,7 +100,8 @@ def index_job_create(
 
 
 def index_drop_job_create(*, model_name: str = "", created_by: Any = None) -> Job:
-    """Have a model's index dropped; raises IndexRefused if it has none, or while a job is at it."""
+    """Create a job that drops a model's index; raises IndexRefused if it has none, or while another
+    job works on it."""
     model = _model(model_name)
     if vector_index(model) is None:
         raise IndexRefused(f"The embeddings of {model.name} have no index.")
@@ -114,7 +116,7 @@ def _model(name: str) -> EmbeddingModel:
     name = name or settings.EMBEDDING_MODEL
     model = EmbeddingModel.objects.filter(name=name).first()
     if model is None:
-        raise IndexRefused(f"{name} has embedded nothing yet.")
+        raise IndexRefused(f"{name} has no embeddings yet.")
     return model
 
 
@@ -132,18 +134,18 @@ def _job(params: dict[str, Any], title: str, created_by: Any) -> Job:
     if unfinished is None:
         return job_create(kind=KIND, params=params, title=title, created_by=created_by)
     if unfinished.params != params:
-        raise IndexRefused(f"Job {unfinished.pk} is at the index of {params['model']}.")
+        raise IndexRefused(f"Job {unfinished.pk} is working on the index of {params['model']}.")
     return unfinished
 
 
 def index_step(job: Job, deadline: float) -> bool:
-    """Look how far the build is, and begin it where nobody is at it; True when it is done.
+    """Report the build's progress, or start it if it isn't running; True when it is done.
 
-    The build goes on between the slices. What a crash left unfinished is dropped and made anew.
+    The build continues between the slices. An index left unfinished by a crash is built again.
     """
     model = EmbeddingModel.objects.filter(name=job.params["model"]).first()
     if model is None:
-        raise JobFailed(f"The model {job.params['model']} is no longer there.")
+        raise JobFailed(f"The model {job.params['model']} no longer exists.")
     if job.params.get("drop"):
         return _dropped(job, model)
     plan = IndexPlan(
@@ -154,22 +156,22 @@ def index_step(job: Job, deadline: float) -> bool:
     )
     if job.total is None:
         job_advance(job=job, total=_embedded(model), cursor={"attempts": 0})
-    for _ in range(LOOKS):
-        if build_going_on(model):
-            _tell(job, model)
+    for _ in range(POLLS):
+        if is_building(model):
+            _report(job, model)
         elif index_fits(model, plan):
             return _finish(job, model)
         else:
             _begin(job, model, plan)
-        if time.monotonic() + LOOK_SECONDS >= deadline:
+        if time.monotonic() + POLL_SECONDS >= deadline:
             break
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     return False
 
 
 def _dropped(job: Job, model: EmbeddingModel) -> bool:
-    if build_going_on(model):
-        time.sleep(LOOK_SECONDS)
+    if is_building(model):
+        time.sleep(POLL_SECONDS)
         return False
     index_drop(model=model)
     job_advance(job=job, total=0)
@@ -187,11 +189,11 @@ def _begin(job: Job, model: EmbeddingModel, plan: IndexPlan) -> None:
     index_build_start(model=model, plan=plan, job=job, alone=attempts > 0)
 
 
-def _tell(job: Job, model: EmbeddingModel) -> None:
+def _report(job: Job, model: EmbeddingModel) -> None:
     now = build_progress(model)
-    # The last steps, in which the index is compared with the table, show no share of their own.
-    reached = int((job.total or 0) * min(now.share, 0.99))
-    job_advance(job=job, done=max(0, reached - job.done), result={"phase": now.phase})
+    # The last steps, in which the index is compared with the table, report no progress.
+    done = int((job.total or 0) * min(now.fraction, 0.99))
+    job_advance(job=job, done=max(0, done - job.done), result={"phase": now.phase})
 
 
 def _finish(job: Job, model: EmbeddingModel) -> bool:

@@ -1,4 +1,4 @@
-"""Free-text search of the corpus: in exact order where that is quick enough, else by an index."""
+"""Free-text search of the corpus: in exact order if that is fast enough, else by an index."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector
 from retrieval.ranking import selectors as ranking
 from retrieval.search.approximate import rank_by_index
-from retrieval.search.turns import Asker, search_turn
+from retrieval.search.turns import PageSearch, search_turn
 from retrieval.search.vector_indexes import VectorIndex, vector_index
 
 
 class SearchUnavailable(Exception):
-    """The corpus cannot be searched now; the text says why and what to do."""
+    """The corpus cannot be searched now; the message says why and what to do."""
 
 
 class SearchMethod(enum.StrEnum):
-    """What put a search's results in order."""
+    """How a search's results were ordered."""
 
     MATRIX = "matrix"
     SCAN = "scan"
@@ -32,15 +32,15 @@ class SearchMethod(enum.StrEnum):
 
     @property
     def exact(self) -> bool:
-        """Whether these are the best there are, in the order that a candidate list has."""
+        """Whether the results are the best ones, in the order of a candidate list."""
         return self is not SearchMethod.INDEX
 
     @property
     def words(self) -> str:
-        """How the order was found, for people."""
+        """A description for people."""
         return {
             SearchMethod.MATRIX: "exact",
-            SearchMethod.SCAN: "exact, by the database’s scan",
+            SearchMethod.SCAN: "exact, by a scan of the database",
             SearchMethod.INDEX: "approximate, by an index: some of the best may be missing",
         }[self]
 
@@ -56,8 +56,8 @@ class Hit:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """The best hits, and how many embedded images the filter holds, both without withdrawn ones;
-    how they were found, and in how many seconds.
+    """The best hits, the number of embedded images within the filter (both without withdrawn
+    images), how the hits were found, and in how many seconds.
     """
 
     hits: list[Hit]
@@ -68,7 +68,7 @@ class SearchResults:
 
     @property
     def milliseconds(self) -> int:
-        """The time taken, at least one."""
+        """The time taken, at least 1 ms."""
         return max(1, round(self.seconds * 1000))
 
 
@@ -79,19 +79,19 @@ def search_images(
     limit: int,
     model: str | None = None,
     person: int | None = None,
-    asker: Asker | None = None,
+    page_search: PageSearch | None = None,
 ) -> SearchResults:
-    """Return the images most similar to a text, within species if any are given; withdrawn ones are
-    left out.
+    """Return the images most similar to a text, within species if any are given, without withdrawn
+    ones.
 
-    Exact by the model's packed matrix where it is there; else, if the filter holds more images than
-    settings.SEARCH_EXACT_IMAGES, approximate by the model's index where it has one; else exact by
-    the database's scan. Without a matrix a `person` (a user's key) has one search at a time.
+    Exact by the model's packed matrix if there is one; else, if the filter holds more images than
+    settings.SEARCH_EXACT_IMAGES, approximate by the model's index if there is one; else exact by a
+    scan of the database. Without a matrix a `person` (a user's key) has one search at a time.
     `model` is by default settings.EMBEDDING_MODEL.
 
-    Raises SearchUnavailable if the model has embedded nothing, SearchTooSlow and SearchBusy (see
-    `search_turn`), Superseded where a later search of the `asker`'s page has come, and as
-    `text_vector` where the text can't be encoded.
+    Raises SearchUnavailable if the model has no embeddings, SearchTooSlow and SearchBusy (see
+    `search_turn`), Superseded if the page has sent a later search, and the errors of
+    `text_vector` if the text can't be encoded.
     """
     began = time.monotonic()
     name = model or settings.EMBEDDING_MODEL
@@ -102,9 +102,9 @@ def search_images(
             "page, or with “python manage.py embed”."
         )
     vector = text_vector(
-        known, text, patience=settings.SEARCH_TIMEOUT, page=asker.page if asker else ""
+        known, text, patience=settings.SEARCH_TIMEOUT, page=page_search.page if page_search else ""
     )
-    method, ranked, total = _ranked(known, vector, species_ids, limit, person, asker)
+    method, ranked, total = _ranked(known, vector, species_ids, limit, person, page_search)
     images = Image.objects.select_related("species").prefetch_related("species__names")
     found = images.in_bulk([image_id for image_id, _ in ranked])
     hits = [
@@ -127,12 +127,12 @@ def _ranked(
     species_ids: Sequence[int] | None,
     limit: int,
     person: int | None,
-    asker: Asker | None,
+    page_search: PageSearch | None,
 ) -> tuple[SearchMethod, list[tuple[int, float]], int]:
-    """How the images are ordered, the best of them with their scores, and the filter's size."""
+    """Return the method, (image id, score) of the best images, and the filter's size."""
     matrix = ranking.ranking_method(model) == "matrix"
     index = None if matrix else _usable_index(model)
-    with search_turn(person=None if matrix else person, asker=asker):
+    with search_turn(person=None if matrix else person, page_search=page_search):
         total = ranking.corpus_counts(model=model, species_ids=species_ids).embedded
         if index is not None and total > settings.SEARCH_EXACT_IMAGES:
             ranked = rank_by_index(
@@ -142,7 +142,7 @@ def _ranked(
                 species_ids=species_ids,
                 limit=limit,
             )
-            # A filter that lets few images through can end the index's scan too early.
+            # With a narrow filter the scan of the index may end too early.
             if len(ranked) >= min(limit, total):
                 return SearchMethod.INDEX, ranked, total
         ranked = ranking.rank_images(

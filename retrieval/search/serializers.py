@@ -1,3 +1,5 @@
+"""Parameters and answers of the API of search."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -21,8 +23,8 @@ class HitSerializer(SpeciesOfImage):
 class SearchResultsSerializer(serializers.Serializer[Any]):
     """The best images for a text; `total` counts those in the filter.
 
-    `method` is what put them in order: the packed "matrix" or the database's "scan", both exact, or
-    an approximate "index", which may miss some of the best; `how` says the same in words.
+    `method` is how they were ordered: by the packed "matrix" or a "scan" of the database, both
+    exact, or by an approximate "index", which may miss some of the best; `how` describes it.
     """
 
     model = serializers.CharField()
@@ -35,7 +37,7 @@ class SearchResultsSerializer(serializers.Serializer[Any]):
 
 
 class SearchQuerySerializer(serializers.Serializer[Any]):
-    """What a search asks for."""
+    """Parameters of a search."""
 
     text = serializers.CharField(max_length=500)
     species = serializers.ListField(
@@ -43,6 +45,6 @@ class SearchQuerySerializer(serializers.Serializer[Any]):
         default=list,
         max_length=500,
         help_text="ids or names, repeated or separated by commas; a genus, family or look-alike "
-        "group stands for its species",
+        "group means its species",
     )
     limit = serializers.IntegerField(min_value=1, max_value=500, default=50)

@@ -1,5 +1,5 @@
-"""Searches take turns: each has a time limit, a person has one at a time, and a page that types has
-its last one alone.
+"""Limits of searches: each has a time limit, a person has one at a time, and a later search of a
+page ends the earlier ones.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ QUERY_CANCELED: Final = "57014"
 LOCK_NOT_AVAILABLE: Final = "55P03"
 NUMBERS: Final = 2**16
 LONGEST_WAIT: Final = 5000
-"""Milliseconds for another search of the same person to end; who waits keeps a thread busy."""
+"""Milliseconds to wait for another search of the same person; waiting keeps a thread busy."""
 
-# Both halves of a lock's number are in pg_locks as unsigned 32-bit integers. The page is in the
-# upper half and the upper 16 bits of the lower one, the number of its search in the rest. Looking
-# and ending are one statement: a connection that has ended its search soon serves another request.
+# pg_locks has both halves of a lock's number as unsigned 32-bit integers. The page is in the upper
+# half and the upper 16 bits of the lower one, the number of its search in the rest. One statement
+# finds and cancels: a connection whose search has ended soon serves another request.
 _END_EARLIER = """
 SELECT coalesce(bool_or(held.number > %(number)s), false),
        count(CASE WHEN held.number < %(number)s THEN pg_cancel_backend(held.pid) END)
@@ -40,36 +40,38 @@ FROM (
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
-    """A page on which somebody types, by an id of its own, and which of its searches this is."""
+class PageSearch:
+    """A search of an open page: the page's own id, and the search's number on it."""
 
     page: str
     number: int
 
 
 class SearchTooSlow(Exception):
-    """The search was stopped after settings.SEARCH_TIMEOUT; the text says so and what helps."""
+    """The search was stopped after settings.SEARCH_TIMEOUT; the message says what helps."""
 
 
 class SearchBusy(Exception):
-    """Another search of the same person has not ended in time."""
+    """Another search of the same person did not end in time."""
 
 
 @contextmanager
-def search_turn(*, person: int | None = None, asker: Asker | None = None) -> Iterator[None]:
-    """One transaction for what a search asks of the database.
+def search_turn(
+    *, person: int | None = None, page_search: PageSearch | None = None
+) -> Iterator[None]:
+    """Run a search's database queries in one transaction with limits.
 
-    A statement ends after settings.SEARCH_TIMEOUT (SearchTooSlow). With a `person` (a user's key)
-    it waits until no other search of that person is at it, some seconds at most (SearchBusy). With
-    an `asker` an earlier search of the same page is ended, and this one is where a later one has
-    come or comes (Superseded).
+    A statement is stopped after settings.SEARCH_TIMEOUT (SearchTooSlow). With a `person` (a user's
+    key) it waits for that person's other search, some seconds at most (SearchBusy). With a
+    `page_search` earlier searches of the page are ended, and so is this one if a later one comes
+    (Superseded).
     """
     began = time.monotonic()
     try:
         with transaction.atomic():
             _limit()
-            if asker is not None:
-                _take_page(asker)
+            if page_search is not None:
+                _end_earlier(page_search)
             if person is not None:
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT pg_advisory_xact_lock(%s)", [lock_key("search", person)])
@@ -78,7 +80,7 @@ def search_turn(*, person: int | None = None, asker: Asker | None = None) -> Ite
         code = getattr(error.__cause__, "pgcode", None)
         if code == LOCK_NOT_AVAILABLE:
             raise SearchBusy(
-                "Another search of yours is still going on. Try again when it has ended."
+                "Your previous search is still running. Try again when it has ended."
             ) from error
         if code != QUERY_CANCELED:
             raise
@@ -92,7 +94,7 @@ def search_turn(*, person: int | None = None, asker: Asker | None = None) -> Ite
 
 
 def _limit() -> None:
-    # A wait for a lock ends before the statement that waits would.
+    # Waiting for a lock must time out before its statement does.
     milliseconds = settings.SEARCH_TIMEOUT * 1000
     with connection.cursor() as cursor:
         cursor.execute(
@@ -102,10 +104,12 @@ def _limit() -> None:
         )
 
 
-def _take_page(asker: Asker) -> None:
-    """Say that this search of the page is at it, end earlier ones, and give way to a later one."""
-    page = int.from_bytes(blake2b(asker.page.encode(), digest_size=4).digest())
-    number = asker.number % NUMBERS
+def _end_earlier(search: PageSearch) -> None:
+    """Register this search of the page and end earlier ones; raise Superseded if there is a later
+    one.
+    """
+    page = int.from_bytes(blake2b(search.page.encode(), digest_size=4).digest())
+    number = search.number % NUMBERS
     key = lock_key("search_page", page * NUMBERS + number)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [key])

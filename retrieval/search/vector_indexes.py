@@ -1,6 +1,6 @@
-"""The approximate indexes (HNSW) of the models' embeddings: which there are.
+"""The existing approximate indexes (HNSW) of the models' embeddings.
 
-They serve free-text search alone. A labelling order never comes from one (`selectors.ranking`).
+Only free-text search uses them; candidate lists are always exact (`retrieval.ranking`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class VectorIndex:
 
     `kind` "halfvec" indexes the vectors themselves, "binary" the signs of their coordinates. `m`
     and `ef_construction` are pgvector's. An index that isn't `ready` is being built or was left
-    unfinished; it answers nothing.
+    unfinished; it can't be used.
     """
 
     name: str
@@ -46,12 +46,12 @@ def partition_name(model: EmbeddingModel) -> str:
 
 
 def index_name(model: EmbeddingModel) -> str:
-    """What the model's index is called, if it has one."""
+    """The name of the model's index, if it has one."""
     return f"{partition_name(model)}_hnsw"
 
 
 def index_expression(kind: IndexKind, dimension: int, vector: str = "vector") -> str:
-    """What an index of the kind orders by, as SQL; a query must say the same."""
+    """The SQL expression that an index of the kind orders by; a query must use the same."""
     if kind == "halfvec":
         return f"({vector}::halfvec({int(dimension)}))"
     return f"(binary_quantize({vector})::bit({int(dimension)}))"

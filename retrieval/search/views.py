@@ -1,4 +1,4 @@
-"""The page of free-text search, whole or only its results for a page that types."""
+"""The page of free-text search, whole or only its results while a person types."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from core.address_choices import chosen, chosen_ids
 from retrieval.embedding.text_vectors import Superseded, TextsUnavailable
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.search.selectors import SearchUnavailable, search_images
-from retrieval.search.turns import Asker, SearchBusy, SearchTooSlow
+from retrieval.search.turns import PageSearch, SearchBusy, SearchTooSlow
 from retrieval.species.selectors import species_by_ids
 
 SEARCH_RESULTS = 60
-_ASKER = re.compile(r"([0-9a-f-]{36})\.(\d{1,9})")
+_PAGE_SEARCH = re.compile(r"([0-9a-f-]{36})\.(\d{1,9})")
 _STATUS: dict[type[Exception], HTTPStatus] = {
     SearchUnavailable: HTTPStatus.OK,
     ModelSpecError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -33,10 +33,10 @@ _STATUS: dict[type[Exception], HTTPStatus] = {
 @login_required
 @require_safe
 def search(request: HttpRequest) -> HttpResponse:
-    """Free-text search, optionally within species; `part=results` asks for the results alone.
+    """Free-text search, optionally within species; `part=results` returns only the results.
 
-    The header X-Search, a page's UUID and the number of its search with a point between, has a
-    later search of the page end the ones before it, which are answered 409.
+    With a header X-Search, `{UUID of the page}.{number of its search}`, a later search of the page
+    ends the earlier ones, which get 409.
     """
     require_role(request.user, Role.ANNOTATOR)
     text = request.GET.get("text", "").strip()[:500]
@@ -54,10 +54,10 @@ def search(request: HttpRequest) -> HttpResponse:
                 species_ids=[s.pk for s in species] or None,
                 limit=SEARCH_RESULTS,
                 person=request.user.pk,
-                asker=_asker(request),
+                page_search=_page_search(request),
             )
         except Superseded:
-            return HttpResponse("A later search of this page has come.", status=HTTPStatus.CONFLICT)
+            return HttpResponse("The page has sent a later search.", status=HTTPStatus.CONFLICT)
         except tuple(_STATUS) as error:
             context["error"] = str(error)
             status = _STATUS[type(error)]
@@ -66,6 +66,6 @@ def search(request: HttpRequest) -> HttpResponse:
     return render(request, template, context, status=status)
 
 
-def _asker(request: HttpRequest) -> Asker | None:
-    named = _ASKER.fullmatch(request.headers.get("X-Search", ""))
-    return Asker(f"{request.user.pk}/{named[1]}", int(named[2])) if named else None
+def _page_search(request: HttpRequest) -> PageSearch | None:
+    named = _PAGE_SEARCH.fullmatch(request.headers.get("X-Search", ""))
+    return PageSearch(f"{request.user.pk}/{named[1]}", int(named[2])) if named else None

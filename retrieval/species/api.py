@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from core.access import names_hidden_from
 from core.api.fields import IdField, TextField
-from core.api.parameters import parameters
+from core.api.parameters import parameters, validated
 from retrieval.corpus.models import Species
 from retrieval.corpus.serializers import SpeciesBriefSerializer
 from retrieval.species.groups import GroupKind, counted, group_species, groups_of, groups_search
@@ -24,7 +24,7 @@ MATCHES = 500
 LONGEST_SEARCH = 200
 GROUPS_SHOWN = 8
 NAMES_AT_ONCE = 2000
-# Each suggestion is a search of its own, and a list with more slips than this is the wrong list.
+# Each suggestion takes a search; a list with more typos than this is the wrong list.
 SUGGESTED_FOR = 30
 SUGGESTIONS = 3
 
@@ -95,21 +95,21 @@ class SpeciesSerializer(serializers.ModelSerializer[Species]):
         return [{"language": n.language, "name": n.name} for n in species.names.all()]
 
     def get_thumbnail_url(self, species: Any) -> str | None:
-        # An image's address carries its id, so this would tell which species an image shows.
+        # An image's address holds its id, so this would reveal which species an image shows.
         if species.first_image is None or names_hidden_from(self.context["request"].user):
             return None
         return str(species.first_image.thumbnail_url)
 
 
 class GroupsParameters(serializers.Serializer[Any]):
-    """Groups by name, or of a species."""
+    """Parameters of `groups`: a text to search for, or a species."""
 
     search = serializers.CharField(max_length=LONGEST_SEARCH, default="", allow_blank=True)
     species = IdField(required=False)
 
 
 class GroupNameSerializer(serializers.Serializer[Any]):
-    """What a group is called."""
+    """A group, by kind and name."""
 
     kind = serializers.ChoiceField(choices=GroupKind.choices)
     name = TextField(max_length=200)
@@ -128,7 +128,7 @@ class ResolveSerializer(serializers.Serializer[Any]):
         many=True,
         max_length=100,
         default=list,
-        help_text="groups of which all species are wanted",
+        help_text="groups whose species are all included",
     )
 
     def validate_groups(self, groups: list[dict[str, str]]) -> list[tuple[GroupKind, str]]:
@@ -136,31 +136,31 @@ class ResolveSerializer(serializers.Serializer[Any]):
 
 
 class SuggestionSerializer(serializers.Serializer[Any]):
-    """Species that a missing name may mean."""
+    """Species whose names are similar to one that was not found."""
 
     name = serializers.CharField()
     species = SpeciesBriefSerializer(many=True)
 
 
 class ResolvedSerializer(serializers.Serializer[Any]):
-    """The species meant, the names not found, and the names that meant a whole group."""
+    """The species found, the names not found, and the groups among the names."""
 
     found = SpeciesSerializer(many=True)
     missing = serializers.ListField(child=serializers.CharField())
     groups = SpeciesGroupSerializer(many=True)
     suggestions = SuggestionSerializer(
-        many=True, help_text=f"for the first {SUGGESTED_FOR} missing names, where there are any"
+        many=True, help_text=f"similar species for the first {SUGGESTED_FOR} missing names"
     )
 
 
 class SpeciesParameters(serializers.Serializer[Any]):
-    """Which species."""
+    """Parameters of the list of species."""
 
     search = serializers.CharField(
         max_length=LONGEST_SEARCH,
         default="",
         allow_blank=True,
-        help_text="a name or its beginning in any language, words in any order, slips forgiven",
+        help_text="a name or its beginning in any language, words in any order, typos allowed",
     )
 
 
@@ -168,21 +168,21 @@ class SpeciesParameters(serializers.Serializer[Any]):
 class SpeciesViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Species]
 ):
-    """The species of the corpus, by name, or by likeness to `search`."""
+    """The species of the corpus, by name, or by similarity to `search`."""
 
     queryset = Species.objects.prefetch_related("names").order_by("scientific_name")
     serializer_class = SpeciesSerializer
     lookup_value_converter = "id"
 
     def filter_queryset(self, queryset: QuerySet[Species]) -> Any:
-        """Answer the matches of `search`, best first, or all species."""
+        """Return the matches of `search`, best first, or all species."""
         if self.action != "list":
             return queryset
         text = parameters(self.request, SpeciesParameters)["search"]
         return species_search(text, limit=MATCHES) if text else queryset
 
     def paginate_queryset(self, queryset: Any) -> Any:
-        """Count images, and look for groups, of the species on this page only."""
+        """Add image counts and groups to the species of this page only."""
         page = super().paginate_queryset(queryset)
         return page and species_described(page)
 
@@ -192,26 +192,25 @@ class SpeciesViewSet(
     @extend_schema(parameters=[GroupsParameters], responses=CountedGroupSerializer(many=True))
     @action(detail=False, pagination_class=None)
     def groups(self, request: Request) -> Response:
-        """Answer the genera, families and look-alike groups called like `search`, best first, or
-        those of the species with the id `species`. A group has two or more species.
+        """List the genera, families and look-alike groups whose names match `search`, best first,
+        or those of the species with the id `species`. A group has two or more species.
         """
-        asked = parameters(request, GroupsParameters)
-        if "species" in asked:
-            of = Species.objects.filter(pk=asked["species"])
+        given = parameters(request, GroupsParameters)
+        if "species" in given:
+            of = Species.objects.filter(pk=given["species"])
             found = counted(group for groups in groups_of(of).values() for group in groups)
         else:
-            found = groups_search(asked["search"], limit=GROUPS_SHOWN)
+            found = groups_search(given["search"], limit=GROUPS_SHOWN)
         return Response(CountedGroupSerializer(found, many=True).data)
 
     @extend_schema(request=ResolveSerializer, responses=ResolvedSerializer)
     @action(detail=False, methods=["post"])
     def resolve(self, request: Request) -> Response:
-        """Answer which species a list of names, as somebody pastes it, stands for."""
-        asked = ResolveSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        resolved = names_resolve(asked.validated_data["names"], authors=True)
-        of_groups = group_species(asked.validated_data["groups"])
-        found = {one.pk: one for one in [*resolved.species, *of_groups]}
+        """Resolve a list of names, as pasted by a person, to species."""
+        given = validated(request, ResolveSerializer)
+        resolved = names_resolve(given["names"], authors=True)
+        of_groups = group_species(given["groups"])
+        found = {species.pk: species for species in [*resolved.species, *of_groups]}
         suggestions = [
             {"name": name, "species": near}
             for name in resolved.missing[:SUGGESTED_FOR]

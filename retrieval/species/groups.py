@@ -40,12 +40,12 @@ class SpeciesGroup:
     name: str
     species_count: int
     image_count: int | None = None
-    """Without withdrawn images; None where it was not asked for."""
+    """Without withdrawn images; None unless it was counted."""
 
 
-# Every group of two or more species that is called like the text: a whole name, a beginning, a
-# word's beginning, or trigrams. Thousands of names in all, so no index is needed; OFFSET 0 has each
-# name compared once, and not once for each of its species.
+# Every group of two or more species whose name matches the text: whole, at its beginning, at the
+# beginning of a word, or by trigrams. There are thousands of names, so no index is needed; OFFSET 0
+# makes PostgreSQL compare each name once and not once per species.
 _GROUPS = """
 SELECT kind, name, size, form, CASE WHEN form = %(text)s THEN 0
     WHEN form LIKE %(start)s THEN 1 WHEN form LIKE %(word)s THEN 2 ELSE 3 END AS class
@@ -61,10 +61,10 @@ WHERE "{field}" <> '' GROUP BY "{field}" HAVING count(*) > 1"""
 
 
 def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
-    """Return the groups of two or more species called like `text`, best first, with their images'
-    counts.
+    """Return groups of two or more species whose names match `text`, best first, with image counts.
 
-    Names that begin so or have a word that does; where there is none, names with slips of the keys.
+    A name matches if it or one of its words begins with the text. If none does, names that differ
+    by typos match.
     """
     text = searchable([text])[text]
     if not text:
@@ -90,18 +90,18 @@ def groups_search(text: str, limit: int) -> list[SpeciesGroup]:
     return counted(SpeciesGroup(GroupKind(row[0]), *row[1:3]) for row in rows[:limit])
 
 
-# Each kind of group by its own index.
+# Each kind of group has an index of its own.
 _COUNTED = f"""
 WITH gone AS MATERIALIZED ({WITHDRAWN_BY_SPECIES})
-SELECT asked.kind, asked.name, coalesce(sum(c.images - coalesce(gone.images, 0)), 0)::bigint
-  FROM unnest(%(kinds)s, %(names)s) asked (kind, name)
+SELECT g.kind, g.name, coalesce(sum(c.images - coalesce(gone.images, 0)), 0)::bigint
+  FROM unnest(%(kinds)s, %(names)s) g (kind, name)
  CROSS JOIN LATERAL ({{each}}) s
   JOIN {SpeciesCount._meta.db_table} c ON c.species_id = s.id
   LEFT JOIN gone ON gone.species_id = s.id
- GROUP BY asked.kind, asked.name
+ GROUP BY g.kind, g.name
 """
 _MEMBERS = """SELECT id FROM retrieval_species
-WHERE asked.kind = '{kind}' AND "{field}" = asked.name"""
+WHERE g.kind = '{kind}' AND "{field}" = g.name"""
 
 
 def counted(groups: Iterable[SpeciesGroup]) -> list[SpeciesGroup]:
@@ -120,7 +120,7 @@ def counted(groups: Iterable[SpeciesGroup]) -> list[SpeciesGroup]:
 
 
 def groups_of(species: Iterable[Species]) -> dict[int, list[SpeciesGroup]]:
-    """Return, by species id, the groups in which each has others beside it; narrowest first."""
+    """Return by species id the groups of two or more species that each is in; narrowest first."""
     species = list(species)
     found: dict[int, list[SpeciesGroup]] = {one.pk: [] for one in species}
     for kind in GroupKind:
@@ -143,8 +143,8 @@ def group_species(groups: Iterable[tuple[GroupKind, str]]) -> list[Species]:
 
 
 def groups_by_form(forms: set[str]) -> dict[str, list[tuple[SpeciesGroup, set[int]]]]:
-    """Return the groups called so, by their names in lower case without accents, each with the ids
-    of its species. Groups of one species count too.
+    """Return the groups with these names (in lower case, without accents), by name, each with the
+    ids of its species. Groups of one species are included.
     """
     members: defaultdict[tuple[str, GroupKind, str], set[int]] = defaultdict(set)
     for kind in GroupKind:

@@ -1,4 +1,4 @@
-"""Finding species by what a person types: parts of names first, then names with slips."""
+"""Species search: by parts of names first, then by names with typos."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 from django.db import connection, transaction
 
 from retrieval.corpus.models import Species
-from retrieval.species.likeness import likeness, slips_forgiven, swaps_of, words_of
+from retrieval.species.likeness import likeness, swaps_of, typos_allowed, words_of
 
-# Trigram similarity of a typed word, or of all of them, to the nearest stretch of a name: low
-# enough that a word of five letters with one slip is among what is then compared letter by letter.
+# Trigram similarity of a typed word, or of all of them, to the nearest part of a name: low enough
+# that a word of five letters with one typo is among those that are then compared by letters.
 SIMILAR = 0.3
 COMPARED = 400
 SHORT = 6
 MOST_WORDS = 8
-# What is like only part of the typed words is shown where nothing is like all of them.
+# Names that are similar to only some of the typed words, if none is similar to all.
 HALF_LIKE = 0.6
-# Beside the best, only what is nearly as like.
+# How much less similar than the best a name may be.
 BESIDE = 0.2
 
-# Fewer letters stand somewhere in most names.
+# Most names contain any shorter text somewhere.
 SHORTEST_PART = 3
 
 # One row per species, with its best name: the whole name, then a name that begins so, then one with
@@ -65,20 +65,20 @@ class _Match:
 
 
 def species_search(text: str, limit: int = 20) -> list[Species]:
-    """Return the species whose scientific or vernacular name, in any language, is like `text`.
+    """Return species with a scientific or vernacular name, in any language, that matches `text`.
 
-    Whole names come first, then names, then words that begin so, then names that hold the text.
-    Where no word begins so, names follow whose words are like those typed, in any order and with
-    slips of the keys. Case and accents do not matter. Each species comes once and carries
-    `matched_name` and `matched_language` ("" for the scientific name).
+    Whole names come first, then names that begin with the text, then names with a word that does,
+    then names that contain it. If no word begins with it, names follow whose words are similar to
+    the typed ones, in any order and with typos. Case and accents do not matter. Each species comes
+    once, with `matched_name` and `matched_language` ("" for the scientific name).
     """
     text = searchable([text])[text]
     if not text:
         return []
     found, begins = _with_part(text, limit)
     if not begins:
-        held = {match.species_id for match in found}
-        found += [match for match in _alike(text) if match.species_id not in held]
+        ids = {match.species_id for match in found}
+        found += [match for match in _alike(text) if match.species_id not in ids]
         found = found[:limit]
     known = Species.objects.prefetch_related("names").in_bulk([one.species_id for one in found])
     species = []
@@ -90,7 +90,7 @@ def species_search(text: str, limit: int = 20) -> list[Species]:
 
 
 def searchable(texts: Iterable[str]) -> dict[str, str]:
-    """Return each text as `SpeciesName.search_text` holds names; blank ones stay empty."""
+    """Return each text in the form of `SpeciesName.search_text`; blank ones become empty."""
     clean = {text: " ".join(text.replace("\0", "").split()) for text in texts}
     if not clean:
         return {}
@@ -103,21 +103,21 @@ def searchable(texts: Iterable[str]) -> dict[str, str]:
 
 
 def like_pattern(text: str) -> str:
-    """Return the text as a pattern of LIKE that means nothing but itself."""
+    """Escape a text for use in a pattern of LIKE."""
     return text.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
 
 
 @contextmanager
 def trigram_search(*, index_only: bool = False) -> Iterator[Any]:
-    """Give a cursor for which <% holds from the similarity SIMILAR on.
+    """Yield a cursor for which <% is true from the similarity SIMILAR on.
 
-    With `index_only` no table is read whole: PostgreSQL takes <% for cheap and reads 40,000 names
-    in 200 ms, where the index answers in 20.
+    With `index_only` no table is read whole: PostgreSQL underestimates the cost of <% and reads
+    40,000 names in 200 ms, where the index answers in 20.
     """
     settings = {"pg_trgm.word_similarity_threshold": str(SIMILAR)}
     if index_only:
         settings["enable_seqscan"] = "off"
-    # What is set lasts for the outermost transaction, which may not be this one.
+    # The settings last until the end of the outermost transaction, which may not be this one.
     with transaction.atomic(), connection.cursor() as cursor:
         for name, value in settings.items():
             cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
@@ -127,7 +127,7 @@ def trigram_search(*, index_only: bool = False) -> Iterator[Any]:
 
 
 def _with_part(text: str, limit: int) -> tuple[list[_Match], bool]:
-    """Return the names that hold the text, and whether some word begins with it."""
+    """Return the names that contain the text, and whether some word begins with it."""
     pattern = like_pattern(text)
     start, word = f"{pattern}%", f"% {pattern}%"
     part = f"%{pattern}%" if len(text) >= SHORTEST_PART else start
@@ -146,20 +146,20 @@ def _alike(text: str) -> list[_Match]:
     arguments: dict[str, Any] = {"text": text, "compared": COMPARED, "patterns": []}
     conditions = []
     for number, word in enumerate(words):
-        either = []
+        options = []
         if word.isascii():
             arguments[f"word{number}"] = word
-            either.append(f"%(word{number})s <%% search_text")
+            options.append(f"%(word{number})s <%% search_text")
         patterns = likely_patterns(word)
         if patterns:
             arguments[f"patterns{number}"] = patterns
             arguments["patterns"] += patterns
-            either.append(f"search_text LIKE ANY(%(patterns{number})s)")
-        conditions.append(f"({' OR '.join(either)})")
+            options.append(f"search_text LIKE ANY(%(patterns{number})s)")
+        conditions.append(f"({' OR '.join(options)})")
     condition = " AND ".join(conditions)
     if text.isascii():
         condition = f"%(text)s <%% search_text OR {condition}"
-    # An index of trigrams has nothing for letters that make none, so then the table is faster.
+    # Letters without trigrams are not in the index, so for them the table is faster.
     with trigram_search(index_only=text.isascii()) as cursor:
         cursor.execute(_ALIKE.format(condition=condition), arguments)
         rows = cursor.fetchall()
@@ -167,22 +167,21 @@ def _alike(text: str) -> list[_Match]:
 
 
 def likely_patterns(word: str) -> list[str]:
-    """Return patterns of LIKE for what trigrams miss of a typed word that may hold a slip.
+    """Return patterns of LIKE for names that a search by trigrams misses when a word has a typo.
 
-    Swapped letters spoil most trigrams of a short word, so it is looked for as it may be meant. Of
-    letters beyond ASCII a database may make no trigrams, so each half is looked for: one slip
-    leaves the other half.
+    Swapped letters change most trigrams of a short word, so each swap is undone. A database may
+    make no trigrams of letters beyond ASCII, so each half is searched: one typo leaves the other.
     """
     if not word.isascii():
         half = len(word) // 2 if len(word) > SHORTEST_PART else len(word)
         return [f"%{like_pattern(part)}%" for part in (word[:half], word[half:]) if part]
-    if slips_forgiven(len(word)) and len(word) <= SHORT:
+    if typos_allowed(len(word)) and len(word) <= SHORT:
         return [f"%{like_pattern(swap)}%" for swap in swaps_of(word)]
     return []
 
 
 def _best_by_letters(text: str, rows: list[tuple[int, str, str, str, float]]) -> list[_Match]:
-    """Return each species' most like name, the most like first."""
+    """Return each species' most similar name, the most similar first."""
     scored = []
     for species_id, name, language, search_text, similarity in rows:
         whole, score = likeness(text, search_text)

@@ -1,4 +1,4 @@
-"""Species by their ids, and by the names that a file, a form or a pasted list gives."""
+"""Species by id, and by the names in a file, a form or a pasted list."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WITH_AUTHOR = re.compile(r"([A-Z][a-z-]+(?: [a-z-]+){1,2}) [A-Z(].*")
 
 @dataclass
 class Resolved:
-    """What a list of names stands for."""
+    """The species and groups that a list of names means."""
 
     species: list[Species] = field(default_factory=list)
     """By scientific name, with their names."""
     missing: list[str | int] = field(default_factory=list)
-    """As they were given, in their order."""
+    """Names that were not found, as given, in their order."""
     groups: list[SpeciesGroup] = field(default_factory=list)
-    """The groups that were named, in the order of the names."""
+    """The groups among the names, in the order of the names."""
 
 
 def species_by_ids(ids: Sequence[int]) -> list[Species]:
@@ -38,27 +38,27 @@ def species_by_ids(ids: Sequence[int]) -> list[Species]:
 
 
 def species_resolve(names: Iterable[str | int]) -> tuple[list[Species], list[str | int]]:
-    """Return the species that the names stand for, by scientific name, and the names not found.
+    """Return the species with these names, ordered by scientific name, and the names not found.
 
     A name is an id, a scientific name, a vernacular name in any language, or a genus, family or
-    look-alike group, which stands for all its species. A scientific name goes before the others;
-    case and accents do not matter.
+    look-alike group, which means all its species. A scientific name takes precedence; case and
+    accents do not matter.
     """
     resolved = names_resolve(names)
     return resolved.species, resolved.missing
 
 
 def names_resolve(names: Iterable[str | int], *, authors: bool = False) -> Resolved:
-    """Return what the names stand for, read as by `species_resolve`, in a fixed number of queries.
+    """Resolve names as `species_resolve` does, in a fixed number of queries.
 
-    With `authors`, a scientific name may be followed by who gave it: “Strix aluco Linnaeus”.
+    With `authors`, a scientific name may be followed by its author: “Strix aluco Linnaeus”.
     """
-    wanted = list(dict.fromkeys(names))
-    ids = {name: int(name) for name in wanted if _is_id(name)}
+    given = list(dict.fromkeys(names))
+    ids = {name: int(name) for name in given if _is_id(name)}
     known_ids = set(Species.objects.filter(pk__in=ids.values()).values_list("pk", flat=True))
     texts: dict[str | int, list[str]] = {
         name: [name, *_without_author(name)] if authors else [name]
-        for name in wanted
+        for name in given
         if isinstance(name, str)
     }
     forms = searchable({text for several in texts.values() for text in several})
@@ -66,7 +66,7 @@ def names_resolve(names: Iterable[str | int], *, authors: bool = False) -> Resol
     found: set[int] = set()
     groups: dict[SpeciesGroup, None] = {}
     resolved = Resolved()
-    for name in wanted:
+    for name in given:
         meant: set[int] = set()
         if ids.get(name) in known_ids:
             meant = {ids[name]}
@@ -84,18 +84,18 @@ def names_resolve(names: Iterable[str | int], *, authors: bool = False) -> Resol
 
 
 def species_described(species: Sequence[Species]) -> list[Species]:
-    """Give species what a person chooses them by, in a fixed number of queries.
+    """Add to species what the species picker shows, in a fixed number of queries.
 
-    Each gets `image_count` (without withdrawn images), `first_image` (or None) and `groups`, those
-    in which there are others beside it.
+    Each gets `image_count` (without withdrawn images), `first_image` (or None) and `groups` (those
+    of two or more species).
     """
     ids = [one.pk for one in species]
     counts, first = image_counts(ids), first_image_ids(ids)
-    pictures = Image.objects.in_bulk([pk for few in first.values() for pk in few])
+    images = Image.objects.in_bulk([pk for few in first.values() for pk in few])
     groups = groups_of(species)
     for one in species:
         one.image_count, one.groups = counts.get(one.pk, 0), groups[one.pk]  # type: ignore[attr-defined]
-        one.first_image = next((pictures.get(pk) for pk in first[one.pk]), None)  # type: ignore[attr-defined]
+        one.first_image = next((images.get(pk) for pk in first[one.pk]), None)  # type: ignore[attr-defined]
     return list(species)
 
 
@@ -113,8 +113,8 @@ ORDER BY i.id
 
 
 def first_image_ids(species_ids: Iterable[int], *, each: int = 1) -> dict[int, list[int]]:
-    """The lowest ids of each species' images, at most `each`, without withdrawn ones; a list for
-    every species. One SQL query.
+    """Return for every species the lowest ids of its images, at most `each`, without withdrawn
+    ones. One SQL query.
     """
     found: dict[int, list[int]] = {pk: [] for pk in species_ids}
     with connection.cursor() as cursor:
@@ -125,7 +125,7 @@ def first_image_ids(species_ids: Iterable[int], *, each: int = 1) -> dict[int, l
 
 
 def species_listed(text: str = "") -> QuerySet[Species]:
-    """All species by name, or those that are called like `text`."""
+    """Return all species by name, or those whose names match `text`."""
     species = Species.objects.prefetch_related("names").order_by("scientific_name")
     if text:
         species = species.filter(pk__in=[s.pk for s in species_search(text, limit=200)])
@@ -133,7 +133,7 @@ def species_listed(text: str = "") -> QuerySet[Species]:
 
 
 def with_image_counts(species: Iterable[Species]) -> list[Species]:
-    """Give species `image_count`, without withdrawn images. One SQL query beside their own."""
+    """Add `image_count` (without withdrawn images) to species. One SQL query beside their own."""
     found = list(species)
     counts = image_counts([one.pk for one in found])
     for one in found:
@@ -142,7 +142,7 @@ def with_image_counts(species: Iterable[Species]) -> list[Species]:
 
 
 class _Lookup:
-    """What names in their searchable form stand for."""
+    """Species and groups by names in their searchable form."""
 
     def __init__(self, forms: set[str]) -> None:
         self.scientific: dict[str, set[int]] = {}
@@ -156,7 +156,7 @@ class _Lookup:
         self.groups = groups_by_form(forms)
 
     def meaning(self, form: str) -> tuple[set[int], list[SpeciesGroup]]:
-        """The ids of the species that a name stands for, and the groups among what it names."""
+        """Return the ids of the species that a name means, and the groups that it names."""
         if form in self.scientific:
             return self.scientific[form], []
         groups = self.groups.get(form, [])

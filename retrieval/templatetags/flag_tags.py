@@ -14,5 +14,5 @@ register = template.Library()
 
 @register.simple_tag
 def flags_to_decide(user: Any) -> int | None:
-    """How many images wait for a reviewer's decision; None for who doesn't decide."""
+    """Return how many images wait for a reviewer's decision; None if the user is no reviewer."""
     return flagged_image_count() if at_least(user, Role.REVIEWER) else None

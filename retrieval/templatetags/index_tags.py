@@ -19,5 +19,5 @@ def vector_indexes() -> dict[int, VectorIndex]:
 
 @register.filter
 def index_of(indexes: dict[int, VectorIndex], model: EmbeddingModel) -> VectorIndex | None:
-    """The model's among `vector_indexes`."""
+    """Return the model's index from `vector_indexes`."""
     return indexes.get(model.pk)

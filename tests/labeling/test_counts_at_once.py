@@ -14,7 +14,7 @@ import pytest
 from django.db import connection, transaction
 
 from labeling.queries.models import Query
-from retrieval.corpus.counting import image_counts_check
+from retrieval.corpus.counts import image_counts_check
 from retrieval.corpus.models import Image, Species
 from retrieval.flags.services import image_flag_raise, image_restore, image_withdraw
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species

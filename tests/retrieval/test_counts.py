@@ -11,8 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Count
 
-from retrieval.corpus.counting import WrongCount, image_counts_check
-from retrieval.corpus.counts import image_count, image_counts
+from retrieval.corpus.counts import WrongCount, image_count, image_counts, image_counts_check
 from retrieval.corpus.models import CorpusCount, Image, ImageWithdrawal, SpeciesCount
 from retrieval.embedding.counts import embedded_counts
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
@@ -171,7 +170,7 @@ def test_wrong_numbers_are_named_and_put_right(animals: dict[str, Any], capsys: 
     ]
     with pytest.raises(CommandError, match="3 numbers are wrong"):
         call_command("check_counts")
-    assert "The whole corpus: 7 kept, 3 counted" in capsys.readouterr().out
+    assert "The whole corpus: 7 stored, 3 counted" in capsys.readouterr().out
     call_command("check_counts", repair=True)
     assert kept() == counted() == (3, {
         animals["Ursus arctos"].pk: 1, animals["Ursus maritimus"].pk: 1,

@@ -66,12 +66,12 @@ def test_one_takes_back_ones_own_open_flag_only(
 ) -> None:
     flag = image_flag_raise(image=image, kind="person", by=annotator)[0]
     kept = image_flag_raise(image=image, kind="duplicate", by=annotator)[0]
-    with pytest.raises(FlagRefused, match="Only who raised a flag"):
+    with pytest.raises(FlagRefused, match="Only the person who raised a flag"):
         image_flag_retract(flag=flag, by=other_annotator)
     assert image_flag_retract(flag=flag, by=annotator)
     assert not image_flag_retract(flag=flag, by=annotator)
     image_flags_clear(image=image, by=reviewer)
-    with pytest.raises(FlagRefused, match="has decided about this flag"):
+    with pytest.raises(FlagRefused, match="has already decided on this flag"):
         image_flag_retract(flag=kept, by=annotator)
     assert states(image) == [("duplicate", "cleared", "rita")]
 
@@ -92,7 +92,7 @@ def test_withdrawing_upholds_the_open_flags_and_counts_once(
         ("person", "upheld", "rita"),
         ("person", "upheld", "rita"),
     ]
-    with pytest.raises(FlagRefused, match="was withdrawn from the corpus already"):
+    with pytest.raises(FlagRefused, match="has already been withdrawn"):
         image_flag_raise(image=image, kind="duplicate", by=annotator)
     assert image_flags_clear(image=image, by=admin) == []
 
@@ -146,7 +146,7 @@ def test_a_clearing_is_undone_without_doubling_a_flag_raised_since(
     assert image_flags_reopen(image=image, flags=cleared) == 1
     assert [state for _, state, _ in states(image)] == ["cleared", "open", "open"]
     image_withdraw(image=image, by=reviewer)
-    with pytest.raises(FlagRefused, match="withdrawn from the corpus meanwhile"):
+    with pytest.raises(FlagRefused, match="has been withdrawn from the corpus"):
         image_flags_reopen(image=image, flags=cleared)
 
 

@@ -116,7 +116,7 @@ def test_a_flag_is_taken_back_by_who_raised_it_while_it_is_open(
     flag = annotator_api.post("/api/images/7/flags/", {"kind": "person"}).json()["id"]
     decide(reviewer_api, "clear-flags")
     says = refused(annotator_api.delete(f"/api/images/7/flags/{flag}/"), 409)
-    assert says == "A reviewer has decided about this flag already."
+    assert says == "A reviewer has already decided on this flag."
 
 
 def test_annotators_flag_and_reviewers_decide(
@@ -168,7 +168,7 @@ def test_a_withdrawal_and_a_clearing_are_undone_with_their_flags(
     assert [one["id"] for one in undone["flags"]] == [flag.pk]
     decide(reviewer_api, "withdraw")
     says = refused(decide(reviewer_api, "reopen-flags", flags=[flag.pk]), 409)
-    assert says == "The image was withdrawn from the corpus meanwhile."
+    assert says == "The image has been withdrawn from the corpus."
 
 
 def test_a_flag_that_the_reviewer_has_not_seen_stays_open(
@@ -218,7 +218,7 @@ def test_a_withdrawn_image_is_gone_for_annotators_and_takes_no_flags(
         assert reviewer_api.get(address).status_code == 200
     for api in (annotator_api, reviewer_api):
         says = refused(api.post("/api/images/7/flags/", {"kind": "person"}), 409)
-        assert says == "The image was withdrawn from the corpus already."
+        assert says == "The image has already been withdrawn from the corpus."
 
 
 def test_reviewers_page_through_what_is_open_and_what_is_withdrawn(

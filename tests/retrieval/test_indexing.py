@@ -208,7 +208,7 @@ def test_one_job_at_a_time_is_at_an_index(model: EmbeddingModel) -> None:
         ({"m": 1}, "an m from 2 to 100"),
         ({"ef_construction": 31}, "at least twice m"),
         ({"memory": 0}, "give at least 1"),
-        ({"model_name": "none"}, "none has embedded nothing yet"),
+        ({"model_name": "none"}, "none has no embeddings yet"),
     ],
 )
 def test_what_cannot_be_made_is_refused(

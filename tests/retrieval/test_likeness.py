@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.species.likeness import likeness, slips_forgiven, swaps_of, word_likeness, words_of
+from retrieval.species.likeness import likeness, swaps_of, typos_allowed, word_likeness, words_of
 
 
 def test_words_are_runs_of_letters_and_digits():
@@ -15,7 +15,7 @@ def test_every_swap_of_neighbours_that_makes_another_word():
 
 
 def test_longer_words_may_hold_more_slips():
-    assert [slips_forgiven(length) for length in (2, 3, 4, 5, 8, 9, 20)] == [0, 1, 1, 2, 2, 3, 3]
+    assert [typos_allowed(length) for length in (2, 3, 4, 5, 8, 9, 20)] == [0, 1, 1, 2, 2, 3, 3]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import Superseded
 from retrieval.search.selectors import SearchMethod, search_images
-from retrieval.search.turns import Asker, SearchBusy, SearchTooSlow, search_turn
+from retrieval.search.turns import PageSearch, SearchBusy, SearchTooSlow, search_turn
 from tests.processes import wait_for
 from tests.retrieval.indexes import make_index
 from tests.retrieval.making import embed_rows, image_row
@@ -106,7 +106,7 @@ def test_the_api_says_how_exact_it_is(
     settings.SEARCH_EXACT_IMAGES = 100
     body = annotator_api.get("/api/search/?text=a bear&limit=3").json()
     assert (body["method"], body["exact"]) == ("scan", True)
-    assert body["how"] == "exact, by the database’s scan"
+    assert body["how"] == "exact, by a scan of the database"
 
 
 def test_a_candidate_list_is_exact_whatever_index_there_is(
@@ -187,7 +187,7 @@ def test_both_are_told_to_people_and_programs(
         page = clients["annotator"].get("/search/?text=a bear")
         answer = annotator_api.get("/api/search/?text=a bear")
     assert (page.status_code, answer.status_code) == (429, 429)
-    assert b"Another search of yours is still going on" in page.content
+    assert b"Your previous search is still running" in page.content
     assert "Another search of yours" in answer.json()["detail"]
     assert answer.headers["Retry-After"] == "2"
     assert annotator_api.get("/api/search/?text=a bear").status_code == 200
@@ -201,13 +201,13 @@ class Typing:
         self.started: list[int] = []
 
     def search(self, number: int, page: str = PAGE) -> Any:
-        return self.pool.submit(self._search, Asker(page, number))
+        return self.pool.submit(self._search, PageSearch(page, number))
 
-    def _search(self, asker: Asker) -> str:
+    def _search(self, page_search: PageSearch) -> str:
         try:
-            with search_turn(asker=asker), connection.cursor() as cursor:
-                self.started.append(asker.number)
-                cursor.execute("SELECT pg_sleep(%s)", [20 if asker.number == 1 else 0])
+            with search_turn(page_search=page_search), connection.cursor() as cursor:
+                self.started.append(page_search.number)
+                cursor.execute("SELECT pg_sleep(%s)", [20 if page_search.number == 1 else 0])
                 return "answered"
         except Superseded:
             return "superseded"
@@ -233,7 +233,7 @@ def test_an_earlier_search_that_comes_late_gives_way() -> None:
 
     def later() -> None:
         try:
-            with search_turn(asker=Asker(PAGE, 9)):
+            with search_turn(page_search=PageSearch(PAGE, 9)):
                 holding.set()
                 end.wait(30)
         finally:
@@ -266,7 +266,7 @@ def test_a_page_gets_its_results_alone(model: EmbeddingModel, clients: dict[str,
     part = client.get("/search/?text=a bear&part=results", headers={"X-Search": f"{PAGE}.3"})
     shown = part.content.decode()
     assert "<html" not in shown
-    assert 'data-status="40 best of 40 images, exact, by the database’s scan, ' in shown
+    assert 'data-status="40 best of 40 images, exact, by a scan of the database, ' in shown
     assert shown.count("<figure>") == 40
     whole = client.get("/search/?text=a bear").content.decode()
     assert "40 best of 40 images" in whole

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.commands.ready import require_migrated
-from retrieval.corpus.counting import image_counts_check
+from retrieval.corpus.counts import image_counts_check
 
 SHOWN = 20
 
@@ -17,16 +17,16 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--repair", action="store_true", help="put wrong numbers right")
+        parser.add_argument("--repair", action="store_true", help="correct wrong numbers")
 
     def handle(self, *args: Any, repair: bool, **options: Any) -> None:
         require_migrated()
         wrong = image_counts_check(repair=repair)
         for one in wrong[:SHOWN]:
             name = one.species or "The whole corpus"
-            self.stdout.write(f"{name}: {one.kept:,} kept, {one.counted:,} counted")
+            self.stdout.write(f"{name}: {one.stored:,} stored, {one.counted:,} counted")
         if len(wrong) > SHOWN:
             self.stdout.write(f"… and {len(wrong) - SHOWN:,} more")
         if wrong and not repair:
-            raise CommandError(f"{len(wrong):,} numbers are wrong. --repair puts them right.")
-        self.stdout.write("Put right." if wrong else "All numbers of images are right.")
+            raise CommandError(f"{len(wrong):,} numbers are wrong. --repair corrects them.")
+        self.stdout.write("Corrected." if wrong else "All numbers of images are right.")
