@@ -63,8 +63,10 @@ def fill_clustered(images: int, dimension: int) -> None:
     harness.sql("VACUUM ANALYZE")
 
 
-def store_vectors(first: int, batches: Iterator[NDArray[np.float16]], dimension: int) -> None:
-    """Store vectors under MODEL for the images from the id `first` on."""
+def store_vectors(
+    first: int, batches: Iterator[NDArray[np.float16]], dimension: int, *, model: str = MODEL
+) -> None:
+    """Store vectors under a model for the images from the id `first` on."""
     from django.db import transaction
 
     from core.locks import transaction_lock
@@ -74,12 +76,12 @@ def store_vectors(first: int, batches: Iterator[NDArray[np.float16]], dimension:
     )
     from retrieval.embedding.store import embeddings_copy
 
-    model = embedding_model_get_or_create(name=MODEL, dimension=dimension)
+    known = embedding_model_get_or_create(name=model, dimension=dimension)
     for vectors in batches:
         ids = np.arange(first, first + len(vectors), dtype=np.int64)
         with transaction.atomic():
-            transaction_lock(embedding_model_lock(model), shared=True)
-            embeddings_copy(model=model, image_ids=ids, vectors=vectors, fresh=True)
+            transaction_lock(embedding_model_lock(known), shared=True)
+            embeddings_copy(model=known, image_ids=ids, vectors=vectors, fresh=True)
         first += len(vectors)
 
 
