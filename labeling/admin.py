@@ -32,6 +32,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 @admin.register(Query)
 class QueryAdmin(ReadOnlyAdmin):
+    """Queries by state, split and category."""
+
     list_display = ("query_id", "text", "category", "split", "state", "updated_at")
     list_filter = ("state", "split", "category")
     search_fields = ("text", "=query_id")
@@ -39,18 +41,24 @@ class QueryAdmin(ReadOnlyAdmin):
 
 @admin.register(QueryTransition)
 class QueryTransitionAdmin(ReadOnlyAdmin):
+    """Changes of queries' states."""
+
     list_display = ("query", "from_state", "to_state", "reason", "made_by", "made_at")
     list_select_related = ("query", "made_by")
 
 
 @admin.register(Assignment)
 class AssignmentAdmin(ReadOnlyAdmin):
+    """Parts that were handed in."""
+
     list_display = ("query", "annotator", "handed_in_at", "rule", "reason", "note")
     list_select_related = ("query", "annotator")
 
 
 @admin.register(CandidateList)
 class CandidateListAdmin(ReadOnlyAdmin):
+    """Candidate lists, without their vectors."""
+
     list_display = ("id", "query", "model_name", "size", "total", "unembedded", "frozen_at")
     list_select_related = ("query",)
     exclude = ("text_vector",)
@@ -62,6 +70,7 @@ class LargeReadOnlyAdmin(ReadOnlyAdmin, LargeTableAdmin):
     search_help_text = "A query's number."
 
     def searched(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
+        """The rows of the query with this number."""
         number = id_of(text)
         if number is None or number > MOST_QUERY_ID:
             return rows.none()
@@ -70,12 +79,16 @@ class LargeReadOnlyAdmin(ReadOnlyAdmin, LargeTableAdmin):
 
 @admin.register(Judgment)
 class JudgmentAdmin(LargeReadOnlyAdmin):
+    """Current judgments."""
+
     list_display = ("query", "image_id", "annotator", "relevance", "source", "rank", "updated_at")
     list_select_related = ("query", "annotator")
 
 
 @admin.register(JudgmentEvent)
 class JudgmentEventAdmin(LargeReadOnlyAdmin):
+    """The history of judgments."""
+
     list_display = (
         "query",
         "image_id",

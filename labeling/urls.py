@@ -1,3 +1,5 @@
+"""The addresses of this app's pages."""
+
 from django.urls import path
 
 from labeling import views

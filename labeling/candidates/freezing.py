@@ -1,4 +1,4 @@
-"""Candidate lists are ranked, many in one pass over the corpus, and frozen one by one."""
+"""Ranking candidate lists, many in one pass over the corpus, and freezing them one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 LISTS_AT_ONCE: Final = 256
 #: The most candidates that a pass may hold in memory; about 120 bytes each.
 CANDIDATES_AT_ONCE: Final = 1_500_000
-#: Seconds between two looks at whether another worker's pass is over.
+#: Seconds between checks of whether another worker's pass is over.
 PAUSE: Final = 0.1
 
 
@@ -51,9 +51,9 @@ class ListRefused(JobFailed):
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """What one list gets, of one moment."""
+    """The order of one list, and the counts of the corpus at that moment."""
 
-    wanted: CandidateList
+    requested: CandidateList
     model: EmbeddingModel
     vector: list[float]
     frozen_at: datetime
@@ -66,7 +66,7 @@ class _Ranked:
 def list_freeze(
     *, list_id: int, job: Job | None = None, deadline: float = math.inf
 ) -> CandidateList | None:
-    """Rank the corpus for a list that was asked for and store the order, whole or not at all.
+    """Rank the corpus for a requested list and store the order, whole or not at all.
 
     Where the model's matrix ranks, the lists of the same model that wait beside it and have no
     species filter are ranked in the same pass over the corpus; each is stored in a transaction of
@@ -76,8 +76,8 @@ def list_freeze(
     Returns None if the list was superseded. Doing it again changes nothing. The freezing moment is
     taken under the locks of the model and of withdrawals, so the list holds exactly the embeddings
     stored until then, of the images not withdrawn then. Raises ListRefused if nothing is embedded
-    while an older list holds candidates, and what loading the model raises; what becomes of the
-    other lists is told to their own jobs.
+    while an older list holds candidates, and what loading the model raises; the failures of other
+    lists are those of their own jobs.
     """
     while True:
         found = CandidateList.objects.filter(pk=list_id).select_related("query").first()
@@ -100,31 +100,33 @@ def list_freeze(
 
 
 def _freeze_together(
-    wanted: CandidateList, model: EmbeddingModel, job: Job | None, at_once: int
+    requested: CandidateList, model: EmbeddingModel, job: Job | None, at_once: int
 ) -> CandidateList | None:
     """Freeze a list and those that wait beside it; the caller holds the lock of the ranking."""
     failure: Exception | None = None
     frozen = None
-    for ranked in _ranked_together(wanted, model, at_once):
-        own = ranked.wanted.pk == wanted.pk
+    for ranked in _ranked_together(requested, model, at_once):
+        own = ranked.requested.pk == requested.pk
         try:
             stored = _store(ranked, job if own else None)
             frozen = stored if own else frozen
         except (ListRefused, QueryGone, IntegrityError, JobCanceled) as error:
-            # Another list's own job comes to the same and says so.
+            # Another list's own job fails likewise and says so.
             failure = error if own else failure
     if failure is not None:
         raise failure
     return frozen
 
 
-def _ranked_together(wanted: CandidateList, model: EmbeddingModel, at_once: int) -> list[_Ranked]:
-    lists = [wanted, *_waiting_beside(wanted, at_once - 1)]
+def _ranked_together(
+    requested: CandidateList, model: EmbeddingModel, at_once: int
+) -> list[_Ranked]:
+    lists = [requested, *_waiting_beside(requested, at_once - 1)]
     try:
         vectors = text_vectors(model, [one.text for one in lists])
     except ValueError:
-        # Another list's text may be the one without a vector.
-        lists, vectors = [wanted], [text_vector(model, wanted.text)]
+        # The text without a vector may be that of another list.
+        lists, vectors = [requested], [text_vector(model, requested.text)]
     frozen_at = _freezing_moment(model)
     counts = corpus_counts(model=model, created_before=frozen_at)
     rankings = rank_images_many(
@@ -139,13 +141,13 @@ def _ranked_together(wanted: CandidateList, model: EmbeddingModel, at_once: int)
     ]
 
 
-def _ranked_alone(wanted: CandidateList, model: EmbeddingModel) -> _Ranked:
-    vector = text_vector(model, wanted.text)
+def _ranked_alone(requested: CandidateList, model: EmbeddingModel) -> _Ranked:
+    vector = text_vector(model, requested.text)
     frozen_at = _freezing_moment(model)
-    species_ids = wanted.species_ids
+    species_ids = requested.species_ids
     counts = corpus_counts(model=model, species_ids=species_ids, created_before=frozen_at)
     # A species filter is small enough to be labeled whole, which is what exhausts it.
-    depth = counts.embedded if species_ids else wanted.depth
+    depth = counts.embedded if species_ids else requested.depth
     rows = rank_images(
         model=model,
         text_vector=vector,
@@ -153,7 +155,7 @@ def _ranked_alone(wanted: CandidateList, model: EmbeddingModel) -> _Ranked:
         limit=depth,
         created_before=frozen_at,
     )
-    return _Ranked(wanted, model, vector, frozen_at, counts, depth, rows)
+    return _Ranked(requested, model, vector, frozen_at, counts, depth, rows)
 
 
 def _freezing_moment(model: EmbeddingModel) -> datetime:
@@ -162,32 +164,31 @@ def _freezing_moment(model: EmbeddingModel) -> datetime:
         return embedding_model_freeze(model=model)
 
 
-def _waiting_beside(wanted: CandidateList, most: int) -> list[CandidateList]:
+def _waiting_beside(requested: CandidateList, most: int) -> list[CandidateList]:
     """The lists of the model whose jobs have yet to make them, the oldest first; no deeper than
-    `wanted`, so that a pass has no more candidates than were reckoned with.
+    `requested`, so that a pass holds no more candidates than planned.
     """
     return list(
         CandidateList.objects.filter(
             frozen_at=None,
-            model_name=wanted.model_name,
+            model_name=requested.model_name,
             species_ids=[],
-            depth__lte=wanted.depth,
+            depth__lte=requested.depth,
             job__state__in=Job.UNFINISHED,
         )
-        .exclude(pk=wanted.pk)
+        .exclude(pk=requested.pk)
         .select_related("query")
         .order_by("pk")[:most]
     )
 
 
-def _lists_at_once(wanted: CandidateList, model: EmbeddingModel, job: Job | None) -> int:
-    """How many lists a pass for this one ranks: one with a species filter, and where nothing is
-    gained by more. Fewer with each attempt that was cut short, so that what killed a worker by its
-    size doesn't kill it again.
+def _lists_at_once(requested: CandidateList, model: EmbeddingModel, job: Job | None) -> int:
+    """How many lists a pass for this one ranks: one with a species filter, and where more gain
+    nothing. Fewer after each attempt that was cut short, in case its size killed the worker.
     """
-    if wanted.species_ids:
+    if requested.species_ids:
         return 1
-    within_memory = CANDIDATES_AT_ONCE // max(wanted.depth, 1)
+    within_memory = CANDIDATES_AT_ONCE // max(requested.depth, 1)
     attempts_before = max(job.fruitless_turns - 1, 0) if job is not None else 0
     most = min(LISTS_AT_ONCE, within_memory) >> (2 * attempts_before)
     return vectors_at_once(model, most=max(most, 1))
@@ -196,20 +197,20 @@ def _lists_at_once(wanted: CandidateList, model: EmbeddingModel, job: Job | None
 def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
     """Store a list's order; None if it was superseded.
 
-    With `job`, the list's own, that is canceled instead if nobody wants it any more; without, the
-    list is left as it is if its job has ended meanwhile.
+    With `job`, the list's own, raises JobCanceled where that was canceled; without, leaves a list
+    as it is whose job has ended meanwhile.
     """
     rows = ranked.rows
     with transaction.atomic():
-        query = lock_query(ranked.wanted.query)
-        frozen = CandidateList.objects.select_for_update().filter(pk=ranked.wanted.pk).first()
+        query = lock_query(ranked.requested.query)
+        frozen = CandidateList.objects.select_for_update().filter(pk=ranked.requested.pk).first()
         if frozen is None:
             return None
         if frozen.ready:
             if job is not None:
                 _job_done(job, frozen)
             return frozen
-        if job is None and not _still_wanted(frozen):
+        if job is None and not _job_unfinished(frozen):
             return frozen
         current = query.current_list
         if not rows and current is not None and current.size:
@@ -235,8 +236,8 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
     return frozen
 
 
-def _still_wanted(frozen: CandidateList) -> bool:
-    """Whether nobody has canceled the job of a list."""
+def _job_unfinished(frozen: CandidateList) -> bool:
+    """Whether the job of a list has neither ended nor been canceled."""
     jobs = Job.objects.filter(state__in=Job.UNFINISHED)
     return frozen.job_id is not None and jobs.filter(pk=frozen.job_id).exists()
 

@@ -1,3 +1,5 @@
+"""Candidate lists and their candidates."""
+
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
@@ -75,6 +77,7 @@ class CandidateList(models.Model):
 
     @property
     def ready(self) -> bool:
+        """Whether it was frozen."""
         return self.frozen_at is not None
 
     @property

@@ -1,4 +1,4 @@
-"""What there is to know of a query's candidate list."""
+"""The status of a query's candidate list, and its verification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS_AT_A_TIME = 5000
 
 @dataclass(frozen=True, slots=True)
 class ListStatus:
-    """A query's candidate list as pages and the API tell of it."""
+    """A query's candidate list as pages and the API show it."""
 
     state: str
     """"none" (never opened), "building", "ready" or "failed"."""
@@ -37,7 +37,7 @@ class ListStatus:
     checksum: str = ""
 
 
-def wanted_species_ids(query: Query) -> list[int]:
+def filter_species_ids(query: Query) -> list[int]:
     """The ids of the query's species filter, sorted; empty for the whole corpus."""
     return sorted(query.species.values_list("pk", flat=True))
 
@@ -50,7 +50,7 @@ def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool
     return candidate_list is not None and (
         candidate_list.text == query.text
         and candidate_list.model_name == settings.EMBEDDING_MODEL
-        and candidate_list.species_ids == wanted_species_ids(query)
+        and candidate_list.species_ids == filter_species_ids(query)
     )
 
 
@@ -112,7 +112,7 @@ def _ready_detail(current: CandidateList) -> str:
 
 
 def list_verify(candidate_list: CandidateList) -> bool:
-    """Compute a ready list again from what it keeps, and tell whether it is the same bit for bit.
+    """Whether a ready list, ranked again from what it keeps, is the same bit for bit.
 
     Compares the fresh ranking, by the database's own scan whatever ranked the list, with the stored
     rows and the stored rows with the checksum. It differs when an embedding of it was removed since

@@ -1,3 +1,5 @@
+"""Candidate lists as JSON."""
+
 from __future__ import annotations
 
 from rest_framework import serializers

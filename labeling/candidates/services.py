@@ -16,7 +16,7 @@ from core.jobs.services import job_cancel, job_create
 from core.locks import lock_key, transaction_lock
 from labeling.candidates.checksum import list_checksum
 from labeling.candidates.models import Candidate, CandidateList
-from labeling.candidates.selectors import list_fits, wanted_species_ids
+from labeling.candidates.selectors import filter_species_ids, list_fits
 from labeling.queries.models import Query
 from retrieval.ranking.selectors import rank_images
 
@@ -76,7 +76,7 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
         query=query,
         model_name=settings.EMBEDDING_MODEL,
         text=query.text,
-        species_ids=wanted_species_ids(query),
+        species_ids=filter_species_ids(query),
         depth=settings.CANDIDATE_DEPTH,
     )
     created.job = job_create(

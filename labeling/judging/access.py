@@ -51,13 +51,13 @@ def get_query_for(user: Any, query_pk: int) -> Query:
 
 
 def query_unknown() -> Http404:
-    """What is answered for a query that isn't there, or isn't for this person."""
+    """The error for a query that doesn't exist, or not for this person."""
     return Http404("There is no such query.")
 
 
 def own_assignment(user: Any, query: Query) -> Assignment | None:
     """The part in the query that the user has handed in; None while they haven't, and for reviewers
-    and admins, who judge on as long as the query may be judged at all.
+    and admins, who can judge as long as the query can be judged at all.
     """
     if role_of(user) != Role.ANNOTATOR:
         return None
@@ -67,7 +67,7 @@ def own_assignment(user: Any, query: Query) -> Assignment | None:
 def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -> str:
     """Why the user may not judge for the query now; an empty string if they may.
 
-    `handed_in` says whether they have handed their part in; without it, one SQL query asks.
+    `handed_in` says whether they have handed their part in; without it, one SQL query finds out.
     """
     if role_of(user) is None:
         return "Log in to judge."

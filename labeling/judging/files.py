@@ -61,7 +61,7 @@ def read_judgments(
         first = rows.setdefault((row.query_id, row.image_id), row)
         if first is not row:
             message = (
-                f"query {row.query_id} and image {row.image_id} stand already on line {first.line}"
+                f"query {row.query_id} and image {row.image_id} are already on line {first.line}"
             )
             errors.append(RowError(name, line, "image_id", message))
     return list(rows.values()), errors

@@ -1,3 +1,5 @@
+"""Judgments and their history."""
+
 from __future__ import annotations
 
 from django.conf import settings
@@ -9,12 +11,16 @@ from retrieval.corpus.models import Image
 
 
 class Relevance(models.TextChoices):
+    """What a person can say of an image."""
+
     RELEVANT = "relevant", "Relevant"
     NOT_RELEVANT = "not_relevant", "Not relevant"
     UNSURE = "unsure", "Unsure"
 
 
 class JudgmentSource(models.TextChoices):
+    """Where a judgment was made."""
+
     LIST = "list", "Candidate list"
     SEARCH = "search", "Search"
     SIMILAR = "similar", "More like this"

@@ -40,7 +40,7 @@ class Progress:
     seconds_per_image: float | None
     """Mean active seconds over the timed judgments of the query; None if there is none."""
     active_seconds: float
-    """Active seconds total_seconds on the query in all, on judgments taken back too."""
+    """Active seconds spent on the query in all, on judgments taken back too."""
     stop: StopState
 
 

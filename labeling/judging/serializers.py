@@ -75,6 +75,7 @@ class JudgmentItemSerializer(serializers.Serializer):
     )
 
     def validate_client_id(self, text: str) -> uuid.UUID:
+        """The UUID itself, or one derived from any other text."""
         try:
             return uuid.UUID(text)
         except ValueError:

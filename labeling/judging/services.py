@@ -28,6 +28,8 @@ SOURCES = (JudgmentSource.LIST, JudgmentSource.SEARCH, JudgmentSource.SIMILAR)
 
 
 class JudgmentStatus(StrEnum):
+    """What became of an item."""
+
     STORED = "stored"
     REPEATED = "repeated"
     REFUSED = "refused"

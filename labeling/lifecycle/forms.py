@@ -115,6 +115,8 @@ class QueryImportForm(forms.Form):
 
 
 class GiveUpForm(forms.Form):
+    """A request to reject a query, with its reason."""
+
     give_up = forms.ChoiceField(label="Reason", choices=Query.RejectReason.choices)
     note = forms.CharField(
         required=False,
@@ -124,5 +126,7 @@ class GiveUpForm(forms.Form):
 
 
 class RejectForm(forms.Form):
+    """The reason of a rejection."""
+
     reason = forms.ChoiceField(choices=Query.RejectReason.choices)
     note = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))

@@ -42,7 +42,7 @@ class JudgmentImportRefused(FileRefused):
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """How many rows did what."""
+    """The number of rows by outcome."""
 
     added: int = 0
     updated: int = 0
@@ -87,7 +87,7 @@ def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = 
     """
     errors: list[RowError] = []
     read = [_read(name, data, split, errors) for name, data in files]
-    _refuse_doubles(read, errors)
+    _refuse_duplicates(read, errors)
     if errors:
         raise QueryImportRefused(errors)
     with transaction.atomic():
@@ -123,12 +123,12 @@ def _columns(data: bytes) -> set[str]:
     return {column.strip() for column in next(filter(None, records))}
 
 
-def _refuse_doubles(files: Sequence[_File], errors: list[RowError]) -> None:
+def _refuse_duplicates(files: Sequence[_File], errors: list[RowError]) -> None:
     first: dict[int, str] = {}
     for file in files:
         for row in file.rows:
             if row.query_id in first:
-                message = f"{row.query_id} stands already in {first[row.query_id]}"
+                message = f"{row.query_id} is already in {first[row.query_id]}"
                 errors.append(RowError(file.name, row.line, "query_id", message))
         first |= {row.query_id: f"{file.name}, line {row.line}" for row in file.rows}
 

@@ -55,12 +55,14 @@ class QuerySerializer(serializers.Serializer):
 
     @extend_schema_field(SpeciesBriefSerializer(many=True, allow_null=True))
     def get_species(self, row: Any) -> Any:
+        """The species filter; None where names are hidden from the user."""
         if names_hidden_from(self.context["request"].user):
             return None
         return SpeciesBriefSerializer(row.query.species.all(), many=True).data
 
     @extend_schema_field(ListSerializer)
     def get_list(self, row: Any) -> Any:
+        """The current list."""
         return ListSerializer(list_status(row.query)).data
 
 
@@ -126,6 +128,7 @@ class SpeciesNameField(serializers.Field[Any, Any, Any, Any]):
     """A name or an id."""
 
     def to_internal_value(self, data: Any) -> Any:
+        """Text or a whole number, as it was sent."""
         if not isinstance(data, str | int) or isinstance(data, bool):
             raise serializers.ValidationError("Names or ids are needed.")
         return data
@@ -181,6 +184,7 @@ class QueryWriteSerializer(serializers.Serializer):
     )
 
     def validate_species(self, names: list[Any]) -> list[Any]:
+        """The species that the names mean; refuses names that are not in the corpus."""
         found, missing = species_resolve(names)
         if missing:
             shown = ", ".join(str(name)[:100] for name in missing[:20])
@@ -188,6 +192,7 @@ class QueryWriteSerializer(serializers.Serializer):
         return found
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse fields that a query doesn't have; those that can only be read are ignored."""
         sent = self.initial_data
         known = {*self.fields, *QueryDetailSerializer().fields}
         unknown = sorted(map(str, set(sent) - known)) if isinstance(sent, Mapping) else []

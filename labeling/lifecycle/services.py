@@ -12,7 +12,7 @@ from django.db.models import Max, ProtectedError
 from core.access import Role, at_least, role_of
 from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
-from labeling.candidates.selectors import wanted_species_ids
+from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_ensure, lock_query
 from labeling.judging.assignments import assignment_hand_in, assignment_resume, still_labeling
 from labeling.queries.categories import ICONIC_GROUPS
@@ -106,7 +106,7 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
             f"Query {query.query_id} has judgments, so its number can't change: files refer to it."
         )
     species = changes.pop("species", None)
-    before = (query.text, wanted_species_ids(query))
+    before = (query.text, filter_species_ids(query))
     if "split" in changes:
         query.split_settled = bool(changes["split"])
         changes["split"] = changes["split"] or query.split
@@ -116,7 +116,7 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
     query.save()
     if species is not None:
         query.species.set(species)
-    if before != (query.text, wanted_species_ids(query)):
+    if before != (query.text, filter_species_ids(query)):
         if query.state in (Query.State.SUBMITTED, Query.State.COMPLETE):
             raise Conflict(
                 f"The query is {query.get_state_display().lower()}: its text and species filter "
@@ -157,16 +157,16 @@ def query_transition(
     """Pass a query into another state and keep who did it, when and why; into its own state changes
     nothing.
 
-    Opening makes sure of a candidate list, and takes up everybody's part again. An annotator who
-    asks for "submitted" hands in their own part (`judging.assignments`): the query is submitted
-    with the last part, and open until then; "open" of an open query resumes their part. A
+    Opening requests a candidate list where none fits, and resumes everybody's part. An annotator's
+    "submitted" hands in their own part (`judging.assignments`): the query is submitted
+    with the last part, and open until then; their "open" of an open query resumes it. A
     reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
     Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
     needs a note then.
 
     A query that nobody has judged for can't be completed, and one that leaves something open
     (`review.selectors.left_open`) only with a note that says why; the query keeps both until it is
-    opened again. Raises TransitionRefused and what is derived of it.
+    opened again. Raises TransitionRefused or a subclass.
     """
     query = lock_query(query)
     if to_state not in Query.State.values:
@@ -259,7 +259,7 @@ def query_from_search(
     species = list(species)
     species_ids = sorted(one.pk for one in species)
     for draft in Query.objects.filter(state=Query.State.DRAFT, text=text, created_by=created_by):
-        if wanted_species_ids(draft) == species_ids:
+        if filter_species_ids(draft) == species_ids:
             return draft
     groups = {one.iconic_group for one in species}
     group = groups.pop() if len(groups) == 1 else ""

@@ -38,6 +38,7 @@ class SplitRow:
 
     @property
     def total(self) -> int:
+        """Of both splits, after the draw."""
         return self.val + self.test
 
     @property

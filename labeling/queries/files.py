@@ -93,7 +93,7 @@ def read_queries(
         if row.query_id >= 0:
             first = first_lines.setdefault(row.query_id, line)
             if first != line:
-                problems.append(("query_id", f"{row.query_id} stands already on line {first}"))
+                problems.append(("query_id", f"{row.query_id} is already on line {first}"))
         errors += [RowError(name, line, column, message) for column, message in problems]
         if not problems:
             rows.append(row)

@@ -1,3 +1,5 @@
+"""Queries, the changes of their states, parts handed in, and pinned examples."""
+
 from __future__ import annotations
 
 from django.conf import settings

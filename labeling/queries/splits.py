@@ -44,9 +44,9 @@ def assign_splits(
     fixed_val = Counter(name for name, ids in strata.items() for i in ids if fixed.get(i) == VAL)
     free = {name: sum(i not in fixed for i in ids) for name, ids in strata.items()}
     total = math.floor(share * len(queries) + Fraction(1, 2))
-    wanted = min(max(total - fixed_val.total(), 0), sum(free.values()))
+    count = min(max(total - fixed_val.total(), 0), sum(free.values()))
     ideal = {name: share * len(ids) - fixed_val[name] for name, ids in strata.items()}
-    quotas = _quotas(ideal, free, wanted, seed)
+    quotas = _quotas(ideal, free, count, seed)
     drawn: dict[int, str] = {}
     for name, ids in strata.items():
         order = sorted((i for i in ids if i not in fixed), key=lambda i: (_hash(seed, i), i))
@@ -56,16 +56,16 @@ def assign_splits(
 
 
 def _quotas(
-    ideal: Mapping[str, Fraction], free: Mapping[str, int], wanted: int, seed: int
+    ideal: Mapping[str, Fraction], free: Mapping[str, int], count: int, seed: int
 ) -> dict[str, int]:
-    """How many to draw of each stratum: `wanted` in all, at most those that are `free`.
+    """How many to draw of each stratum: `count` in all, at most those that are `free`.
 
-    Giving one at a time to the stratum that lacks most makes the sum of squared distances from
-    `ideal` smallest, since each distance is convex.
+    Giving one at a time to the stratum furthest below its ideal minimizes the sum of squared
+    distances from `ideal`, since each distance is convex.
     """
     quotas = dict.fromkeys(ideal, 0)
     ties = {name: _hash(seed, name) for name in ideal}
-    for _ in range(wanted):
+    for _ in range(count):
         open_strata = [name for name in ideal if quotas[name] < free[name]]
         most = max(open_strata, key=lambda name: (ideal[name] - quotas[name], ties[name], name))
         quotas[most] += 1
@@ -87,6 +87,6 @@ def _check_fixed(queries: Mapping[int, str], fixed: Mapping[int, str]) -> None:
             raise ValueError(f"Query {query_id} is fixed, but isn't among the queries.")
 
 
-def _hash(seed: int, what: int | str) -> bytes:
-    """A number that looks drawn by lot, the same on every machine."""
-    return hashlib.sha256(f"{seed}:{what}".encode()).digest()
+def _hash(seed: int, item: int | str) -> bytes:
+    """A pseudo-random value, the same on every machine."""
+    return hashlib.sha256(f"{seed}:{item}".encode()).digest()

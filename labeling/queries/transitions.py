@@ -66,7 +66,7 @@ def transitions_for(role: str | None, state: str, *, handed_in: bool = False) ->
 def check_transition(
     *, role: str | None, from_state: str, to_state: str, reason: str, give_up: str = ""
 ) -> None:
-    """Raise TransitionRefused (or what is derived of it) unless the change is allowed.
+    """Raise TransitionRefused (or a subclass) unless the change is allowed.
 
     `reason` is the code of the rejection; a rejection needs one, nothing else may have one.
     `give_up` is the code of a request to reject; only handing in may have one.

@@ -114,8 +114,8 @@ class StudioActions:
         """
         query = get_query_for(request.user, pk)
         hidden = names_hidden_from(request.user)
-        wanted = candidate_filter(parameters(request, MatchingParameters, names_hidden=hidden))
-        ranks = matching_ranks(query=query, user=request.user, candidate_filter=wanted)
+        conditions = candidate_filter(parameters(request, MatchingParameters, names_hidden=hidden))
+        ranks = matching_ranks(query=query, user=request.user, candidate_filter=conditions)
         return Response({"count": len(ranks), "ranks": ranks})
 
     @extend_schema(responses=FacetsSerializer)

@@ -25,7 +25,7 @@ NAMED_KEYS: Final = frozenset(
 )  # fmt: skip
 #: Without these nobody leaves a field or a dialog by the keyboard.
 NEVER: Final = frozenset({"Escape", "Tab"})
-#: A browser closes or opens a tab or window with these before a page hears of them.
+#: With these a browser opens or closes a tab or window, and a page doesn't receive them.
 BROWSERS_OWN: Final = frozenset(
     {"Ctrl+n", "Ctrl+t", "Ctrl+w", "Ctrl+q", "Ctrl+Shift+n", "Ctrl+Shift+t", "Ctrl+Shift+w"}
 )
@@ -97,7 +97,7 @@ BY_NAME: Final = {action.name: action for action in ACTIONS}
 
 
 def default_keys() -> dict[str, list[str]]:
-    """The keys of each action as nobody has changed them."""
+    """The default keys of each action."""
     return {action.name: list(action.keys) for action in ACTIONS}
 
 

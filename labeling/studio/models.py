@@ -1,3 +1,5 @@
+"""What a person sets on the labeling page."""
+
 from __future__ import annotations
 
 from django.conf import settings

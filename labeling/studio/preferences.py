@@ -104,6 +104,7 @@ class KeysField(serializers.DictField):
     )
 
     def to_internal_value(self, data: Any) -> Any:
+        """Refuses more actions than there are before looking at each."""
         if isinstance(data, Mapping) and len(data) > len(ACTIONS):
             raise serializers.ValidationError("There are more actions than the page has.")
         return super().to_internal_value(data)
@@ -128,6 +129,7 @@ class PreferencesWriteSerializer(serializers.Serializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse unknown fields."""
         unknown = sorted(map(str, set(self.initial_data) - set(self.fields)))
         if unknown:
             raise serializers.ValidationError(dict.fromkeys(unknown, "There is no such field."))

@@ -100,7 +100,7 @@ def _filter_species(query: Query) -> list[Any]:
     )
 
 
-# Those of the same look-alike group come first; whoever has such has no others.
+# Those of the same look-alike group come first; a species with such a group gets no others.
 _LOOKALIKES = f"""
 SELECT s.id, o.id, o.grouped
   FROM {Species._meta.db_table} s

@@ -74,6 +74,7 @@ class RanksField(serializers.RegexField):
         super().__init__(rf"^{_RANK}(,{_RANK}){{0,{LARGEST_PAGE - 1}}}\Z", **options)
 
     def run_validation(self, data: Any = empty) -> Any:
+        """The ranks, ascending, each once."""
         text = super().run_validation(data)
         return sorted(set(map(int, text.split(","))))
 
@@ -165,6 +166,7 @@ class MatchingParameters(serializers.Serializer):
     )
 
     def validate_bbox(self, text: str) -> tuple[float, ...]:
+        """West, south, east, north as numbers."""
         west, south, east, north = box = tuple(map(float, text.split(",")))
         if not (-180 <= west <= 180 and -180 <= east <= 180):
             raise serializers.ValidationError("West and east are from -180 to 180.")
@@ -175,11 +177,13 @@ class MatchingParameters(serializers.Serializer):
         return box
 
     def validate_species(self, ids: list[int]) -> list[int]:
+        """Refuse a species filter where names are hidden."""
         if ids and self.context["names_hidden"]:
             raise serializers.ValidationError("Species are hidden while you label.")
         return ids
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a period that ends before it begins."""
         first, last = attrs.get("date_from"), attrs.get("date_to")
         if first is not None and last is not None and last < first:
             raise serializers.ValidationError({"date_to": "It is before date_from."})
@@ -209,11 +213,15 @@ class MatchingSerializer(serializers.Serializer):
 
 
 class LicenseCountSerializer(serializers.Serializer):
+    """A license and how many images have it."""
+
     value = serializers.CharField(allow_blank=True, help_text="empty for unknown")
     count = serializers.IntegerField()
 
 
 class SpeciesCountSerializer(serializers.Serializer):
+    """A species and how many images it has."""
+
     id = serializers.IntegerField()
     scientific_name = serializers.CharField()
     common_name = serializers.CharField()
@@ -221,6 +229,8 @@ class SpeciesCountSerializer(serializers.Serializer):
 
 
 class DatesSerializer(serializers.Serializer):
+    """The first and last day of observation."""
+
     first = serializers.DateField(allow_null=True)
     last = serializers.DateField(allow_null=True)
 
@@ -256,12 +266,16 @@ class OtherAnnotatorSerializer(serializers.Serializer):
 
 
 class ListBriefSerializer(serializers.Serializer):
+    """Which list it is, and whether it has grown."""
+
     id = serializers.IntegerField(allow_null=True)
     size = serializers.IntegerField()
     state = serializers.ChoiceField(choices=["none", "building", "ready", "failed"])
 
 
 class ChangesParameters(serializers.Serializer):
+    """Since when."""
+
     cursor = IdField(default=0, help_text="of the last answer")
 
 
@@ -280,11 +294,15 @@ class ChangesSerializer(serializers.Serializer):
 
 
 class SimilarParameters(serializers.Serializer):
+    """Similar to which image, and how many."""
+
     image = IdField()
     limit = serializers.IntegerField(min_value=1, max_value=MOST_SIMILAR, default=60)
 
 
 class SimilarImageSerializer(serializers.Serializer):
+    """An image near the requested one."""
+
     image = serializers.IntegerField(source="image.pk", help_text="its id")
     url = serializers.CharField(source="image.url")
     thumbnail_url = serializers.CharField(source="image.thumbnail_url")
@@ -308,22 +326,29 @@ class SimilarSerializer(serializers.Serializer):
 
 
 class ExampleImageSerializer(serializers.Serializer):
+    """An image that shows a species."""
+
     image = serializers.IntegerField(source="pk", help_text="its id")
     url = serializers.CharField()
     thumbnail_url = serializers.CharField()
 
 
 class LookalikeSerializer(serializers.Serializer):
+    """A species that is easily taken for another."""
+
     id = serializers.IntegerField(source="species.pk")
     scientific_name = serializers.CharField(source="species.scientific_name")
     common_name = serializers.CharField(source="species.common_name")
     thumbnail_url = serializers.SerializerMethodField()
 
     def get_thumbnail_url(self, one: Lookalike) -> str | None:
+        """The thumbnail of its first image; None without one."""
         return one.image.thumbnail_url if one.image else None
 
 
 class VernacularSerializer(serializers.Serializer):
+    """A vernacular name."""
+
     language = serializers.CharField(help_text="BCP 47 code")
     name = serializers.CharField()
 
@@ -346,6 +371,7 @@ class SpeciesReferenceSerializer(serializers.Serializer):
 
     @extend_schema_field(VernacularSerializer(many=True))
     def get_names(self, one: Any) -> list[dict[str, str]]:
+        """The vernacular names whose language is known."""
         species: Species = one.species
         names = [name for name in species.names.all() if name.language]
         return [{"language": name.language, "name": name.name} for name in names]

@@ -19,6 +19,7 @@ from retrieval.embedding.models import Embedding, EmbeddingModel
 from tests.toy_model import toy_model as toy_spec
 
 FIRST_ID = 1001
+MakeQuery = Callable[..., Query]
 
 
 def make_species(name: str, **fields: Any) -> Species:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
+from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.models import Judgment
 from labeling.judging.services import JudgmentInput, JudgmentOutcome, judgments_record
 from labeling.queries.models import Query
@@ -40,3 +41,16 @@ def stored(query: Query) -> list[tuple[int, str, int | None, float]]:
     """(toy image, relevance, rank, seconds) of the standing judgments."""
     rows = Judgment.objects.filter(query=query).order_by("image_id")
     return [(j.image_id - FIRST_ID, j.relevance, j.rank, j.seconds) for j in rows]
+
+
+def ranked(candidate_list: CandidateList | None) -> list[int]:
+    """The numbers of the toy images, in the list's order."""
+    rows = Candidate.objects.filter(list=candidate_list).order_by("rank")
+    return [image_id - FIRST_ID for image_id in rows.values_list("image_id", flat=True)]
+
+
+def current_list(query: Query) -> CandidateList:
+    """The query's current list, read again."""
+    found = Query.objects.get(pk=query.pk).current_list
+    assert found is not None
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,13 +10,10 @@ from rest_framework.test import APIClient
 
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.lifecycle.services import query_transition
-from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from tests.conftest import client_of
-from tests.labeling.conftest import FIRST_ID, fields, make_images
+from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images
 from tests.labeling.judging import item, judge, record
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,10 +11,9 @@ from rest_framework.test import APIClient
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import fields, make_images, make_species, run_jobs
+from tests.labeling.conftest import MakeQuery, fields, make_images, make_species, run_jobs
 from tests.labeling.judging import judge
 
-MakeQuery = Callable[..., Query]
 HEADER = b"query_id,query_text,supercategory,category,iconic_group\n"
 NEWT = HEADER + b"7,a newt,Species,Species ID,Amphibians\n"
 

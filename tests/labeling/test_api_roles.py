@@ -11,12 +11,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from labeling.lifecycle.services import query_transition
-from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import FIRST_ID, make_images
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
 from tests.labeling.judging import judge
 
-MakeQuery = Callable[..., Query]
 ROLES = ("anonymous", "annotator", "reviewer", "admin")
 NEW = {"text": "a newt", "category": "Species ID"}
 CSV = (

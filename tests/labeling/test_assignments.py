@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,10 +17,8 @@ from labeling.queries.models import Query
 from labeling.review.overview import queries_overview
 from labeling.review.selectors import given_up
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import FIRST_ID, make_images
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
 from tests.labeling.judging import item, judge, record
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

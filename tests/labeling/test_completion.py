@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,10 +13,9 @@ from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionIncomplete
 from labeling.review.selectors import left_open
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import make_images
+from tests.labeling.conftest import MakeQuery, make_images
 from tests.labeling.judging import judge
 
-MakeQuery = Callable[..., Query]
 RULE = "The stop rule isn't met: 0 of 100 negatives in a row."
 
 

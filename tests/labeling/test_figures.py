@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,10 +18,8 @@ from labeling.queries.models import Query
 from labeling.review.figures import figures_of, tallies
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_restore, image_withdraw
-from tests.labeling.conftest import FIRST_ID, make_images
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
 from tests.labeling.judging import item, judge, record
-
-MakeQuery = Callable[..., Query]
 
 pytestmark = pytest.mark.django_db
 

@@ -22,10 +22,9 @@ from labeling.lifecycle.opening import queries_open
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from tests.labeling.conftest import make_images, make_species, run_jobs
+from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
 from tests.processes import Worker, wait_for
 
-MakeQuery = Callable[..., Query]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionForbidden, TransitionIncomplete, check_transition
 from labeling.review.selectors import given_up
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import fields, make_images
+from tests.labeling.conftest import MakeQuery, fields, make_images
 from tests.labeling.judging import judge
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -25,10 +24,8 @@ from labeling.lifecycle.services import (
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record, stored
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,13 +12,10 @@ from labeling.judging.models import JudgmentEvent
 from labeling.judging.progress import progress
 from labeling.judging.services import JudgmentOutcome, JudgmentStatus
 from labeling.lifecycle.services import query_transition, query_update
-from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import make_images, run_jobs
+from tests.labeling.conftest import MakeQuery, make_images, run_jobs
 from tests.labeling.judging import item, judge, record, stored
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

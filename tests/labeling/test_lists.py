@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,23 +18,9 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
-from tests.labeling.judging import item, judge, record
+from tests.labeling.conftest import FIRST_ID, MakeQuery, embed, make_images, make_species, run_jobs
+from tests.labeling.judging import current_list, item, judge, ranked, record
 from tests.toy_model import toy_model as toy_spec
-
-MakeQuery = Callable[..., Query]
-
-
-def ranked(candidate_list: CandidateList | None) -> list[int]:
-    """Numbers of the toy images, in the list's order."""
-    rows = Candidate.objects.filter(list=candidate_list).order_by("rank")
-    return [image_id - FIRST_ID for image_id in rows.values_list("image_id", flat=True)]
-
-
-def current(query: Query) -> CandidateList:
-    found = Query.objects.get(pk=query.pk).current_list
-    assert found is not None
-    return found
 
 
 @pytest.fixture
@@ -47,7 +32,7 @@ def test_opening_freezes_the_exact_order_with_its_scores(
     images: list[Image], open_query: MakeQuery
 ) -> None:
     query = open_query()
-    frozen = current(query)
+    frozen = current_list(query)
     rows = list(frozen.candidates.order_by("rank").values_list("rank", "image_id", "score"))
     assert rows == [(n + 1, FIRST_ID + n, 1 - n / 2048) for n in range(8)]
     assert (frozen.size, frozen.total, frozen.unembedded) == (8, 8, 0)
@@ -60,14 +45,14 @@ def test_equal_scores_are_in_the_order_of_image_ids(
 ) -> None:
     images = make_images(4, embedded=False)
     embed([images[2], images[0], images[3], images[1]], scores=[0.5, 0.5, 0.75, 0.5])
-    assert ranked(current(open_query())) == [3, 0, 1, 2]
+    assert ranked(current_list(open_query())) == [3, 0, 1, 2]
 
 
 def test_without_a_filter_the_depth_is_the_settings(
     images: list[Image], open_query: MakeQuery, settings: Any
 ) -> None:
     settings.CANDIDATE_DEPTH = 3
-    frozen = current(open_query())
+    frozen = current_list(open_query())
     assert ranked(frozen) == [0, 1, 2]
     assert (frozen.depth, frozen.size, frozen.total) == (3, 3, 8)
     assert not frozen.complete
@@ -80,7 +65,7 @@ def test_a_species_filter_takes_all_its_images_however_many(
     toad, frog = make_species("Bufo bufo"), make_species("Rana temporaria")
     make_images(4, first=20, species=toad)
     make_images(2, first=30, species=frog)
-    frozen = current(open_query(species=[frog, toad]))
+    frozen = current_list(open_query(species=[frog, toad]))
     assert ranked(frozen) == [20, 21, 22, 23, 30, 31]
     assert frozen.species_ids == sorted([toad.pk, frog.pk])
     assert frozen.complete
@@ -92,9 +77,9 @@ def test_extending_goes_on_behind_the_last_exactly(
     images = make_images(9, embedded=False)
     # Ties across the seam: 2, 3 and 4 share a score.
     embed(images, scores=[0.9, 0.8, 0.5, 0.5, 0.5, 0.4, 0.3, 0.2, 0.1])
-    whole = current(open_query("a whole list"))
+    whole = current_list(open_query("a whole list"))
     settings.CANDIDATE_DEPTH = 3
-    frozen = current(open_query("a short list"))
+    frozen = current_list(open_query("a short list"))
     assert list_extend(candidate_list=frozen, by_count=2) == 2
     assert list_extend(candidate_list=frozen, by_count=3) == 3
     assert ranked(frozen) == list(range(8))
@@ -112,7 +97,7 @@ def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(
     images: list[Image], open_query: MakeQuery, settings: Any
 ) -> None:
     settings.CANDIDATE_DEPTH = 4
-    frozen = current(open_query())
+    frozen = current_list(open_query())
     late = make_images(2, first=100, embedded=False)
     embed(late, scores=[0.9999, 0.998])
     assert list_verify(frozen)
@@ -125,7 +110,7 @@ def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(
 def test_a_list_differs_once_an_embedding_of_it_is_gone(
     images: list[Image], open_query: MakeQuery
 ) -> None:
-    frozen = current(open_query())
+    frozen = current_list(open_query())
     call_command("verify_lists")
     Embedding.objects.filter(image=images[3]).delete()
     assert not list_verify(frozen)
@@ -136,7 +121,7 @@ def test_a_list_differs_once_an_embedding_of_it_is_gone(
 def test_a_list_differs_when_a_stored_row_was_changed(
     images: list[Image], open_query: MakeQuery
 ) -> None:
-    frozen = current(open_query())
+    frozen = current_list(open_query())
     Candidate.objects.filter(list=frozen, rank=2).update(score=0.25)
     assert not list_verify(frozen)
 
@@ -146,18 +131,18 @@ def test_a_new_text_or_filter_makes_a_new_list_and_keeps_the_judgments(
     change: str, images: list[Image], open_query: MakeQuery, admin: Any, annotator: Any
 ) -> None:
     query = open_query()
-    old = current(query)
+    old = current_list(query)
     judge(query, annotator, [0, 1], "relevant")
     toad = make_species("Bufo bufo")
     make_images(3, first=50, species=toad)
     Image.objects.filter(pk=FIRST_ID + 1).update(species=toad)
     changes: dict[str, Any] = {"text": {"text": "other"}, "species": {"species": [toad]}}[change]
     query_update(query=query, by=admin, **changes)
-    building = current(query)
+    building = current_list(query)
     assert building.pk != old.pk
     assert list_status(Query.objects.get(pk=query.pk)).state == "building"
     run_jobs()
-    new = current(query)
+    new = current_list(query)
     assert new.pk == building.pk
     if change == "text":
         assert ranked(new) == [52, 51, 50, *reversed(range(8))]
@@ -185,7 +170,7 @@ def test_a_new_model_makes_new_lists_of_open_queries(
     images: list[Image], open_query: MakeQuery, new_query: MakeQuery, settings: Any
 ) -> None:
     query, draft = open_query(), new_query()
-    old = current(query)
+    old = current_list(query)
     settings.EMBEDDING_MODEL = toy_spec("second")
     model = embedding_model_get_or_create(name=settings.EMBEDDING_MODEL)
     Embedding.objects.create(
@@ -194,8 +179,8 @@ def test_a_new_model_makes_new_lists_of_open_queries(
     assert lists_refresh_stale(by=None) == 1
     assert lists_refresh_stale(by=None) == 0
     run_jobs()
-    assert ranked(current(query)) == [5]
-    assert current(query).unembedded == 7
+    assert ranked(current_list(query)) == [5]
+    assert current_list(query).unembedded == 7
     assert list_verify(old)
     assert draft.lists.count() == 0
 
@@ -204,13 +189,13 @@ def test_a_refresh_takes_in_what_came_since_and_labels_go_on_until_it_is_there(
     images: list[Image], open_query: MakeQuery, admin: Any
 ) -> None:
     query = open_query()
-    old = current(query)
+    old = current_list(query)
     make_images(2, first=8)
     asked = list_refresh(query=query, by=admin)
-    assert current(query) == old
+    assert current_list(query) == old
     assert list_refresh(query=query, by=admin) == asked
     run_jobs()
-    assert current(query) == asked
+    assert current_list(query) == asked
     assert ranked(asked) == list(range(10))
 
 
@@ -223,11 +208,11 @@ def test_a_change_supersedes_a_list_that_is_being_made(
     assert list_freeze(list_id=first.pk) is None
     assert {job.state for job in Job.objects.filter(pk=first.job_id)} == {"canceled"}
     run_jobs()
-    assert ranked(current(query)) == list(reversed(range(8)))
+    assert ranked(current_list(query)) == list(reversed(range(8)))
 
 
 def test_freezing_again_changes_nothing(images: list[Image], open_query: MakeQuery) -> None:
-    frozen = current(open_query())
+    frozen = current_list(open_query())
     make_images(1, first=9)
     again = list_freeze(list_id=frozen.pk)
     assert again is not None
@@ -240,7 +225,7 @@ def test_images_without_an_embedding_keep_a_list_from_being_exhausted(
 ) -> None:
     make_images(2, first=8, embedded=False)
     query = open_query()
-    frozen = current(query)
+    frozen = current_list(query)
     assert (frozen.size, frozen.total, frozen.unembedded) == (8, 8, 2)
     assert not frozen.complete
     assert list_status(Query.objects.get(pk=query.pk)).detail.startswith("2 images in the corpus")
@@ -262,13 +247,13 @@ def test_an_empty_list_does_not_take_the_place_of_a_full_one(
     images: list[Image], open_query: MakeQuery, admin: Any
 ) -> None:
     query = open_query()
-    old = current(query)
+    old = current_list(query)
     Embedding.objects.all().delete()
     list_refresh(query=query, by=admin)
     [job] = run_jobs()
     assert job.state == Job.State.FAILED
     assert "so the present list stays" in job.error
-    assert current(query) == old
+    assert current_list(query) == old
 
 
 def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
@@ -286,7 +271,7 @@ def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
     settings.EMBEDDING_MODEL = toy_spec()
     list_refresh(query=query, by=admin)
     run_jobs()
-    assert ranked(current(query)) == list(range(8))
+    assert ranked(current_list(query)) == list(range(8))
 
 
 def test_a_draft_has_no_list_to_refresh(new_query: MakeQuery, admin: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,9 +16,7 @@ from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionForbidden
 from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import make_images, run_jobs
-
-MakeQuery = Callable[..., Query]
+from tests.labeling.conftest import MakeQuery, make_images, run_jobs
 
 
 def states(*queries: Query) -> list[str]:

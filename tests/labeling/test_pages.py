@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from labeling.judging.models import Judgment
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.templatetags.durations import duration
-from tests.labeling.conftest import make_images, make_species, run_jobs
+from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,10 +19,8 @@ from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionRefused
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

@@ -191,7 +191,7 @@ def test_all_errors_are_collected_and_right_rows_are_still_read():
         "line 6, category",
         "line 6, supercategory",
     ]
-    assert "2 stands already on line 3" in errors[2]
+    assert "2 is already on line 3" in errors[2]
 
 
 def test_a_bad_split_or_flag_is_named():

@@ -26,19 +26,19 @@ from labeling.lifecycle.services import (
 )
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionRefused
-from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import FIRST_ID, make_images
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
 from tests.labeling.judging import item, judge, record, stored
 from tests.processes import wait_for
 from tests.threads import at_once, meanwhile
 
-MakeQuery = Callable[..., Query]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def images(toy_model: EmbeddingModel) -> list[Image]:
-    return make_images(6)
+@pytest.fixture(autouse=True)
+def images(transactional_db: None, toy_model: EmbeddingModel) -> None:
+    """Six images to judge."""
+    make_images(6)
 
 
 def waiting() -> int:
@@ -52,15 +52,9 @@ def waiting() -> int:
         return int(cursor.fetchone()[0])
 
 
-@pytest.mark.django_db(transaction=True)
 class TestWhoWaitsForWhom:
     def test_annotators_of_one_query_do_not_wait_for_each_other(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
+        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
     ) -> None:
         query = open_query()
         with transaction.atomic():
@@ -71,13 +65,7 @@ class TestWhoWaitsForWhom:
         assert query.judgments.count() == 2
 
     def test_a_decision_waits_for_judgments_and_is_not_overtaken_by_new_ones(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
-        admin: Any,
+        self, open_query: MakeQuery, annotator: Any, other_annotator: Any, admin: Any
     ) -> None:
         query = open_query()
         # Leaving ends the transaction first, and then waits for the threads.
@@ -101,14 +89,7 @@ class TestWhoWaitsForWhom:
         assert [one.annotator for one in query.judgments.all()] == [annotator]
 
     def test_judgments_of_all_and_imports_and_decisions_never_wait_in_a_circle(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
-        reviewer: Any,
-        admin: Any,
+        self, open_query: MakeQuery, annotator: Any, other_annotator: Any, reviewer: Any, admin: Any
     ) -> None:
         first, second = open_query(), open_query("a frog")
         rows = "".join(
@@ -142,10 +123,9 @@ class TestWhoWaitsForWhom:
         assert {one.relevance for one in own} == {"unsure"}
 
 
-@pytest.mark.django_db(transaction=True)
 class TestRaces:
     def test_the_same_judgment_sent_eight_times_at_once_counts_once(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
+        self, open_query: MakeQuery, annotator: Any
     ) -> None:
         query = open_query()
         sent = item(0, "relevant", seconds=2)
@@ -154,7 +134,7 @@ class TestRaces:
         assert stored(query) == [(0, "relevant", 1, 2)]
 
     def test_the_same_ids_for_two_queries_at_once_never_deadlock(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
+        self, open_query: MakeQuery, annotator: Any
     ) -> None:
         first, second = open_query(), open_query("a frog")
         ids = [uuid.uuid4() for _ in range(6)]
@@ -169,12 +149,7 @@ class TestRaces:
         assert JudgmentEvent.objects.count() == 6
 
     def test_two_annotators_and_overlapping_batches_lose_nothing(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
+        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
     ) -> None:
         query = open_query()
         results = at_once(
@@ -189,12 +164,7 @@ class TestRaces:
         assert JudgmentEvent.objects.count() == 24
 
     def test_a_judgment_is_before_a_completion_or_refused_by_it(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        admin: Any,
+        self, open_query: MakeQuery, annotator: Any, admin: Any
     ) -> None:
         query = open_query()
         judge(query, admin, [0], "relevant")
@@ -210,7 +180,7 @@ class TestRaces:
         assert all(event.made_at < ended for event in JudgmentEvent.objects.all())
 
     def test_of_two_decisions_at_once_one_is_refused(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, admin: Any
+        self, open_query: MakeQuery, admin: Any
     ) -> None:
         query = open_query()
         judge(query, admin, [0], "relevant")
@@ -222,12 +192,7 @@ class TestRaces:
         assert query.transitions.exclude(to_state="open").count() == 1
 
     def test_of_the_last_two_who_hand_in_at_once_one_submits(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
+        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
     ) -> None:
         for round_ in range(5):
             query = open_query(f"toad {round_}")
@@ -250,12 +215,7 @@ class TestRaces:
             assert query.assignments.count() == 2
 
     def test_a_first_judgment_and_the_last_hand_in_at_once_agree_on_who_takes_part(
-        self,
-        transactional_db: None,
-        images: list[Image],
-        open_query: MakeQuery,
-        annotator: Any,
-        other_annotator: Any,
+        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
     ) -> None:
         for round_ in range(5):
             query = open_query(f"newt {round_}")
@@ -270,7 +230,7 @@ class TestRaces:
             assert (outcome.status, query.state) in [("stored", "open"), ("refused", "submitted")]
 
     def test_a_list_extended_twice_at_once_grows_once(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, settings: Any
+        self, open_query: MakeQuery, settings: Any
     ) -> None:
         settings.CANDIDATE_DEPTH = 2
         frozen = open_query().current_list
@@ -284,17 +244,13 @@ class TestRaces:
         assert list(ranks) == list(range(1, frozen.size + 1))
         assert list_verify(frozen)
 
-    def test_a_list_refreshed_at_once_is_made_once(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, admin: Any
-    ) -> None:
+    def test_a_list_refreshed_at_once_is_made_once(self, open_query: MakeQuery, admin: Any) -> None:
         query = open_query()
         lists = at_once(*[lambda: list_refresh(query=query, by=admin)] * 4)
         assert len({one.pk for one in lists}) == 1
         assert query.lists.count() == 2
 
-    def test_queries_created_at_once_have_numbers_of_their_own(
-        self, transactional_db: None, admin: Any
-    ) -> None:
+    def test_queries_created_at_once_have_numbers_of_their_own(self, admin: Any) -> None:
         made = at_once(
             *[
                 lambda n=n: query_create(text=f"query {n}", category="Species ID", created_by=admin)
@@ -303,15 +259,11 @@ class TestRaces:
         )
         assert sorted(query.query_id for query in made) == [1, 2, 3, 4, 5, 6]
 
-    def test_two_clicks_on_a_search_make_one_draft(
-        self, transactional_db: None, admin: Any
-    ) -> None:
+    def test_two_clicks_on_a_search_make_one_draft(self, admin: Any) -> None:
         made = at_once(*[lambda: query_from_search(text="a toad", created_by=admin)] * 4)
         assert len({query.pk for query in made}) == 1
 
-    def test_a_query_is_judged_or_deleted(
-        self, transactional_db: None, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
+    def test_a_query_is_judged_or_deleted(self, open_query: MakeQuery, annotator: Any) -> None:
         query = open_query()
         judged, deleted = at_once(
             lambda: record(query, annotator, item(0, "relevant"))[0].status,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,12 +9,11 @@ from django.core.management import call_command
 from rest_framework.test import APIClient
 
 from labeling.lifecycle.services import query_transition
-from labeling.queries.models import Query, QueryExample
+from labeling.queries.models import QueryExample
 from retrieval.corpus.models import Image, SpeciesName
-from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
 from tests.labeling.judging import judge
 
-MakeQuery = Callable[..., Query]
 READS = [
     "outline/", "candidates/", "candidates/?ranks=1", "matching/", "facets/", "changes/",
     f"similar/?image={FIRST_ID}", "reference/",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from labeling.queries.models import Query
 from labeling.studio.candidates import candidates_at, candidates_page
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
-from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
 from tests.labeling.judging import judge
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

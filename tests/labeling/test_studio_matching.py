@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,10 +15,8 @@ from labeling.queries.models import Query
 from labeling.studio.filters import CandidateFilter, facets, matching_ranks
 from retrieval.corpus.models import Image, ImageWithdrawal, Species, SpeciesName
 from retrieval.flags.models import ImageFlag
-from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
 from tests.labeling.judging import judge
-
-MakeQuery = Callable[..., Query]
 
 
 def change(number: int, **values: Any) -> None:

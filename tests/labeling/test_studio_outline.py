@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -18,10 +17,8 @@ from labeling.queries.models import Query
 from labeling.studio.outline import MOST_EVENTS, changes_since, outline
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
-from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species, run_jobs
+from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture

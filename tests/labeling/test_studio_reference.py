@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +11,7 @@ from rest_framework.test import APIClient
 from labeling.lifecycle.examples import MOST_PINNED
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.models import Image, ImageWithdrawal, Species, SpeciesName
-from tests.labeling.conftest import FIRST_ID, fields, make_images, make_species
-
-MakeQuery = Callable[..., Query]
+from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
 
 
 def read(api: APIClient, query: Query) -> Any:

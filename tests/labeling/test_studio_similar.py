@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,8 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.embedding.models import Embedding
 from retrieval.ranking.selectors import ranking_method
-from tests.labeling.conftest import FIRST_ID, embed, fields, make_images, make_species
+from tests.labeling.conftest import FIRST_ID, MakeQuery, embed, fields, make_images, make_species
 from tests.labeling.judging import judge
-
-MakeQuery = Callable[..., Query]
 
 
 def near(api: APIClient, query: Query, number: int, **parameters: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -30,10 +29,8 @@ from labeling.queries.transitions import (
     transitions_for,
 )
 from retrieval.corpus.models import Image
-from tests.labeling.conftest import make_images, make_species
+from tests.labeling.conftest import MakeQuery, make_images, make_species
 from tests.labeling.judging import judge
-
-MakeQuery = Callable[..., Query]
 
 # From each state, what annotators, reviewers and admins may make of a query.
 ALLOWED: dict[str, tuple[set[str], set[str], set[str]]] = {

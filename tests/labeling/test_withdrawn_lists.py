@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,37 +10,22 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from labeling.candidates.freezing import list_freeze
-from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.models import CandidateList
 from labeling.candidates.selectors import list_status, list_verify
 from labeling.candidates.services import list_extend, list_refresh
 from labeling.lifecycle.services import query_transition
-from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_restore, image_withdraw
-from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
-from tests.labeling.judging import judge
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
+from tests.labeling.judging import current_list, judge, ranked
 from tests.processes import wait_for
 from tests.threads import at_once
-
-MakeQuery = Callable[..., Query]
 
 
 @pytest.fixture
 def images(toy_model: EmbeddingModel) -> list[Image]:
     return make_images(8)
-
-
-def ranked(candidate_list: CandidateList | None) -> list[int]:
-    """Numbers of the toy images, in the list's order."""
-    rows = Candidate.objects.filter(list=candidate_list).order_by("rank")
-    return [image_id - FIRST_ID for image_id in rows.values_list("image_id", flat=True)]
-
-
-def current(query: Query) -> CandidateList:
-    found = Query.objects.get(pk=query.pk).current_list
-    assert found is not None
-    return found
 
 
 def test_a_list_leaves_out_what_is_withdrawn_when_it_is_frozen(
@@ -51,7 +35,7 @@ def test_a_list_leaves_out_what_is_withdrawn_when_it_is_frozen(
     image_withdraw(image=images[0], by=reviewer)
     image_withdraw(image=images[5], by=reviewer)
     image_withdraw(image=Image(pk=FIRST_ID + 9), by=reviewer)
-    frozen = current(open_query())
+    frozen = current_list(open_query())
     assert ranked(frozen) == [1, 2, 3, 4, 6, 7]
     assert (frozen.size, frozen.total, frozen.unembedded) == (6, 6, 1)
     assert list_verify(frozen)
@@ -64,7 +48,7 @@ def test_a_species_filter_is_exhausted_without_its_withdrawn_images(
     toads = make_images(4, species=toad)
     make_images(3, first=10)
     image_withdraw(image=toads[1], by=reviewer)
-    frozen = current(open_query(species=[toad]))
+    frozen = current_list(open_query(species=[toad]))
     assert ranked(frozen) == [0, 2, 3]
     assert frozen.complete
 
@@ -73,7 +57,7 @@ def test_later_decisions_change_no_frozen_list(
     images: list[Image], open_query: MakeQuery, reviewer: Any
 ) -> None:
     image_withdraw(image=images[2], by=reviewer)
-    frozen = current(open_query())
+    frozen = current_list(open_query())
     rows, checksum = ranked(frozen), frozen.checksum
     assert rows == [0, 1, 3, 4, 5, 6, 7]
     for act, number in [
@@ -96,17 +80,17 @@ def test_a_new_list_is_of_what_is_withdrawn_by_then_and_the_judgments_stay(
 ) -> None:
     image_withdraw(image=images[1], by=reviewer)
     query = open_query()
-    old = current(query)
+    old = current_list(query)
     judge(query, annotator, [0, 2], "relevant")
     image_withdraw(image=images[0], by=reviewer)
     image_restore(image=images[1], by=reviewer)
     assert ranked(old) == [0, 2, 3, 4, 5, 6, 7]
     list_refresh(query=query, by=admin)
     run_jobs()
-    assert ranked(current(query)) == [1, 2, 3, 4, 5, 6, 7]
+    assert ranked(current_list(query)) == [1, 2, 3, 4, 5, 6, 7]
     assert query.judgments.count() == 2
     assert list_verify(old)
-    assert list_verify(current(query))
+    assert list_verify(current_list(query))
 
 
 def test_an_extension_goes_on_in_the_order_of_the_freezing_moment(
@@ -114,9 +98,9 @@ def test_an_extension_goes_on_in_the_order_of_the_freezing_moment(
 ) -> None:
     image_withdraw(image=images[3], by=reviewer)
     image_withdraw(image=images[6], by=reviewer)
-    whole = current(open_query("a whole list"))
+    whole = current_list(open_query("a whole list"))
     settings.CANDIDATE_DEPTH = 3
-    frozen = current(open_query("a short list"))
+    frozen = current_list(open_query("a short list"))
     assert (ranked(frozen), frozen.total) == ([0, 1, 2], 6)
     # Since then one behind its end came back, another went, and so did its last.
     image_restore(image=images[3], by=reviewer)

@@ -1,3 +1,5 @@
+"""The command `import_judgments`."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -12,6 +14,8 @@ from labeling.lifecycle.imports import JudgmentImportRefused, judgments_import
 
 
 class Command(BaseCommand):
+    """Reads the file and imports it as one annotator's."""
+
     help = (
         "Import judgments from a CSV with query_id, image_id and relevance (relevant, "
         "not_relevant, unsure) as one annotator's. Without a relevance column, as in INQUIRE's "

@@ -1,3 +1,5 @@
+"""The command `import_queries`."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -12,6 +14,8 @@ from labeling.queries.categories import SPLITS
 
 
 class Command(BaseCommand):
+    """Reads the files and imports them together."""
+
     help = (
         "Import queries from CSV files in INQUIRE's columns. All files or none; run twice, it "
         "changes nothing. The split comes from a file's name (…_val.csv, …_test.csv), a split "

@@ -1,3 +1,5 @@
+"""The command `open_queries`."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -13,6 +15,8 @@ from labeling.queries.transitions import TransitionForbidden
 
 
 class Command(BaseCommand):
+    """Opens drafts in batches and reports what was refused."""
+
     help = (
         "Open draft queries: those of the given numbers, or all. The worker ranks the candidates "
         "of all that have no species filter in one pass over the corpus."

@@ -1,3 +1,5 @@
+"""The command `refresh_lists`."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -8,6 +10,8 @@ from labeling.candidates.services import lists_refresh_stale
 
 
 class Command(BaseCommand):
+    """Requests new lists for stale ones."""
+
     help = (
         "Have new candidate lists made for the open queries whose list is missing, failed or of "
         "another text, species filter or model: run it after a change of EMBEDDING_MODEL. "
@@ -15,4 +19,4 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"{lists_refresh_stale(by=None)} lists asked for")
+        self.stdout.write(f"{lists_refresh_stale(by=None)} lists requested")

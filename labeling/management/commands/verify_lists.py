@@ -1,3 +1,5 @@
+"""The command `verify_lists`."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -10,6 +12,8 @@ from labeling.candidates.selectors import list_verify
 
 
 class Command(BaseCommand):
+    """Ranks again and compares."""
+
     help = (
         "Compute every ready candidate list again and compare it bit for bit with what is stored. "
         "Exits with 1 if one differs."
