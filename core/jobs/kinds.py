@@ -13,7 +13,7 @@ from typing import Any
 
 StepHandler = Callable[[Any, float], bool]
 
-_handlers: dict[str, StepHandler] = {}
+HANDLERS: dict[str, StepHandler] = {}
 _worker_counts: list[Callable[[], int]] = []
 
 
@@ -36,9 +36,9 @@ def job_handler(kind: str) -> Callable[[StepHandler], StepHandler]:
     """
 
     def register(step: StepHandler) -> StepHandler:
-        if _handlers.get(kind, step) is not step:
+        if HANDLERS.get(kind, step) is not step:
             raise ValueError(f"Two handlers for jobs of kind {kind!r}.")
-        _handlers[kind] = step
+        HANDLERS[kind] = step
         return step
 
     return register
@@ -47,7 +47,7 @@ def job_handler(kind: str) -> Callable[[StepHandler], StepHandler]:
 def handler_for(kind: str) -> StepHandler:
     """Return the handler of a kind, or raise UnknownJobKind."""
     try:
-        return _handlers[kind]
+        return HANDLERS[kind]
     except KeyError:
         raise UnknownJobKind(f"Nothing here knows how to do jobs of kind {kind!r}.") from None
 

@@ -58,7 +58,7 @@ def job_create(
     """
     handler_for(kind)
     job = Job.objects.create(kind=kind, params=params, created_by=created_by, title=title)
-    _look_on_commit(job)
+    _send_on_commit(job)
     return job
 
 
@@ -134,12 +134,12 @@ def job_retry(*, job: Job) -> bool:
     )
     if queued:
         job.refresh_from_db()
-        _look_on_commit(job)
+        _send_on_commit(job)
     return bool(queued)
 
 
 def jobs_sweep() -> int:
-    """Say "look" again for every unfinished job; returns how many there are.
+    """Send a message for every unfinished job again; returns how many there are.
 
     Called when a worker starts and every few seconds, so that no lost message loses work.
     """
@@ -147,7 +147,7 @@ def jobs_sweep() -> int:
         Job.objects.filter(state__in=Job.UNFINISHED).order_by("pk").values_list("pk", "turn")
     )
     for job_id, turn in unfinished:
-        _look(job_id, turn)
+        _send(job_id, turn)
     return len(unfinished)
 
 
@@ -169,7 +169,7 @@ def job_slice_run(*, job_id: int, turn: int | None = None) -> Slice:
         outcome = _turn_work(job)
     # Only now is the lock free for whoever takes the next message.
     if outcome is Slice.MORE:
-        _look(job.pk, job.turn)
+        _send(job.pk, job.turn)
     return outcome
 
 
@@ -240,10 +240,10 @@ def _note_trouble(job: Job, text: str) -> None:
         connection.close()
 
 
-def _look_on_commit(job: Job) -> None:
+def _send_on_commit(job: Job) -> None:
     # robust: with the broker away the job is stored all the same, and the sweep speaks of it later.
-    transaction.on_commit(lambda: _look(job.pk, job.turn), robust=True)
+    transaction.on_commit(lambda: _send(job.pk, job.turn), robust=True)
 
 
-def _look(job_id: int, turn: int) -> None:
+def _send(job_id: int, turn: int) -> None:
     current_app.send_task(TASK, args=[job_id, turn])

@@ -36,7 +36,7 @@ SMALL_PIXELS: Final = 1_000_000
 WEIGHTS: Final = {"WEBP": 3, "AVIF": 2, "JPEG2000": 4}
 """How often a pixel counts whose decoder holds more than the 4 bytes that Pillow keeps
 (tests/retrieval/test_decoding_memory.py)."""
-_TILE_PIXELS: Final = 250_000
+TILE_PIXELS: Final = 250_000
 
 _SIGNATURES: Final = {
     b"\xff\xd8\xff": "JPEG",
@@ -60,7 +60,7 @@ _UPRIGHT: Final = {
 # Those that exchange width and height.
 _TURNED: Final = (5, 6, 7, 8)
 
-_decoded = Budget(DECODED_PIXELS)
+decoded_at_once = Budget(DECODED_PIXELS)
 
 # Readers register when their modules are loaded, which Pillow otherwise puts off.
 Image.init()
@@ -153,7 +153,7 @@ def loaded(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iter
     # A progressive JPEG is held whole by its decoder, however few pixels are made of it.
     width, height = size if image.info.get("progressive") else image.size
     weight = width * height * WEIGHTS.get(image.format or "", 1)
-    with _decoded.held(weight) if weight > SMALL_PIXELS else nullcontext():
+    with decoded_at_once.held(weight) if weight > SMALL_PIXELS else nullcontext():
         try:
             image.load()
             found = Loaded(image, image.format or "", size, orientation_of(image))
@@ -294,8 +294,8 @@ def rgb(image: Image.Image, format: str, factor: int = 1) -> Image.Image:
 
 def _tiles(image: Image.Image, factor: int) -> Iterator[tuple[int, int, Image.Image]]:
     """Left, top and pixels of parts of an image; both places are multiples of `factor`."""
-    width = factor * max(1, min(image.width, _TILE_PIXELS) // factor)
-    height = factor * max(1, _TILE_PIXELS // (width * factor))
+    width = factor * max(1, min(image.width, TILE_PIXELS) // factor)
+    height = factor * max(1, TILE_PIXELS // (width * factor))
     for top, left in product(range(0, image.height, height), range(0, image.width, width)):
         right, bottom = min(left + width, image.width), min(top + height, image.height)
         yield left, top, image.crop((left, top, right, bottom))

@@ -77,7 +77,8 @@ class ImageRef:
 
 def roots_known() -> None:
     """Learn the locations of all roots, for threads that have no database."""
-    _locations.update(ImageRoot.objects.values_list("pk", "location"))
+    global _locations
+    _locations = dict(ImageRoot.objects.values_list("pk", "location"))
 
 
 def any_far() -> bool:

@@ -50,7 +50,7 @@ MOST_RUNS: Final = 16
 """More of them make each ranking slower."""
 _REMOVED_SHARE: Final = 10
 """Read anew from every tenth row that was removed."""
-_CHUNK_BYTES: Final = 32 << 20
+CHUNK_BYTES: Final = 32 << 20
 _SPARE_BYTES: Final = 64 << 20
 # Rows of a matrix that are compared with the database before it is extended.
 _COMPARED: Final = 64
@@ -214,7 +214,7 @@ def _chunks(
     model: EmbeddingModel, plan: _Plan, base: Manifest | None, after: int | None
 ) -> Iterator[Chunk]:
     """What is still to be read, by ascending image id."""
-    size = max(256, _CHUNK_BYTES // (2 * model.dimension))
+    size = max(256, CHUNK_BYTES // (2 * model.dimension))
     until = moment_of(plan.watermark)
     if base is None:
         where, values = "e.created_at <= %s", [until]

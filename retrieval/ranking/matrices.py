@@ -31,13 +31,13 @@ KIND: Final = "pack_embeddings"
 SMALLEST: Final = 10_000
 """The database's scan ranks fewer embeddings as fast: looking whether a matrix fits takes time too.
 """
-_LAG: Final = 1000
+LAG: Final = 1000
 _LAG_PER_CENT: Final = 2
 _LAG_MOST: Final = 16_000
 _REST = timedelta(hours=1)
-_PAUSE: Final = 1.0
-_PATIENCE: Final = 600
-_BETWEEN_REQUESTS: Final = 60.0
+PAUSE: Final = 1.0
+PATIENCE: Final = 600
+BETWEEN_REQUESTS: Final = 60.0
 
 _asked: dict[tuple[int, Path], float] = {}
 _asking = threading.Lock()
@@ -45,7 +45,7 @@ _asking = threading.Lock()
 
 def lags(lag: int, rows: int) -> bool:
     """Whether a matrix of so many rows lags so far behind that it should be packed."""
-    return lag >= min(max(_LAG, rows * _LAG_PER_CENT // 100), _LAG_MOST)
+    return lag >= min(max(LAG, rows * _LAG_PER_CENT // 100), _LAG_MOST)
 
 
 def matrix_wanted(*, model: EmbeddingModel, rebuild: bool = False) -> None:
@@ -54,7 +54,7 @@ def matrix_wanted(*, model: EmbeddingModel, rebuild: bool = False) -> None:
     """
     key, now = (model.pk, Path(settings.VAR_DIR)), time.monotonic()
     with _asking:
-        if now - _asked.get(key, -_BETWEEN_REQUESTS) < _BETWEEN_REQUESTS:
+        if now - _asked.get(key, -BETWEEN_REQUESTS) < BETWEEN_REQUESTS:
             return
         _asked[key] = now
     transaction.on_commit(lambda: _ask_quietly(model, rebuild), robust=True)
@@ -147,10 +147,10 @@ def pack_step(job: Job, deadline: float) -> bool:
 def _wait(job: Job, text: str) -> bool:
     """Give the slice back after a while; fails the job after many such in a row."""
     waited = job.cursor.get("waited", 0) + 1
-    if waited > _PATIENCE:
+    if waited > PATIENCE:
         raise JobFailed(text)
     job_advance(job=job, cursor={**job.cursor, "waited": waited})
-    time.sleep(_PAUSE)
+    time.sleep(PAUSE)
     return False
 
 

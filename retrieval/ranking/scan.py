@@ -32,11 +32,11 @@ Product = Callable[[Halves], NDArray[Any]]
 LONGEST_QUERY: Final = 8.0
 _LONGEST_STORED: Final = 1.01  # by the table's constraint
 # Rows that a thread takes at a time: small, so that none waits for one that was held up.
-_PIECE_ROWS: Final = 2048
+PIECE_ROWS: Final = 2048
 # What is looked at between two times that the threads meet.
-_CHUNK_ROWS: Final = 1 << 17
+CHUNK_ROWS: Final = 1 << 17
 _CHUNK_SCORES: Final = 1 << 24
-_EXACT_ROWS: Final = 256  # so that they stay in a core's own cache
+EXACT_ROWS: Final = 256  # so that they stay in a core's own cache
 
 
 class ImpreciseProduct(Exception):
@@ -106,8 +106,8 @@ def exact_scores(vectors: Halves, query: Halves) -> Scores:
 def scores_at(parts: Sequence[Part], query: Halves, rows: Rows) -> Scores:
     """The scores (n,) of rows, ascending."""
     scores = np.empty(len(rows))
-    for start in range(0, len(rows), _EXACT_ROWS):
-        some = slice(start, start + _EXACT_ROWS)
+    for start in range(0, len(rows), EXACT_ROWS):
+        some = slice(start, start + EXACT_ROWS)
         scores[some] = exact_scores(vectors_of(parts, rows[some]), query)
     return scores
 
@@ -222,13 +222,13 @@ def _choose(
 ) -> list[_Best]:
     """For each query what may be in its ranking."""
     bests = [_Best(error_bound(query), limit, eligible.behind) for query in queries]
-    product = _product(queries)
-    size = max(1, min(_CHUNK_ROWS, _CHUNK_SCORES // len(queries)))
+    product = fast_product(queries)
+    size = max(1, min(CHUNK_ROWS, _CHUNK_SCORES // len(queries)))
     for part, own in _chunks(parts, eligible, size):
         count = own.stop - own.start if isinstance(own, slice) else len(own)
         scores = np.empty((len(queries), count), np.float32)
 
-        list(pool.map(partial(_fill, product, part, own, scores), range(0, count, _PIECE_ROWS)))
+        list(pool.map(partial(_fill, product, part, own, scores), range(0, count, PIECE_ROWS)))
         if isinstance(own, slice):
             first, last = part.first + own.start, part.first + own.stop
             out = eligible.without[slice(*np.searchsorted(eligible.without, [first, last]))]
@@ -240,8 +240,8 @@ def _choose(
 
 
 def _fill(product: Product, part: Part, own: slice | Rows, scores: Singles, start: int) -> None:
-    """Put the fast scores of _PIECE_ROWS of a part's own rows in their place."""
-    stop = min(start + _PIECE_ROWS, scores.shape[1])
+    """Put the fast scores of PIECE_ROWS of a part's own rows in their place."""
+    stop = min(start + PIECE_ROWS, scores.shape[1])
     if isinstance(own, slice):
         vectors = part.vectors[own.start + start : own.start + stop]
     else:
@@ -249,7 +249,7 @@ def _fill(product: Product, part: Part, own: slice | Rows, scores: Singles, star
     scores[:, start:stop] = product(vectors).T
 
 
-def _product(queries: Halves) -> Product:
+def fast_product(queries: Halves) -> Product:
     """What gives the fast scores (n, q) of vectors (n, d) for the queries (q, d)."""
     if len(queries) == 1:
         return lambda vectors: np.asarray(numkong.cdist(vectors, queries, "dot"))

@@ -5,11 +5,15 @@ train on.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from celery import Celery
 
+from core.jobs.kinds import HANDLERS
 from retrieval.corpus.models import Species
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel
@@ -21,6 +25,21 @@ TINY = {
     "vision_cfg": {"image_size": 32, "patch_size": 16, "layers": 1, "width": 64, "head_width": 32},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 1, "layers": 1},
 }
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The messages to workers that would have been sent, as (job id, turn)."""
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(Celery, "send_task", lambda app, task, args: sent.append(tuple(args)))
+    return sent
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Job handlers that a test registers are removed after it."""
+    with patch.dict(HANDLERS):
+        yield
 
 
 @pytest.fixture

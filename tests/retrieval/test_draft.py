@@ -88,7 +88,7 @@ def test_of_other_formats_twice_what_is_asked_for_is_left(kind, at_least, size):
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "LA", "I;16", "1", "CMYK", "F"])
 @pytest.mark.parametrize("size", [(1301, 1117), (3, 500_001), (500_001, 3)])
 def test_a_reduced_picture_is_the_mean_of_the_whole_one(mode, size, monkeypatch):
-    monkeypatch.setattr(imaging, "_TILE_PIXELS", 100_000)
+    monkeypatch.setattr(imaging, "TILE_PIXELS", 100_000)
     source = gradient(*size)
     if mode == "F":
         source = Image.fromarray(np.asarray(source.convert("L"), np.float32) / 255)

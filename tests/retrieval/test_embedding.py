@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from django.core.management import CommandError, call_command
 
 from core.jobs import services as job_services
@@ -13,7 +14,7 @@ from retrieval.embedding.counts import corpus_coverage
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.encoders import ModelSpecError, load_encoder
-from retrieval.encoding.image_tower import ImageTower
+from retrieval.encoding.image_tower import ImageTower, Launched
 from retrieval.images.stored import ImageRef, source_bytes
 from retrieval.importing.services import import_images
 from retrieval.ranking.selectors import half_rounded
@@ -22,15 +23,7 @@ from tests.retrieval.making import coco, coco_image, decoded, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 from tests.threads import at_once
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def looks(monkeypatch):
-    """The messages that would have been sent."""
-    sent = []
-    monkeypatch.setattr(job_services, "_look", lambda job_id, turn: sent.append((job_id, turn)))
-    return sent
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("messages")]
 
 
 @pytest.fixture
@@ -188,11 +181,11 @@ def test_a_vector_that_is_not_finite_is_an_error_of_its_image(corpus, monkeypatc
     launch = ImageTower.launch
 
     def not_finite(self, pixels):
-        launched = launch(self, pixels)
-        for row, value in zip(launched._vectors.numpy(), red(pixels), strict=True):
+        found = launch(self, pixels).vectors()
+        for row, value in zip(found, red(pixels), strict=True):
             if is_image(3, value):
                 row[:] = np.nan
-        return launched
+        return Launched(torch.from_numpy(found))
 
     monkeypatch.setattr(ImageTower, "launch", not_finite)
     job = run(embedding_job_create())

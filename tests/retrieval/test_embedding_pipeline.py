@@ -215,7 +215,7 @@ def test_photographs_decoded_smaller_keep_their_vectors(encoder, store, shared_d
 
 
 def test_few_large_pictures_are_decoded_at_once(encoder, store, monkeypatch):
-    monkeypatch.setattr(imaging, "_decoded", Budget(2_500_000))
+    monkeypatch.setattr(imaging, "decoded_at_once", Budget(2_500_000))
     now, most = [], []
     prepare = ImageTower.prepare
 

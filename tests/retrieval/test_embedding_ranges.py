@@ -23,15 +23,7 @@ from retrieval.embedding.services import (
 from tests.processes import wait_for
 from tests.retrieval.making import embed_rows, image_row
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def looks(monkeypatch):
-    """The messages that would have been sent."""
-    sent = []
-    monkeypatch.setattr(job_services, "_look", lambda job_id, turn: sent.append(job_id))
-    return sent
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("messages")]
 
 
 @pytest.fixture
@@ -205,12 +197,12 @@ def invited():
     return list(Job.objects.filter(kind=PARTICIPANT_KIND).order_by("pk"))
 
 
-def test_the_other_workers_are_invited_once(large, workers, monkeypatch, looks):
+def test_the_other_workers_are_invited_once(large, workers, monkeypatch, messages):
     monkeypatch.setattr(job_services, "SLICE_SECONDS", 0)
     workers(3)
     assert job_slice_run(job_id=large.pk) is Slice.MORE
     assert [job.params["job"] for job in invited()] == [large.pk] * 2
-    assert {job.pk for job in invited()} < set(looks)
+    assert {job.pk for job in invited()} < {job_id for job_id, _ in messages}
     # One cannot load the model on its machine: nobody is asked in its place.
     Job.objects.filter(pk=invited()[0].pk).update(state="failed")
     job_slice_run(job_id=large.pk)

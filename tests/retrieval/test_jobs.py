@@ -4,14 +4,14 @@ import threading
 import time
 
 import pytest
+from celery import Celery
 from django.db import IntegrityError, OperationalError, connection, transaction
 
-from core.jobs import kinds as registry
-from core.jobs import services
 from core.jobs.kinds import JobFailed, UnknownJobKind, job_handler
 from core.jobs.models import Job, JobItemError
 from core.jobs.selectors import jobs_visible_to
 from core.jobs.services import (
+    FRUITLESS_TURNS,
     Slice,
     job_advance,
     job_cancel,
@@ -26,20 +26,6 @@ from core.locks import lock_key, try_session_lock
 from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def handlers(monkeypatch):
-    """Handlers that a test registers vanish with it."""
-    monkeypatch.setattr(registry, "_handlers", dict(registry._handlers))
-
-
-@pytest.fixture
-def looks(monkeypatch):
-    """The messages that would have been sent, as (job id, turn)."""
-    sent = []
-    monkeypatch.setattr(services, "_look", lambda job_id, turn: sent.append((job_id, turn)))
-    return sent
 
 
 @pytest.fixture
@@ -59,11 +45,11 @@ def counter(to=3, **fields):
     return job_create(kind="count", params={"to": to}, **fields)
 
 
-def run(looks):
+def run(messages):
     """Work off all messages in turn, as one worker does; returns the ids of the jobs in order."""
     worked = []
-    while looks:
-        job_id, turn = looks.pop(0)
+    while messages:
+        job_id, turn = messages.pop(0)
         if job_slice_run(job_id=job_id, turn=turn) is not Slice.STALE:
             worked.append(job_id)
     return worked
@@ -81,110 +67,110 @@ def failing(error):
 
 
 def test_a_job_is_announced_only_when_it_is_committed(
-    counting, looks, django_capture_on_commit_callbacks
+    counting, messages, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=True):
         job = counter()
-        assert looks == []
-    assert looks == [(job.pk, 0)]
+        assert messages == []
+    assert messages == [(job.pk, 0)]
 
 
 def test_a_broker_that_is_away_loses_no_job(
     counting, monkeypatch, django_capture_on_commit_callbacks
 ):
-    def away(job_id, turn):
+    def away(app, task, args):
         raise OSError("Connection refused")
 
-    monkeypatch.setattr(services, "_look", away)
+    monkeypatch.setattr(Celery, "send_task", away)
     with django_capture_on_commit_callbacks(execute=True):
         job = counter()
     assert Job.objects.get(pk=job.pk).state == Job.State.QUEUED
 
 
-def test_slices_go_on_until_the_job_is_done(counting, looks):
+def test_slices_go_on_until_the_job_is_done(counting, messages):
     job = counter(3)
-    looks.append((job.pk, 0))
-    assert run(looks) == [job.pk] * 3
+    messages.append((job.pk, 0))
+    assert run(messages) == [job.pk] * 3
     job.refresh_from_db()
     assert (job.state, job.done, job.total, job.percent, job.turn) == ("done", 3, 3, 100, 3)
     assert job.started_at <= job.finished_at
     assert job.active_seconds > 0
 
 
-def test_a_repeated_or_old_message_does_nothing(counting, looks):
+def test_a_repeated_or_old_message_does_nothing(counting, messages):
     job = counter(3)
     assert job_slice_run(job_id=job.pk, turn=0) is Slice.MORE
     assert job_slice_run(job_id=job.pk, turn=0) is Slice.STALE
     assert job_slice_run(job_id=job.pk, turn=7) is Slice.STALE
     assert job_slice_run(job_id=10**9) is Slice.STALE
     assert Job.objects.get(pk=job.pk).done == 1
-    assert looks == [(job.pk, 1)]
+    assert messages == [(job.pk, 1)]
 
 
-def test_sweeps_never_make_a_job_go_round_twice(counting, looks):
+def test_sweeps_never_make_a_job_go_round_twice(counting, messages):
     job = counter(4)
     for _ in range(5):
         jobs_sweep()
-    assert looks == [(job.pk, 0)] * 5
-    assert run(looks) == [job.pk] * 4
+    assert messages == [(job.pk, 0)] * 5
+    assert run(messages) == [job.pk] * 4
     assert jobs_sweep() == 0
 
 
-def test_jobs_take_turns(counting, looks):
+def test_jobs_take_turns(counting, messages):
     first, second = counter(3), counter(3)
     jobs_sweep()
-    assert run(looks) == [first.pk, second.pk] * 3
+    assert run(messages) == [first.pk, second.pk] * 3
 
 
-def test_the_sweep_speaks_of_queued_and_running_jobs_only(counting, looks):
+def test_the_sweep_speaks_of_queued_and_running_jobs_only(counting, messages):
     made = {state: counter() for state in Job.State}
     for state, job in made.items():
         Job.objects.filter(pk=job.pk).update(state=state)
     assert jobs_sweep() == 2
-    assert [job_id for job_id, _ in looks] == [made["queued"].pk, made["running"].pk]
+    assert [job_id for job_id, _ in messages] == [made["queued"].pk, made["running"].pk]
 
 
-def test_an_error_fails_the_job_with_its_text(handlers, looks):
+def test_an_error_fails_the_job_with_its_text(handlers, messages):
     job, outcome = failing(ValueError("no such leaf"))
     assert (outcome, job.state, job.error) == (Slice.FAILED, "failed", "ValueError: no such leaf")
-    assert looks == []
+    assert messages == []
 
 
-def test_a_handler_can_fail_in_words_of_its_own(handlers, looks):
+def test_a_handler_can_fail_in_words_of_its_own(handlers, messages):
     job, _ = failing(JobFailed("The model is gone."))
     assert (job.state, job.error) == ("failed", "The model is gone.")
 
 
-def test_trouble_of_the_database_is_left_to_the_sweep(handlers, looks):
+def test_trouble_of_the_database_is_left_to_the_sweep(handlers, messages):
     job, outcome = failing(OperationalError("terminating connection"))
     assert (outcome, job.state, job.error) == (Slice.LATER, "running", "terminating connection")
-    assert looks == []
+    assert messages == []
     assert jobs_sweep() == 1
 
 
-def test_an_error_of_integrity_is_not_trouble_of_the_database(handlers, looks):
+def test_an_error_of_integrity_is_not_trouble_of_the_database(handlers, messages):
     job, outcome = failing(IntegrityError("duplicate key"))
     assert (outcome, job.state) == (Slice.FAILED, "failed")
 
 
-def test_a_job_that_never_gets_anywhere_is_given_up(handlers, looks):
+def test_a_job_that_never_gets_anywhere_is_given_up(handlers, messages):
     job, _ = failing(OperationalError("disk full"))
-    outcomes = [job_slice_run(job_id=job.pk) for _ in range(services.FRUITLESS_TURNS)]
+    outcomes = [job_slice_run(job_id=job.pk) for _ in range(FRUITLESS_TURNS)]
     assert set(outcomes[:-1]) == {Slice.LATER}
     assert outcomes[-1] is Slice.FAILED
     job.refresh_from_db()
     assert job.error.endswith("attempts without progress. The last error: disk full")
 
 
-def test_a_worker_that_dies_each_time_is_noticed(counting, looks):
+def test_a_worker_that_dies_each_time_is_noticed(counting, messages):
     job = counter()
-    Job.objects.filter(pk=job.pk).update(fruitless_turns=services.FRUITLESS_TURNS)
+    Job.objects.filter(pk=job.pk).update(fruitless_turns=FRUITLESS_TURNS)
     assert job_slice_run(job_id=job.pk) is Slice.FAILED
     job.refresh_from_db()
     assert "Its worker died each time" in job.error
 
 
-def test_progress_forgives_earlier_deaths(counting, looks):
+def test_progress_forgives_earlier_deaths(counting, messages):
     job = counter(9)
     Job.objects.filter(pk=job.pk).update(fruitless_turns=5)
     job_slice_run(job_id=job.pk)
@@ -192,7 +178,7 @@ def test_progress_forgives_earlier_deaths(counting, looks):
     assert job.fruitless_turns == 0
 
 
-def test_an_unknown_kind_is_refused_and_fails_where_it_is_found(db, looks):
+def test_an_unknown_kind_is_refused_and_fails_where_it_is_found(db, messages):
     with pytest.raises(UnknownJobKind, match="kind 'juggle'"):
         job_create(kind="juggle", params={})
     job = Job.objects.create(kind="juggle")
@@ -205,7 +191,7 @@ def test_a_kind_has_one_handler(counting):
         job_handler("count")(lambda job, deadline: True)
 
 
-def test_cancelling_undoes_the_work_in_hand(handlers, looks):
+def test_cancelling_undoes_the_work_in_hand(handlers, messages):
     @job_handler("canceled")
     def step(job, deadline):
         job_cancel(job=job)
@@ -218,10 +204,10 @@ def test_cancelling_undoes_the_work_in_hand(handlers, looks):
     assert job_slice_run(job_id=job.pk) is Slice.CANCELED
     job.refresh_from_db()
     assert (job.state, job.done, JobItemError.objects.count()) == ("canceled", 0, 0)
-    assert looks == []
+    assert messages == []
 
 
-def test_a_job_cancelled_during_its_last_slice_stays_cancelled(handlers, looks):
+def test_a_job_cancelled_during_its_last_slice_stays_cancelled(handlers, messages):
     job_handler("late")(lambda job, deadline: job_cancel(job=job))
     job = job_create(kind="late", params={})
     assert job_slice_run(job_id=job.pk) is Slice.CANCELED
@@ -229,16 +215,16 @@ def test_a_job_cancelled_during_its_last_slice_stays_cancelled(handlers, looks):
     assert job_cancel(job=job) is False
 
 
-def test_a_retry_goes_on_where_the_job_was(counting, looks, django_capture_on_commit_callbacks):
+def test_a_retry_goes_on_where_the_job_was(counting, messages, django_capture_on_commit_callbacks):
     job = counter(3)
     job_slice_run(job_id=job.pk)
     assert job_retry(job=job) is False
     job_cancel(job=job)
-    looks.clear()
+    messages.clear()
     with django_capture_on_commit_callbacks(execute=True):
         assert job_retry(job=job) is True
-    assert looks == [(job.pk, 1)]
-    run(looks)
+    assert messages == [(job.pk, 1)]
+    run(messages)
     job.refresh_from_db()
     assert (job.state, job.done, job.finished_at is not None) == ("done", 3, True)
 
@@ -250,7 +236,7 @@ def test_an_item_that_fails_twice_is_named_once(counting):
     assert list(job.item_errors.values_list("item", "message")) == [("image 5", "second")]
 
 
-def test_progress_is_part_of_the_work_s_transaction(counting, looks):
+def test_progress_is_part_of_the_work_s_transaction(counting, messages):
     job = counter()
     job_slice_run(job_id=job.pk)
     job.refresh_from_db()
@@ -277,7 +263,7 @@ def test_people_see_their_own_jobs_and_admins_all(counting, annotator, reviewer,
     assert list(jobs_visible_to(admin)) == [nobodys, mine]
 
 
-def test_the_task_does_one_slice(counting, looks):
+def test_the_task_does_one_slice(counting, messages):
     job = counter(2)
     assert run_job(job.pk, 0) == "more"
     assert run_job(job.pk) == "finished"
@@ -285,7 +271,7 @@ def test_the_task_does_one_slice(counting, looks):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_job_that_another_worker_holds_is_let_be(counting, looks):
+def test_a_job_that_another_worker_holds_is_let_be(counting, messages):
     job = counter()
     held, release = threading.Event(), threading.Event()
 
@@ -306,7 +292,7 @@ def test_a_job_that_another_worker_holds_is_let_be(counting, looks):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lock_dies_with_its_connection(counting, looks):
+def test_a_lock_dies_with_its_connection(counting, messages):
     job = counter()
 
     def dies():
@@ -325,7 +311,7 @@ def test_a_lock_dies_with_its_connection(counting, looks):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_connection_cut_in_the_middle_leaves_the_job_to_the_sweep(handlers, looks):
+def test_a_connection_cut_in_the_middle_leaves_the_job_to_the_sweep(handlers, messages):
     @job_handler("cut")
     def step(job, deadline):
         with transaction.atomic(), connection.cursor() as cursor:
@@ -334,7 +320,7 @@ def test_a_connection_cut_in_the_middle_leaves_the_job_to_the_sweep(handlers, lo
         return True
 
     job = job_create(kind="cut", params={})
-    looks.clear()
+    messages.clear()
     assert job_slice_run(job_id=job.pk) is Slice.LATER
     job.refresh_from_db()
     assert (job.state, job.done) == ("running", 0)
@@ -343,7 +329,7 @@ def test_a_connection_cut_in_the_middle_leaves_the_job_to_the_sweep(handlers, lo
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_workers_at_once_count_each_step_once(counting, looks):
+def test_many_workers_at_once_count_each_step_once(counting, messages):
     job = counter(40)
 
     def work():

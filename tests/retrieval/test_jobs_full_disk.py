@@ -2,7 +2,6 @@
 
 import pytest
 
-from core.jobs import kinds as registry
 from core.jobs.kinds import JobFailed, job_handler
 from core.jobs.models import Job
 from core.jobs.services import DISK_LOW, Slice, job_create, job_slice_run
@@ -14,9 +13,8 @@ FULL = "The server's disk is full. The job goes on when there is room."
 
 
 @pytest.fixture
-def writing(monkeypatch, small_disk):
+def writing(handlers, small_disk):
     """Makes a job that writes a file on a small disk, and gives up in its own words or not."""
-    monkeypatch.setattr(registry, "_handlers", dict(registry._handlers))
 
     def job(own_words):
         @job_handler("write")

@@ -48,7 +48,7 @@ def model(db, settings, tmp_path):
 @pytest.fixture
 def small_chunks(monkeypatch):
     """256 rows are read at once."""
-    monkeypatch.setattr(building, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(building, "CHUNK_BYTES", 1)
 
 
 def files(model):
@@ -286,7 +286,7 @@ import django
 django.setup()
 from retrieval.ranking import building
 from retrieval.embedding.models import EmbeddingModel
-building._CHUNK_BYTES = 1
+building.CHUNK_BYTES = 1
 append, calls = building._RunWriter.append, []
 def killing(self, chunk):
     calls.append(None)

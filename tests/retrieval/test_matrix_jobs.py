@@ -35,7 +35,7 @@ def model(db, settings, tmp_path, monkeypatch):
     a thousand embeddings on.
     """
     settings.VAR_DIR = tmp_path
-    monkeypatch.setattr(matrices, "_BETWEEN_REQUESTS", 0.0)
+    monkeypatch.setattr(matrices, "BETWEEN_REQUESTS", 0.0)
     monkeypatch.setattr(matrices, "SMALLEST", 1000)
     images(range(1500))
     return embedding_model_get_or_create(name="m", dimension=16)
@@ -134,7 +134,7 @@ def test_what_comes_while_a_matrix_is_packed_anew_is_read_alone(model, monkeypat
         embed(model, range(1200, 1500), VECTORS[1200:])
         return packed
 
-    monkeypatch.setattr(matrices, "_LAG", 100)
+    monkeypatch.setattr(matrices, "LAG", 100)
     monkeypatch.setattr(matrices, "pack", packing)
     embed(model, range(1200), VECTORS[:1200])
     assert work(pack_request(model=model, rebuild=True)).done == 1500
@@ -144,8 +144,8 @@ def test_what_comes_while_a_matrix_is_packed_anew_is_read_alone(model, monkeypat
 def test_a_worker_with_another_state_folder_leaves_the_job_alone(
     model, settings, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(matrices, "_PAUSE", 0.0)
-    monkeypatch.setattr(matrices, "_PATIENCE", 2)
+    monkeypatch.setattr(matrices, "PAUSE", 0.0)
+    monkeypatch.setattr(matrices, "PATIENCE", 2)
     embed(model, range(1200), VECTORS[:1200])
     job = pack_request(model=model)
     settings.VAR_DIR = tmp_path / "elsewhere"
@@ -161,7 +161,7 @@ def test_a_worker_with_another_state_folder_leaves_the_job_alone(
 
 
 def test_a_job_waits_for_another_process(model, monkeypatch):
-    monkeypatch.setattr(matrices, "_PAUSE", 0.0)
+    monkeypatch.setattr(matrices, "PAUSE", 0.0)
     embed(model, range(1200), VECTORS[:1200])
     job = pack_request(model=model)
     with sole_writer(folder_of(model)):

@@ -34,9 +34,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def small_parts(monkeypatch):
     """Matrices are gone through in many small parts."""
-    monkeypatch.setattr(scan, "_PIECE_ROWS", 32)
-    monkeypatch.setattr(scan, "_CHUNK_ROWS", 64)
-    monkeypatch.setattr(scan, "_EXACT_ROWS", 16)
+    monkeypatch.setattr(scan, "PIECE_ROWS", 32)
+    monkeypatch.setattr(scan, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(scan, "EXACT_ROWS", 16)
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 16, 20, 1024])

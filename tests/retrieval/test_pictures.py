@@ -11,8 +11,6 @@ from django.db import connection
 from PIL import Image as PillowImage
 
 from retrieval.corpus.models import Image, ImageRoot
-from retrieval.images import root_files
-from retrieval.images import stored as pictures
 from retrieval.images.roots import image_root_get_or_create
 from retrieval.images.storage import image_store
 from retrieval.images.stored import (
@@ -203,8 +201,7 @@ def test_a_broken_file_says_what_is_wrong(root, tmp_path, settings):
         thumbnail_file(ImageRef.of(rooted(1, root, "1.jpg")))
 
 
-def test_threads_need_no_database_once_roots_are_known(root, monkeypatch):
-    monkeypatch.setattr(pictures, "_locations", {})
+def test_threads_need_no_database_once_roots_are_known(root):
     refs = [ImageRef.of(rooted(1, root, "1.jpg"))] * 20
     roots_known()
 
@@ -226,8 +223,7 @@ def test_a_root_that_came_later_is_looked_up(root, tmp_path):
     assert source_bytes(ImageRef.of(rooted(2, later, "a.jpg"))) == jpeg("blue")
 
 
-def test_a_bucket_is_far_and_a_folder_is_not(root, monkeypatch):
-    monkeypatch.setattr(pictures, "_locations", {})
+def test_a_bucket_is_far_and_a_folder_is_not(root):
     roots_known()
     assert not any_far()
     ImageRoot.objects.create(location="s3://bucket/photos")
@@ -260,7 +256,6 @@ def in_bucket(settings, monkeypatch):
     with bucket_server() as address:
         client = bucket(address, "photos", {"in/1.jpg": jpeg("red"), "in/2.jpg": b"no picture"})
         settings.S3_ENDPOINT_URL = address
-        monkeypatch.setattr(root_files, "_known", {})
         yield image_root_get_or_create(location="s3://photos/in"), client
 
 

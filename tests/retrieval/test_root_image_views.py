@@ -7,7 +7,6 @@ from PIL import Image as PillowImage
 
 from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
-from retrieval.images import root_files
 from retrieval.images.roots import image_root_get_or_create
 from tests.processes import free_port
 from tests.retrieval.buckets import KEYS, bucket, bucket_server
@@ -83,7 +82,6 @@ def test_a_folder_that_is_away_is_a_503(reader, image, tmp_path, caplog):
 def test_a_bucket_that_does_not_answer_is_a_503(reader, store, settings, monkeypatch, caplog):
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(root_files, "_known", {})
     with bucket_server() as address:
         bucket(address, "photos", {"1.jpg": jpeg("red")})
         settings.S3_ENDPOINT_URL = address

@@ -57,14 +57,14 @@ def whole_numbers(vectors, query):
 @pytest.mark.parametrize("dimension", [1, 2, 7, 16, 17, 768, 1024, 4000])
 def test_scores_are_exact_and_fast_ones_within_their_bound(dimension):
     vectors = adversarial(dimension)
-    many = scan._product(vectors)(vectors)
+    many = scan.fast_product(vectors)(vectors)
     for number, query in enumerate(vectors):
         wanted = whole_numbers(vectors, query)
         assert [Fraction(score) for score in exact_scores(vectors, query)] == wanted
         shuffled = np.random.default_rng(number).permutation(dimension)
         again = exact_scores(vectors[:, shuffled], query[shuffled])
         assert again.tobytes() == exact_scores(vectors, query).tobytes()
-        one = scan._product(query[None])(vectors)[:, 0]
+        one = scan.fast_product(query[None])(vectors)[:, 0]
         for fast in (one, many[:, number]):
             errors = [
                 abs(Fraction(float(a)) - b) for a, b in zip(fast.ravel(), wanted, strict=True)
@@ -77,9 +77,9 @@ def test_scores_are_exact_and_fast_ones_within_their_bound(dimension):
 @pytest.mark.parametrize("many", [1, 5])
 @pytest.mark.parametrize("limit", [1, 40, 1000])
 def test_the_first_are_those_of_a_sort_however_close_they_are(monkeypatch, many, limit):
-    monkeypatch.setattr(scan, "_PIECE_ROWS", 20)
-    monkeypatch.setattr(scan, "_CHUNK_ROWS", 50)
-    monkeypatch.setattr(scan, "_EXACT_ROWS", 16)
+    monkeypatch.setattr(scan, "PIECE_ROWS", 20)
+    monkeypatch.setattr(scan, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(scan, "EXACT_ROWS", 16)
     centers = random_vectors(4, 96)[np.arange(700) % 4]
     # Some are equal, others differ in the last place of one number alone.
     vectors = unit(centers)
@@ -106,7 +106,7 @@ def test_a_processor_whose_product_is_worse_than_its_bound_is_noticed(monkeypatc
     ids = np.arange(50)
     monkeypatch.setattr(
         scan,
-        "_product",
+        "fast_product",
         lambda queries: lambda rows: (rows @ queries.T).astype(np.float16).astype(np.float64),
     )
     part, everything = Part(0, ids, ids, vectors), Eligible(np.empty(0, np.int64))

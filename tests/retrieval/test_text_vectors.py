@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from core.jobs import kinds
+from core.jobs.kinds import HANDLERS
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_create, job_slice_run
 from core.locks import is_locked, lock_key
@@ -261,7 +261,7 @@ def test_a_job_goes_on_when_its_texts_can_be_encoded(
         text_vector(served, "a frog", patience=0)
         return True
 
-    monkeypatch.setitem(kinds._handlers, "needs_a_text", step)
+    monkeypatch.setitem(HANDLERS, "needs_a_text", step)
     job = job_create(kind="needs_a_text", params={})
     assert job_slice_run(job_id=job.pk) is Slice.LATER
     job.refresh_from_db()

@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 import sys
 
-from retrieval.images import thumbnails
 from retrieval.images.thumbnails import cached
 from tests.processes import ROOT
 
@@ -65,7 +64,7 @@ def test_a_full_disk_only_means_that_nothing_is_kept(tmp_path, monkeypatch, capl
         assert asked(tmp_path, 1, b"one") == (b"one", True)
     assert "disk is full" in caplog.text
     with monkeypatch.context() as patched:
-        patched.setattr(thumbnails, "_opened", full)
+        patched.setattr("diskcache.FanoutCache.get", full)
         assert asked(tmp_path, 1, b"one") == (b"one", True)
     assert asked(tmp_path, 1, b"later") == (b"later", True)
     assert asked(tmp_path, 1, b"other") == (b"later", False)

@@ -122,8 +122,7 @@ def test_cut_connections_lose_nothing(corpus, start_worker):
     assert embedded() == COUNT
 
 
-def test_a_message_that_was_lost_is_made_up_for(corpus, start_worker, monkeypatch):
-    monkeypatch.setattr("core.jobs.services._look", lambda job_id, turn: None)
+def test_a_message_that_was_lost_is_made_up_for(corpus, start_worker, messages):
     job = job_create(kind="embed", params={"model": "/nowhere"})
     start_worker()
     wait_for(lambda: ended(job), what="the end of the job")
