@@ -71,8 +71,8 @@ def _fill(model: str, images: int) -> str:
     make_species(10)
     make_images(1, images)
     store_vectors(1, clustered(images, made.dimension, seed=8), made.dimension, model=model)
-    person, _ = user_create(username="ann", role=Role.ANNOTATOR, password="tawny-owl-at-dusk-7")
-    return str(person.auth_token.key)
+    _, token = user_create(username="ann", role=Role.ANNOTATOR, password="tawny-owl-at-dusk-7")
+    return str(token.key)
 
 
 def _encode(model: str, texts: Sequence[str]) -> float:
