@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,6 +15,7 @@ from benchmark.leaderboard.tables import (
     GROUPINGS,
     SPLITS,
     TEST,
+    VAL,
     Board,
     Column,
     measure_columns,
@@ -106,49 +107,70 @@ def read_choice(parameters: QueryDict) -> Choice:
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """What a reader sees of a split; made once for a request."""
+    """The split and measure that a page shows, as far as its reader may see them."""
 
+    task: str
     split: str
+    splits: Mapping[str, str]
+    """Those to choose from, with their titles."""
     measure: str
-    hides: bool
-    """Whether that is only a summary, since the labels are hidden."""
+    measures: Sequence[str]
+    """Those to choose from."""
     main_measures: tuple[str, ...]
-    """Keys of the measures of the first table."""
-    options: list[tuple[str, list[tuple[str, str]]]]
-    """The measures to choose from: (kind, [(key, title of the mean)])."""
+    """Those of the first table."""
+    labels_hidden: bool
+    """Whether no more than a summary of the split is shown."""
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What templates need to show and to change the choice."""
+        return {
+            "split": self.split,
+            "splits": self.splits.items(),
+            "measure": self.measure,
+            "measure_title": mean_title(self.measure, self.task),
+            "measures": measure_options(self.measures, self.task),
+            "labels_hidden": self.labels_hidden,
+        }
 
 
-def visible(runs: BoardRuns, split: str, measure: str) -> Visible:
-    """What the reader of `runs` sees of a split in a measure; in its first measure where that one
-    is not shown."""
-    hides, main = runs.hides(split), runs.main_measures(split)
-    known = list(dict.fromkeys([*main, *([] if hides else [*runs.measures, measure])]))
+def visible(
+    runs: BoardRuns, split: str, measure: str, splits: Mapping[str, str] | None = None
+) -> Visible:
+    """The split among `splits` (by default all that the reader of `runs` may see), else their
+    first; and the measure, or the split's first where that one is not shown."""
+    splits = runs.splits if splits is None else splits
+    split = split if split in splits else next(iter(splits), VAL)
+    labels_hidden, main = runs.labels_hidden(split), runs.main_measures(split)
+    known = list(dict.fromkeys([*main, *([] if labels_hidden else [*runs.measures, measure])]))
     return Visible(
+        task=runs.task,
         split=split,
+        splits=splits,
         measure=measure if measure in known else main[0],
-        hides=hides,
+        measures=known,
         main_measures=main,
-        options=measure_options(known, runs.task),
+        labels_hidden=labels_hidden,
     )
-
-
-def measure_options(keys: Sequence[str], task: str) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Measures by kind, for choosing one: (kind, [(key, title of the mean)])."""
-    return [
-        (kind, [(key, mean_title(key, task)) for key in group])
-        for kind, group in measure_groups(keys).items()
-    ]
 
 
 def visible_choice(choice: Choice, runs: BoardRuns) -> tuple[Choice, Visible]:
     """The choice as far as its reader may see it: of a split whose labels are hidden only the table
     of all queries in the measures that are shown; of one with too few queries nothing."""
-    if choice.split not in runs.splits:
-        choice = replace(choice, split=next(iter(runs.splits)))
     seen = visible(runs, choice.split, choice.measure)
-    if seen.hides:
+    choice = replace(choice, split=seen.split)
+    if seen.labels_hidden:
         choice = replace(choice, view=ALL, measure=seen.measure, beside=None, runs=())
     return choice, seen
+
+
+def measure_options(keys: Iterable[str], task: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Measures by kind, for choosing one: (kind, [(key, title of the mean)])."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for key in keys:
+        kind = _KINDS.get(parse_measure(key).kind, "Others")
+        kinds.setdefault(kind, []).append((key, mean_title(key, task)))
+    return list(kinds.items())
 
 
 def read_measure(parameters: QueryDict, task: str) -> str:
@@ -180,14 +202,6 @@ def mean_title(key: str, task: str = Run.Task.FULL) -> str:
     if task == Run.Task.RERANK and key in PAPER_MEASURES[Run.Task.RERANK]:
         return {"AP": "AP", "nDCG": "nDCG", "RR": "MRR"}[key.partition("@")[0]]
     return mean_name(parse_measure(key))
-
-
-def measure_groups(keys: Sequence[str]) -> Mapping[str, list[str]]:
-    """Measures by kind, for choosing one."""
-    groups: dict[str, list[str]] = {}
-    for key in keys:
-        groups.setdefault(_KINDS.get(parse_measure(key).kind, "Others"), []).append(key)
-    return groups
 
 
 _KINDS: Final = {

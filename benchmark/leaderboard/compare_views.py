@@ -73,24 +73,17 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     except NoSnapshot as error:
         return render(request, "benchmark/compare.html", context | {"trouble": str(error)})
     context["runs"] = runs.runs
-    split, splits = _splits(request, runs, first, second)
-    seen = visible(runs, split, read_measure(request.GET, task))
-    measure = seen.measure
-    context |= {
-        "split": split,
-        "splits": [(value, SPLITS[value]) for value in splits],
-        "measure": measure,
-        "measure_title": mean_title(measure, task),
-        "measures": seen.options,
-    }
+    split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
+    seen = visible(runs, split, measure, _splits(runs, first, second))
+    context |= seen.context
     if first is not None and second is not None:
-        context |= _comparison(request, runs, first, second, split, measure)
+        context |= _comparison(runs, first, second, seen.split, seen.measure)
     return render(request, "benchmark/compare.html", context)
 
 
 def _run(request: HttpRequest, name: str) -> Run | None:
-    asked = chosen_id(request.GET, name)
-    return None if asked is None else get_run_for(request.user, asked)
+    pk = chosen_id(request.GET, name)
+    return None if pk is None else get_run_for(request.user, pk)
 
 
 def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
@@ -101,21 +94,20 @@ def _where(request: HttpRequest, run: Run | None) -> tuple[Release, str]:
     return release, chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
 
 
-def _splits(
-    request: HttpRequest, runs: BoardRuns, first: Run | None, second: Run | None
-) -> tuple[str, list[str]]:
-    """The chosen split, of those that both runs hold and the reader may look at."""
+def _splits(runs: BoardRuns, first: Run | None, second: Run | None) -> dict[str, str]:
+    """The splits that both runs hold and the reader may see."""
     held = {VAL, TEST}
     for run in (first, second):
         held &= splits_of(run) if run is not None else held
-    splits = [TEST, VAL, BOTH] if len(held) == 2 else sorted(held)
-    splits = [split for split in splits if split in runs.splits]
-    asked = chosen(request.GET, "split", SPLITS)
-    return asked if asked in splits else next(iter(splits), VAL), splits
+    return {
+        split: title
+        for split, title in runs.splits.items()
+        if ({VAL, TEST} if split == BOTH else {split}) <= held
+    }
 
 
 def _comparison(
-    request: HttpRequest, runs: BoardRuns, first: Run, second: Run, split: str, measure: str
+    runs: BoardRuns, first: Run, second: Run, split: str, measure: str
 ) -> dict[str, Any]:
     if (first.release_id, first.task) != (second.release_id, second.task):
         return {"problem": "The two runs are not of the same release and task."}
@@ -126,7 +118,7 @@ def _comparison(
     if row_a is None or row_b is None:
         return {"problem": "The two runs hold no split in common, or one is not scored yet."}
     if board.summary is not None:
-        return _hidden_comparison(runs, board, row_a, row_b, measure)
+        return _summary_comparison(runs, board, row_a, row_b, measure)
     a, b = board.of(measure)[[row_a, row_b]]
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
@@ -149,7 +141,7 @@ def _comparison(
     }
 
 
-def _hidden_comparison(
+def _summary_comparison(
     runs: BoardRuns, board: Board, first: int, second: int, measure: str
 ) -> dict[str, Any]:
     """What the leaderboard says of two of its rows: the rounded means, and their groups."""
@@ -157,7 +149,6 @@ def _hidden_comparison(
     a, b = column_means(board, whole)[[first, second]].tolist()
     letters = statistics.groups(runs, board, measure)
     return {
-        "hides": True,
         "means": [printed(measure, a), printed(measure, b)],
         "difference": _signed(measure, a - b),
         "groups": [letters.get(first, ""), letters.get(second, "")],

@@ -11,19 +11,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from benchmark.leaderboard.choice import mean_title, measure_options, read_measure
+from benchmark.leaderboard.choice import mean_title, read_measure, visible
 from benchmark.leaderboard.selectors import (
-    PAPER_MEASURES,
     BoardRuns,
     board_runs,
-    kept,
+    cached,
     other_versions,
-    values_on,
+    version_board,
 )
-from benchmark.leaderboard.tables import SPLITS, board
+from benchmark.leaderboard.tables import SPLITS
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
-from benchmark.runs.selectors import NoSnapshot, release_queries
+from benchmark.runs.selectors import NoSnapshot
 from benchmark.scoring.correlation import Correlations, correlations
 from core.access import require_evaluator
 from core.address_choices import chosen
@@ -64,22 +63,17 @@ def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
         runs = board_runs(release, task, request.user)
     except NoSnapshot as error:
         return render(request, "benchmark/correlations.html", context | {"trouble": str(error)})
-    splits = {split: title for split, title in runs.splits.items() if not runs.hides(split)}
-    asked_split = chosen(request.GET, "split", SPLITS)
-    split = asked_split if asked_split in splits else next(iter(splits))
-    measure = read_measure(request.GET, task)
-    known = dict.fromkeys([*PAPER_MEASURES[Run.Task(task)], *runs.measures])
-    asked = list(filter(None, request.GET.getlist("columns")))
-    if not known.keys() >= set(asked):
+    splits = {one: title for one, title in runs.splits.items() if not runs.labels_hidden(one)}
+    split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, task)
+    seen = visible(runs, split, measure, splits)
+    split = seen.split
+    named = list(filter(None, request.GET.getlist("columns")))
+    if not set(named) <= set(seen.measures):
         raise Http404("There is no such measure.")
-    columns = [key for key in asked or USUAL[Run.Task(task)] if key in runs.measures]
+    columns = [key for key in named or USUAL[Run.Task(task)] if key in runs.measures]
     context |= {
+        **seen.context,
         "tasks": Run.Task.choices,
-        "split": split,
-        "splits": splits.items(),
-        "measure": measure,
-        "measure_title": mean_title(measure, task),
-        "measures": measure_options(list(known), task),
         "chosen": columns,
         "fewest": FEWEST,
         "high": HIGH,
@@ -107,7 +101,7 @@ def _between_measures(runs: BoardRuns, split: str, keys: list[str]) -> Correlati
             columns[mean_title(key, runs.task)] = {row: float(means[row]) for row in rows}
         return correlations(columns)
 
-    return kept(compute, "correlations", runs.fingerprint, split, keys)
+    return cached(compute, "correlations", runs.fingerprint, split, keys)
 
 
 def _between_versions(runs: BoardRuns, split: str, measure: str) -> Correlations:
@@ -119,10 +113,7 @@ def _between_versions(runs: BoardRuns, split: str, measure: str) -> Correlations
             made = runs.board(split)
             ids = [runs.runs[place].pk for place in made.runs]
         else:
-            there = values_on(version, runs.runs)
-            scored = sorted({one for found in there.values() for one in found.query_ids.tolist()})
-            made = board(list(there.values()), release_queries(version), scored, split=split)
-            ids = [list(there)[place] for place in made.runs]
+            ids, made = version_board(version, runs.runs, split)
         values = made.of(measure)
         columns[f"v{version.version}"] = {
             ids[row]: float(values[row].mean()) if values.shape[1] else None

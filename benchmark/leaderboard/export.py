@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -50,7 +50,6 @@ CARD: Final = ("link", "description", "parameters", "training_data", "open_weigh
 class Record:
     """One run's scores in one subset of one split."""
 
-    runs: BoardRuns
     run: Run
     split: str
     subset: Subset
@@ -186,23 +185,15 @@ def leaderboard_html(release: Release) -> str:
 def _split_section(runs: BoardRuns, split: str) -> dict[str, Any]:
     measure = runs.main_measures(split)[0]
     choice = Choice(task=runs.task, split=split, measure=measure)
-    tables = [
-        page.shown_table(Choice(task=runs.task, split=split, view=view, measure=measure), runs)
-        for view in runs.groupings(split)
-    ]
-    shown = tables[0]
-    drawn = page.drawn_by_category(choice, shown)
+    tables = [page.shown_table(replace(choice, view=view), runs) for view in runs.groupings(split)]
     return {
         "split": split,
-        "hides": runs.hides(split),
+        "labels_hidden": runs.labels_hidden(split),
         "title": SPLITS[split],
         "choice": choice,
         "measure_title": mean_title(measure, runs.task),
         "tables": tables,
-        "interval_chart": page.interval_chart(choice, runs),
-        "parameters_chart": page.tradeoff_chart(choice, runs, "parameters", shown)[0],
-        "cost_chart": page.tradeoff_chart(choice, runs, "cost", shown)[0],
-        "categories_chart": page.categories_chart(choice, runs, drawn),
+        **page.board_charts(choice, runs, tables[0]),
     }
 
 
@@ -234,7 +225,6 @@ def _part_records(
     for row, place in enumerate(board.runs):
         known = [key for key in means if not np.isnan(means[key][row])]
         yield Record(
-            runs=runs,
             run=runs.runs[place],
             split=board.split,
             subset=part,

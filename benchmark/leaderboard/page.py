@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -13,14 +13,14 @@ from django.utils.safestring import SafeString
 from benchmark.charts.charts import MOST_SHAPES
 from benchmark.leaderboard import charts, statistics
 from benchmark.leaderboard.choice import MEASURES, Choice, columns_of, mean_title
-from benchmark.leaderboard.selectors import BoardRuns, values_on
+from benchmark.leaderboard.selectors import BoardRuns, version_board
 from benchmark.leaderboard.tables import (
     CATEGORY,
     Board,
+    Cell,
     Column,
-    RunValues,
+    Floats,
     Subset,
-    board,
     column_means,
     measure_columns,
     printed,
@@ -30,7 +30,6 @@ from benchmark.leaderboard.tables import (
 )
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
-from benchmark.runs.selectors import release_queries
 
 #: Runs drawn by category unless others are chosen.
 DRAWN_BY_CATEGORY: Final = 3
@@ -53,26 +52,16 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A cell as printed."""
-
-    text: str
-    value: float | None
-    best: bool
-    interval: str
-    """"28.1–38.0"; empty where there is none."""
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """A row as printed."""
 
     run: Run
     place: int | None
-    figures: tuple[Figure, ...]
+    figures: tuple[Cell, ...]
     groups: str
     """Letters: runs that share one don't differ significantly."""
-    beside: Figure | None
+    beside: str
+    """The mean on another version; empty where the run is not scored there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +118,11 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
             run=runs.runs[row.run],
             place=row.place,
             figures=tuple(
-                Figure(
-                    text=printed(column.measure, cell.value),
-                    value=cell.value,
-                    best=cell.best,
-                    interval=_span(column.measure, span, places[row.run], cell.value),
-                )
+                replace(cell, interval=_span(column.measure, span, places[row.run], cell.value))
                 for cell, column, span in zip(row.cells, columns, spans, strict=True)
             ),
             groups=letters.get(places[row.run], ""),
-            beside=others.get(runs.runs[row.run].pk),
+            beside=others.get(runs.runs[row.run].pk, ""),
         )
         for row in figures.rows
     ]
@@ -159,59 +143,71 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
     )
 
 
-def interval_chart(choice: Choice, runs: BoardRuns) -> SafeString | None:
-    """Every run's mean with its interval, the best first; None without any."""
+def board_charts(choice: Choice, runs: BoardRuns, shown: Shown) -> dict[str, Any]:
+    """The charts below the table, as their templates need them: the means with their intervals,
+    measure against parameters and against cost, and the means of some runs by category."""
     made = runs.board(choice.split)
     column = _whole_column(choice, runs, made)
     means = column_means(made, column)
-    spans = statistics.intervals(runs, made, column)
-    rows = [
-        charts.Interval(drawn_name(runs.runs[made.runs[row]]), means[row], *spans[row])
-        for row in np.argsort(-means, kind="stable").tolist()
-        if not np.isnan(means[row])
+    of_runs = [
+        (runs.runs[place], float(mean)) for place, mean in zip(made.runs, means, strict=True)
     ]
-    if not rows:
-        return None
-    title = mean_title(choice.measure, choice.task)
-    return charts.interval_chart(rows, measure=title, scale=scale_of(choice.measure))
+    drawn = _drawn_by_category(choice, shown)
+    return {
+        "interval_chart": _interval_chart(
+            choice, of_runs, statistics.intervals(runs, made, column)
+        ),
+        "tradeoffs": [_tradeoff(choice, of_runs, shown, what) for what in _TRADEOFFS],
+        "categories_chart": _categories_chart(choice, runs, made, drawn),
+        "drawn": {run.pk for run in drawn},
+        "most_drawn": MOST_SHAPES,
+    }
 
 
-def tradeoff_chart(
-    choice: Choice, runs: BoardRuns, what: str, shown: Shown
-) -> tuple[SafeString | None, int]:
-    """The measure against "parameters" or "cost", and how many runs have that; no chart of
-    fewer than two."""
-    made = runs.board(choice.split)
-    means = column_means(made, _whole_column(choice, runs, made))
+#: Fields of a run that a measure is drawn against: title and unit.
+_TRADEOFFS: Final = {"parameters": ("Parameters", "millions"), "cost": ("Cost", "US dollars")}
+
+
+def _interval_chart(
+    choice: Choice, means: Sequence[tuple[Run, float]], spans: Floats
+) -> SafeString | None:
+    """Every run's mean with its interval, the best first; None without any."""
+    known = [row for row, (_, mean) in enumerate(means) if not np.isnan(mean)]
+    known.sort(key=lambda row: -means[row][1])
+    rows = [charts.Interval(drawn_name(means[row][0]), means[row][1], *spans[row]) for row in known]
+    return charts.interval_chart(rows, **_drawn_measure(choice)) if rows else None
+
+
+def _tradeoff(
+    choice: Choice, means: Sequence[tuple[Run, float]], shown: Shown, field: str
+) -> dict[str, Any]:
+    """The measure against a field of the runs, and how many state that; no chart of fewer than
+    two."""
+    title, unit = _TRADEOFFS[field]
     places = {line.run.pk: line.place for line in shown.lines}
-    points = []
-    for row, place in enumerate(made.runs):
-        run = runs.runs[place]
-        x = run.parameters if what == "parameters" else run.cost
-        if x is not None and not np.isnan(means[row]):
-            points.append(
-                charts.Point(
-                    name=drawn_name(run),
-                    x=x,
-                    y=float(means[row]),
-                    place=places.get(run.pk),
-                    two_stage=run.first_stage_id is not None,
-                )
-            )
-    if len(points) < 2:
-        return None, len(points)
-    titles = {"parameters": ("Parameters", "millions"), "cost": ("Cost of the run", "US dollars")}
-    title, unit = titles[what]
-    measure = mean_title(choice.measure, choice.task)
-    chart = charts.tradeoff_chart(
-        points, x=title, unit=unit, measure=measure, scale=scale_of(choice.measure)
-    )
-    return chart, len(points)
+    points = [
+        charts.Point(
+            name=drawn_name(run),
+            x=getattr(run, field),
+            y=mean,
+            place=places.get(run.pk),
+            two_stage=run.first_stage_id is not None,
+        )
+        for run, mean in means
+        if getattr(run, field) is not None and not np.isnan(mean)
+    ]
+    axis = "Cost of the run" if field == "cost" else title
+    chart = None
+    if len(points) > 1:
+        chart = charts.tradeoff_chart(points, x=axis, unit=unit, **_drawn_measure(choice))
+    return {"title": title, "chart": chart, "stated": len(points)}
 
 
-def categories_chart(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> SafeString | None:
-    """The drawn runs' means in each category; None without a run or a category."""
-    made = runs.board(choice.split)
+def _categories_chart(
+    choice: Choice, runs: BoardRuns, made: Board, drawn: Sequence[Run]
+) -> SafeString | None:
+    """The drawn runs' means in each category; None without a run or a category, and where labels
+    are hidden."""
     if made.summary is not None:
         return None
     rows = _rows_of(made, runs, drawn)
@@ -224,19 +220,22 @@ def categories_chart(choice: Choice, runs: BoardRuns, drawn: Sequence[Run]) -> S
         for part, values in zip(parts, means, strict=True)
     ]
     return charts.categories_chart(
-        [drawn_name(run) for run in drawn],
-        figures,
-        measure=mean_title(choice.measure, choice.task),
-        scale=scale_of(choice.measure),
+        [drawn_name(run) for run in drawn], figures, **_drawn_measure(choice)
     )
 
 
-def drawn_by_category(choice: Choice, shown: Shown) -> list[Run]:
+def _drawn_by_category(choice: Choice, shown: Shown) -> list[Run]:
     """The chosen runs, as many as have distinct shapes, or else the first of the table."""
     by_id = {line.run.pk: line.run for line in shown.lines}
     chosen = [by_id[pk] for pk in choice.runs if pk in by_id][:MOST_SHAPES]
     competing = [line.run for line in shown.lines if line.place is not None]
     return chosen or competing[:DRAWN_BY_CATEGORY]
+
+
+def _drawn_measure(choice: Choice) -> dict[str, Any]:
+    """The measure's title and scale in a chart."""
+    title = mean_title(choice.measure, choice.task)
+    return {"measure": title, "scale": scale_of(choice.measure)}
 
 
 def _has_interval(choice: Choice, runs: BoardRuns, column: Column) -> bool:
@@ -314,16 +313,9 @@ def _rows_of(made: Board, runs: BoardRuns, drawn: Sequence[Run]) -> list[int]:
     return [where[run.pk] for run in drawn if run.pk in where]
 
 
-def _beside(choice: Choice, runs: BoardRuns, other: Release) -> dict[int, Figure]:
-    """Each run's figure in the chosen measure on another version, over all of its queries."""
-    there = values_on(other, runs.runs)
-    order = list(there)
-    scored = sorted({one for values in there.values() for one in values.query_ids.tolist()})
-    values: list[RunValues] = [there[pk] for pk in order]
-    made = board(values, release_queries(other), scored, split=choice.split)
-    means = made.of(choice.measure).mean(axis=1) if len(made.query_ids) else []
-    found = {}
-    for row, mean in zip(made.runs, means, strict=True):
-        if not np.isnan(mean):
-            found[order[row]] = Figure(printed(choice.measure, mean), float(mean), False, "")
-    return found
+def _beside(choice: Choice, runs: BoardRuns, other: Release) -> dict[int, str]:
+    """Each run's mean in the chosen measure on another version, over all of its queries."""
+    ids, made = version_board(other, runs.runs, choice.split)
+    means = made.of(choice.measure).mean(axis=1) if len(made.query_ids) else [np.nan] * len(ids)
+    found = zip(ids, means, strict=True)
+    return {pk: printed(choice.measure, mean) for pk, mean in found if not np.isnan(mean)}

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from benchmark.leaderboard import statistics
-from benchmark.leaderboard.page import Figure
 from benchmark.leaderboard.selectors import BoardRuns, board_runs, values_on
 from benchmark.leaderboard.tables import (
     Board,
+    Cell,
     Column,
     Ids,
     column_means,
@@ -43,7 +43,7 @@ class PartLine:
 
     name: str
     queries: int
-    figures: tuple[Figure, ...]
+    figures: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +197,13 @@ def only_by(other: Ids, ranking: Ids, relevant: Ids, within: int = FOUND_WITHIN)
     return first[np.isin(first, relevant) & ~np.isin(first, ranking[:within])]
 
 
-def _figure(board: Board, row: int, column: Column) -> Figure:
+def _figure(board: Board, row: int, column: Column) -> Cell:
     value = float(column_means(board, column)[row])
     if np.isnan(value):
-        return Figure("–", None, False, "")
+        return Cell("–", None)
     low, high = statistics.interval(board, row, column)
     span = f"{printed(column.measure, low)}–{printed(column.measure, high)}"
-    return Figure(printed(column.measure, value), value, False, span)
+    return Cell(printed(column.measure, value), value, interval=span)
 
 
 def _none() -> Ids:

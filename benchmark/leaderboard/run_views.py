@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from benchmark.leaderboard import run_page as page
 from benchmark.leaderboard.choice import mean_title, read_measure, visible
 from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns, splits_of
-from benchmark.leaderboard.tables import GROUPINGS, SPLITS, TEST, VAL
+from benchmark.leaderboard.tables import GROUPINGS, SPLITS
 from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
 from benchmark.releases.selectors import get_release
@@ -74,33 +74,27 @@ def run_query_page(request: HttpRequest, pk: int, query_id: int) -> HttpResponse
 def _release(request: HttpRequest, run: Run) -> tuple[Release, list[Release]]:
     """The release whose labels count, of those on which the reader may see the run's scores."""
     releases = [score.release for score in scores_visible_to(request.user, run)]
-    asked = request.GET.get("release")
-    release = get_release(asked) if asked else run.release
-    if release not in releases and asked:
+    name = request.GET.get("release")
+    release = get_release(name) if name else run.release
+    if name and release not in releases:
         raise Http404("The run is not scored on this release.")
     return release, releases
-
-
-def _split(request: HttpRequest, held: list[str]) -> str:
-    """The chosen split, if it is held; else the test split before validation."""
-    asked = chosen(request.GET, "split", SPLITS)
-    return asked if asked in held else TEST if TEST in held else VAL
 
 
 def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     runs = page.runs_with(release, run, request.user)
     best = run.kind == Run.Kind.BEST
-    held = [
-        split
-        for split in sorted(splits_of(run))
-        if split in runs.splits and not (best and runs.hides(split))
-    ]
-    if not held:
+    splits = {
+        split: title
+        for split, title in runs.splits.items()
+        if split in splits_of(run) and not (best and runs.labels_hidden(split))
+    }
+    if not splits:
         return {"trouble": BEST_HIDDEN_SENTENCE if best else TOO_FEW_SENTENCE}
-    split = _split(request, held)
-    seen = visible(runs, split, read_measure(request.GET, run.task))
+    split, measure = chosen(request.GET, "split", SPLITS), read_measure(request.GET, run.task)
+    seen = visible(runs, split, measure, splits)
     measure = seen.measure
-    board = runs.board(split)
+    board = runs.board(seen.split)
     row = page.row_of(runs, board, run)
     if row is None:
         return {"trouble": "The run holds no query that is scored."}
@@ -108,13 +102,8 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
     lines = page.query_lines(runs, board, row, measure)
     by_value = sorted(lines, key=lambda line: (-line.value, line.query.query_id))
     return {
+        **seen.context,
         "release": release,
-        "split": split,
-        "splits": [(value, SPLITS[value]) for value in held],
-        "hides": seen.hides,
-        "measure": measure,
-        "measure_title": mean_title(measure, run.task),
-        "measures": seen.options,
         "columns": [mean_title(one, run.task) for one in measures],
         "parts": [
             (GROUPINGS[grouping], parts)
@@ -142,7 +131,7 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
         and (not category or line.query.category == category)
     ]
     shown.sort(key=SORTS[sort], reverse=falling)
-    kept: dict[str, str] = {
+    parameters: dict[str, str] = {
         name: request.GET[name]
         for name in ("release", "split", "measure", "search", "category")
         if request.GET.get(name)
@@ -161,7 +150,8 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
             "sorted": ("descending" if falling else "ascending") if key == sort else "",
             "address": "?"
             + urlencode(
-                {**kept, "sort": key} | ({"order": "desc"} if key == sort and not falling else {})
+                {**parameters, "sort": key}
+                | ({"order": "desc"} if key == sort and not falling else {})
             ),
         }
         for key, title in titles.items()
@@ -174,7 +164,9 @@ def _query_table(request: HttpRequest, lines: list[page.QueryLine], measure: str
         "categories": sorted({line.query.category for line in lines}),
         "filtered": bool(search or category),
         "sort": sort,
-        "kept": urlencode({"release": kept["release"]} if "release" in kept else {}),
+        "parameters": urlencode(
+            {"release": parameters["release"]} if "release" in parameters else {}
+        ),
     }
 
 
@@ -190,11 +182,11 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     board = runs.board(query.split)
     row = page.row_of(runs, board, run)
     others = _others(runs, run)
-    asked = chosen_id(request.GET, "other")
-    other = next((one for one in others if one.pk == asked), None)
-    if asked is not None and other is None:
+    other_id = chosen_id(request.GET, "other")
+    other = next((one for one in others if one.pk == other_id), None)
+    if other_id is not None and other is None:
         raise Http404("There is no such run to compare with.")
-    kept = {name: request.GET[name] for name in ("release", "other") if request.GET.get(name)}
+    parameters = {name: request.GET[name] for name in ("release", "other") if request.GET.get(name)}
     context: dict[str, Any] = {
         "run": run,
         "release": release,
@@ -202,7 +194,7 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
         "others": others,
         "other": other,
         "within": page.FOUND_WITHIN,
-        "kept": urlencode(kept),
+        "parameters": urlencode(parameters),
         **_neighbours(board.query_ids.tolist(), query_id),
     }
     scored = np.flatnonzero(board.query_ids == query_id)

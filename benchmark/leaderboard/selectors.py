@@ -27,7 +27,7 @@ from core.cache import LruCache
 
 #: Runs whose scores a process remembers; one of 250 queries takes 90 kB.
 REMEMBERED: Final = 400
-KEPT_SECONDS: Final = 24 * 3600
+CACHE_SECONDS: Final = 24 * 3600
 #: The measures of the paper's tables: cut at 50 over the corpus, whole within the fixed 100.
 PAPER_MEASURES: Final = {
     Run.Task.FULL: ("AP@50", "nDCG@50", "RR@50"),
@@ -56,7 +56,7 @@ class BoardRuns:
     query_ids: Ids
     """Those that are scored, of both splits."""
     fingerprint: str
-    """Changes with the runs and their scores; for `kept`."""
+    """Changes with the runs and their scores; for `cached`."""
     test_hidden: bool
     """Whether the reader doesn't see the labels of the test split."""
 
@@ -70,18 +70,22 @@ class BoardRuns:
         enough = len(self._scored(leaderboard.TEST)) >= hidden.FEWEST_QUERIES
         return (test if enough else {}) | {leaderboard.VAL: leaderboard.SPLITS[leaderboard.VAL]}
 
-    def hides(self, split: str) -> bool:
+    def labels_hidden(self, split: str) -> bool:
         """Whether the reader sees no more than a summary of a split."""
         return self.test_hidden and split != leaderboard.VAL
 
     def groupings(self, split: str) -> dict[str, str]:
         """The ways in which the reader may see a split's queries taken apart, with their titles."""
         groupings = leaderboard.GROUPINGS
-        return {leaderboard.ALL: groupings[leaderboard.ALL]} if self.hides(split) else groupings
+        return (
+            {leaderboard.ALL: groupings[leaderboard.ALL]}
+            if self.labels_hidden(split)
+            else groupings
+        )
 
     def main_measures(self, split: str) -> tuple[str, ...]:
         """Keys of the measures of a split's first table, the first of them sorting it."""
-        return hidden.MEASURES if self.hides(split) else PAPER_MEASURES[Run.Task(self.task)]
+        return hidden.MEASURES if self.labels_hidden(split) else PAPER_MEASURES[Run.Task(self.task)]
 
     @property
     def measures(self) -> list[str]:
@@ -96,7 +100,7 @@ class BoardRuns:
         Without the best possible re-ranks there, whose AP is the recall of their first stages.
         ValueError: an unknown split. LabelsHidden: one that isn't among `splits`.
         """
-        if not self.hides(split):
+        if not self.labels_hidden(split):
             return leaderboard.board(
                 self.values, self.queries, self.query_ids.tolist(), split=split
             )
@@ -110,7 +114,7 @@ class BoardRuns:
             runs=tuple(whole.runs[row] for row in rows),
             values={},
             oracles=frozenset(),
-            summary=kept(
+            summary=cached(
                 lambda: hidden.summarize({key: one[rows] for key, one in whole.values.items()}),
                 *("summary", self.fingerprint, split),
             ),
@@ -160,6 +164,16 @@ def values_on(release: Release, runs: tuple[Run, ...]) -> dict[int, RunValues]:
     return {run.pk: _values(run, arrays[found[run.pk].pk]) for run in runs if run.pk in found}
 
 
+def version_board(release: Release, runs: tuple[Run, ...], split: str) -> tuple[list[int], Board]:
+    """The board of the same methods on another version of the release, over all of its queries, and
+    the run id of each row."""
+    values = values_on(release, runs)
+    scored = {one for found in values.values() for one in found.query_ids.tolist()}
+    made = leaderboard.board(list(values.values()), release_queries(release), scored, split=split)
+    order = list(values)
+    return [order[place] for place in made.runs], made
+
+
 def other_versions(release: Release) -> QuerySet[Release]:
     """The other made versions of a release's benchmark, newest first."""
     versions = Release.objects.made().filter(name=release.name)
@@ -172,13 +186,13 @@ def releases_with_runs(user: Any) -> QuerySet[Release]:
     return Release.objects.made().filter(Exists(runs)).order_by("-made_at")
 
 
-def kept(compute: Callable[[], Result], *what: Any) -> Result:
-    """The result of `compute`, from memory where it was computed before with the same `what`."""
-    key = "leaderboard:" + hashlib.sha256(repr(what).encode()).hexdigest()
+def cached(compute: Callable[[], Result], *key_parts: Any) -> Result:
+    """The result of `compute`, from the cache where it was computed before under the same key."""
+    key = "leaderboard:" + hashlib.sha256(repr(key_parts).encode()).hexdigest()
     found: Result | None = cache.get(key)
     if found is None:
         found = compute()
-        cache.set(key, found, KEPT_SECONDS)
+        cache.set(key, found, CACHE_SECONDS)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmark.leaderboard.selectors import BoardRuns, kept
+from benchmark.leaderboard.selectors import BoardRuns, cached
 from benchmark.leaderboard.tables import ALL, GROUPINGS, Board, Column, Floats, subsets
 from benchmark.scoring import significance
 from benchmark.scoring.hidden import LabelsHidden, Summary
@@ -15,7 +15,7 @@ def intervals(runs: BoardRuns, board: Board, column: Column) -> Floats:
     LabelsHidden."""
     if board.summary is not None:
         return _of_summary(board.summary, column, len(board.runs))
-    return kept(
+    return cached(
         lambda: significance.bootstrap_intervals(
             board.of(column.measure)[:, column.subset.queries]
         ),
@@ -38,7 +38,7 @@ def every_interval(runs: BoardRuns, board: Board, measure: str) -> dict[str, Flo
         }
 
     # As one, since memory holds a few hundred things.
-    return kept(compute, "every interval", runs.fingerprint, board.split, measure)
+    return cached(compute, "every interval", runs.fingerprint, board.split, measure)
 
 
 def interval(board: Board, row: int, column: Column) -> tuple[float, float]:
@@ -70,13 +70,13 @@ def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
         found = significance.letters(significance.groups(values[rows]), len(rows))
         return dict(zip(rows, found, strict=True))
 
-    return kept(compute, "groups", runs.fingerprint, board.split, measure)
+    return cached(compute, "groups", runs.fingerprint, board.split, measure)
 
 
 def p_value(runs: BoardRuns, board: Board, first: int, second: int, measure: str) -> float:
     """The p-value of two rows' difference by the paired randomization test, uncorrected."""
     values = board.of(measure)
-    return kept(
+    return cached(
         lambda: significance.randomization_test(values[first], values[second]),
         *("p", runs.fingerprint, board.split, measure, first, second),
     )

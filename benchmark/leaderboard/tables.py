@@ -99,11 +99,16 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A mean over a subset's queries; None where there is nothing to average."""
+    """A mean over a subset's queries."""
 
+    text: str
+    """As printed."""
     value: float | None
+    """None where there is nothing to average."""
     best: bool = False
     """The column's highest as printed; of several equal ones, all."""
+    interval: str = ""
+    """"28.1–38.0"; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +163,11 @@ def board(
     """
     if split not in SPLITS:
         raise ValueError(f"there is no split {split!r}")
-    wanted = {VAL, TEST} if split == BOTH else {split}
+    splits = {VAL, TEST} if split == BOTH else {split}
     ids = np.array(
-        sorted(one for one in set(query_ids) if queries[one].split in wanted), dtype=np.int64
+        sorted(one for one in set(query_ids) if queries[one].split in splits), dtype=np.int64
     )
-    shown = tuple(place for place, run in enumerate(runs) if wanted <= run.splits)
+    shown = tuple(place for place, run in enumerate(runs) if splits <= run.splits)
     measures = dict.fromkeys(key for place in shown for key in runs[place].values)
     values = {key: np.zeros((len(shown), len(ids))) for key in measures}
     for row, place in enumerate(shown):
@@ -240,8 +245,8 @@ def table(board: Board, columns: Sequence[Column], *, sort: str, descending: boo
         Row(
             run=board.runs[row],
             cells=tuple(
-                Cell(None if np.isnan(value) else float(value), row in best[place])
-                for place, value in enumerate(means[row])
+                _cell(column.measure, value, row in best[place])
+                for place, (column, value) in enumerate(zip(columns, means[row], strict=True))
             ),
             place=places[row],
         )
@@ -268,6 +273,11 @@ def printed(measure: str, value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.2f}" if measure.startswith("RR") else f"{100 * value:.1f}"
+
+
+def _cell(measure: str, mean: float, best: bool) -> Cell:
+    value = None if np.isnan(mean) else float(mean)
+    return Cell(printed(measure, value), value, best)
 
 
 def _best(means: Floats, column: Column, board: Board) -> Collection[int]:

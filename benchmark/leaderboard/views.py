@@ -10,13 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from benchmark.charts.charts import MOST_SHAPES
 from benchmark.leaderboard import page
 from benchmark.leaderboard.choice import (
     VIEWS,
     Choice,
     Visible,
-    mean_title,
     read_choice,
     visible_choice,
 )
@@ -69,7 +67,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         context["no_board"] = str(error)
     else:
         choice, seen = visible_choice(choice, runs)
-        context |= {"choice": choice} | _table(choice, seen, runs) | _charts(choice, runs)
+        context |= _board(choice, seen, runs)
         if not runs.runs:
             others = releases_with_runs(request.user).exclude(pk=release.pk)
             context["others"] = others.only("name", "version")[:OTHERS]
@@ -112,36 +110,20 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
     ]
 
 
-def _table(choice: Choice, seen: Visible, runs: BoardRuns) -> dict[str, Any]:
-    versions = [] if seen.hides else list(other_versions(runs.release))
+def _board(choice: Choice, seen: Visible, runs: BoardRuns) -> dict[str, Any]:
+    versions = [] if seen.labels_hidden else list(other_versions(runs.release))
     beside = next((one for one in versions if one.pk == choice.beside), None)
+    shown = page.shown_table(choice, runs, beside)
     return {
-        "shown": page.shown_table(choice, runs, beside),
+        **seen.context,
+        **page.board_charts(choice, runs, shown),
+        "choice": choice,
+        "shown": shown,
         "beside": beside,
         "versions": versions,
-        "splits": runs.splits.items(),
         "views": VIEWS.items(),
-        "hides": seen.hides,
         "no_test": TEST not in runs.splits,
         "too_few": TOO_FEW_SENTENCE,
-        "measure_title": mean_title(choice.measure, choice.task),
-        "measures": seen.options,
-    }
-
-
-def _charts(choice: Choice, runs: BoardRuns) -> dict[str, Any]:
-    shown = page.shown_table(choice, runs)
-    drawn = page.drawn_by_category(choice, shown)
-    tradeoffs = []
-    for what, title in (("parameters", "Parameters"), ("cost", "Cost")):
-        chart, count = page.tradeoff_chart(choice, runs, what, shown)
-        tradeoffs.append({"what": what, "title": title, "chart": chart, "told": count})
-    return {
-        "interval_chart": page.interval_chart(choice, runs),
-        "tradeoffs": tradeoffs,
-        "categories_chart": page.categories_chart(choice, runs, drawn),
-        "drawn": {run.pk for run in drawn},
-        "most_drawn": MOST_SHAPES,
     }
 
 

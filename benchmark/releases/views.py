@@ -63,7 +63,7 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
         "changes": sentences(difference) if difference else [],
         "steps": selectors.release_steps(release),
         "error": selectors.release_error(release),
-        "hides": not labels_visible_to(request.user, release, "test"),
+        "labels_hidden": not labels_visible_to(request.user, release, "test"),
     }
     return render(request, "benchmark/release.html", context)
 

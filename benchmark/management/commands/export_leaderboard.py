@@ -9,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmark.leaderboard.export import CONTENT_TYPES, export
 from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.runs.selectors import NoSnapshot
-from core.files import whole_file
 
 
 class Command(BaseCommand):
@@ -35,8 +34,7 @@ class Command(BaseCommand):
         release = find_release(options["release"])
         try:
             text = export(release, extension)
-            with whole_file(out) as file:
-                file.write(text.encode())
+            out.write_text(text, encoding="utf-8")
         except (NoSnapshot, OSError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{release}: {out}, {len(text.encode()):,} bytes")

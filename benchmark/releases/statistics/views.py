@@ -35,7 +35,7 @@ def statistics(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"release": release}
     if snapshot is not None:
         numbers = statistics_of(snapshot)
-        context["hides"] = snapshot.header.test_labels == "withheld"
+        context["labels_hidden"] = snapshot.header.test_labels == "withheld"
         context |= {"numbers": numbers, "sections": sections(numbers)}
     return render(request, "benchmark/statistics.html", context)
 
