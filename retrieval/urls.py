@@ -1,8 +1,9 @@
-from django.urls import include, path
+from django.urls import path
 
 from core.jobs.views import job
 from retrieval import views
 from retrieval.flags.views import flags
+from retrieval.images.views import image
 from retrieval.search.views import search
 
 urlpatterns = [
@@ -10,5 +11,5 @@ urlpatterns = [
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
-    path("", include("retrieval.images.urls")),
+    path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

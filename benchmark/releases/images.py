@@ -15,8 +15,8 @@ from django.db.models.expressions import RawSQL
 
 from benchmark.releases.snapshot.snapshot import SnapshotImage
 from retrieval.corpus.models import Image, SpeciesName
+from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, public_bytes
 from retrieval.images.storage import is_stored
-from retrieval.images.stored import ImageGone, ImageRef, RootUnavailable, public_bytes
 
 IMAGES_AT_A_TIME: Final = 5000
 

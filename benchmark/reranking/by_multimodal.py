@@ -42,7 +42,7 @@ from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_advance, job_item_error
 from retrieval.images.decoding import ImageRefused
-from retrieval.images.stored import ImageGone
+from retrieval.images.files import ImageGone
 from retrieval.importing.checks import image_contents_know
 
 #: Pairs that are looked up at a time.

@@ -18,7 +18,7 @@ from benchmark.runs.selectors import release_data
 from benchmark.runs.store import load_run
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import is_withdrawn
-from retrieval.images.stored import ImageRef, roots_known
+from retrieval.images.files import ImageRef, roots_load
 
 ImageIds = npt.NDArray[np.int64]
 Pair = tuple[int, int]
@@ -73,7 +73,7 @@ def questions_of(
     }
     if any(one.ref.root_id is not None for one in here.values()):
         # They are read in threads, which have no database.
-        roots_known()
+        roots_load()
     withdrawn = set(found.filter(is_withdrawn()).values_list("pk", flat=True))
     prompts = {query_id: prompt_for(texts[query_id]) for query_id, _ in pairs}
     questions, refused = [], {}

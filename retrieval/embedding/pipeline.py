@@ -20,8 +20,8 @@ from core.cores import cores
 from retrieval.encoding.encoders import Encoder, Launched
 from retrieval.encoding.unit_rows import Fault, unit_rows
 from retrieval.images.decoding import ImageRefused, open_image
-from retrieval.images.root_files import REQUESTS
-from retrieval.images.stored import ImageGone, ImageRef, RootUnavailable, source_bytes
+from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, source_bytes
+from retrieval.images.roots import REQUESTS
 
 BATCHES_AHEAD: Final = 3
 DRAFT: Final = 2

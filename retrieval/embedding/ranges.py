@@ -16,7 +16,7 @@ from core.jobs.services import job_advance
 from core.locks import lock_key, transaction_lock, try_session_lock
 from retrieval.embedding.models import EmbeddingModel, EmbeddingRange
 from retrieval.embedding.pipeline import Item
-from retrieval.images.stored import ImageRef
+from retrieval.images.files import ImageRef
 
 # By key, so that memory and time do not grow with the corpus. Images that this job failed on are
 # left alone; a later job tries them again.

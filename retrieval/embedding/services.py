@@ -28,7 +28,7 @@ from retrieval.embedding.ranges import START, Left, Ranges
 from retrieval.embedding.signals import embeddings_stored
 from retrieval.embedding.store import embeddings_copy
 from retrieval.encoding.encoders import Encoder, ModelSpecError, describe, encoder_in_use
-from retrieval.images.stored import ImageRef, any_far, roots_known
+from retrieval.images.files import ImageRef, any_far, roots_load
 
 KIND: Final = "embed"
 PARTICIPANT_KIND: Final = "embed_range"
@@ -178,7 +178,7 @@ class _Slice:
         """Embed at least one batch, then more until `deadline`, so that the last is stored about
         then; returns what is left.
         """
-        roots_known()
+        roots_load()
         readers = readers_wanted(far=any_far())
         with Ranges(job=self._job, model=self._model) as ranges:
             while True:

@@ -1,3 +1,5 @@
+"""API of images."""
+
 from __future__ import annotations
 
 from django.db.models import QuerySet

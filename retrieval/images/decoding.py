@@ -1,12 +1,13 @@
-"""Images of any kind become upright RGB, and anything else is refused by name.
+"""Decoding of image files of several formats to upright RGB.
 
-Nothing here knows the database or where files lie. Threads that decode share a budget of pixels, so
-that the memory of a process doesn't grow with their number.
+Threads that decode share a budget of pixels, so that the memory of a process doesn't grow with
+their number.
 """
 
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,10 +18,8 @@ from typing import Final
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from retrieval.images.gates import Budget
-
-# Readers that run no other program and whose headers tell the size that they will decode to. MPO
-# comes through the reader of JPEG.
+# Formats whose readers run no other program and whose headers state the decoded size. MPO is read
+# by the reader of JPEG.
 FORMATS: Final = (
     "JPEG", "PNG", "GIF", "WEBP", "AVIF", "TIFF", "BMP", "JPEG2000", "PPM",
 )  # fmt: skip
@@ -30,11 +29,11 @@ DISPLAY_SIDE: Final = 2048
 MAX_BYTES: Final = 512 * 1024 * 1024
 
 DECODED_PIXELS: Final = 64_000_000
-"""Decoded pixels of all threads of a process together, 256 MB; a larger image is decoded alone."""
+"""Decoded pixels of all threads of a process together (256 MB); a larger image is decoded alone."""
 SMALL_PIXELS: Final = 1_000_000
-"""An image of at most so many doesn't ask for its part."""
+"""Images of at most this many pixels are not counted in the budget."""
 WEIGHTS: Final = {"WEBP": 3, "AVIF": 2, "JPEG2000": 4}
-"""How often a pixel counts whose decoder holds more than the 4 bytes that Pillow keeps
+"""How many times a pixel counts if the decoder holds more than Pillow's 4 bytes
 (tests/retrieval/test_decoding_memory.py)."""
 TILE_PIXELS: Final = 250_000
 
@@ -57,25 +56,49 @@ _UPRIGHT: Final = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# Those that exchange width and height.
+# Orientations that swap width and height.
 _TURNED: Final = (5, 6, 7, 8)
+
+
+class Budget:
+    """An amount that threads share: each waits until there is enough left for it."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+        self._door = threading.Lock()
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def held(self, amount: int) -> Iterator[None]:
+        """Hold an amount, in the order of arrival; one above the limit is held alone."""
+        with self._door, self._changed:
+            self._changed.wait_for(lambda: not self._held or self._held + amount <= self._limit)
+            self._held += amount
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= amount
+                self._changed.notify_all()
+
 
 decoded_at_once = Budget(DECODED_PIXELS)
 
-# Readers register when their modules are loaded, which Pillow otherwise puts off.
+# Registers all readers, which Pillow otherwise does later.
 Image.init()
 
 # Blocks of pixels from 32 MB on go back to the system when they are freed; of Pillow's usual 16 MB
 # glibc keeps those of each thread (Pillow, "Block allocator"; mallopt(3), M_MMAP_THRESHOLD).
 Image.core.set_block_size(64 * 1024 * 1024)
 
-# Pillow's own limit is one for the whole process and allows twice its value; ours is checked on
-# each header.
+# Pillow's own limit holds for the whole process and allows twice its value; `open_header` checks
+# ours.
 Image.MAX_IMAGE_PIXELS = None
 
 
 class Reason(StrEnum):
-    """Why a file is no image for the corpus."""
+    """Why a file is refused."""
 
     EMPTY = "empty"
     NOT_AN_IMAGE = "not an image"
@@ -85,7 +108,7 @@ class Reason(StrEnum):
 
 
 class ImageRefused(Exception):
-    """A file that cannot be taken in: `reason` for programs, the text for people."""
+    """A file that can't be used as an image: `reason` for programs, the message for people."""
 
     def __init__(self, reason: Reason, text: str) -> None:
         super().__init__(text)
@@ -94,15 +117,15 @@ class ImageRefused(Exception):
 
 @dataclass(frozen=True)
 class DecodedImage:
-    """A decoded picture: upright RGB pixels and what its source was."""
+    """A decoded image: upright RGB pixels, and facts of its source."""
 
     pixels: Image.Image
     width: int
-    """Of the source, upright; the pixels are fewer where fewer were asked for."""
+    """Of the source, upright; `pixels` may be smaller."""
     height: int
     format: str
     shown_as_is: bool
-    """Whether a browser shows the source bytes upright and in colour: no display copy is needed."""
+    """Whether browsers show the source upright and in its colors; else it needs a display copy."""
 
 
 @contextmanager
@@ -111,34 +134,33 @@ def open_image(
 ) -> Iterator[DecodedImage]:
     """Decode a file's bytes to upright RGB; of an animation the first frame; transparency on white.
 
-    Holds its part of the process's budget of pixels until the context ends. With `at_least`, the
-    picture may come smaller, as long as its shorter side keeps that many pixels: the decoder of
-    JPEG makes a half, a quarter or an eighth of it (while it undoes the cosine transform, which is
-    several times faster), and of any format two or more pixels become one where twice `at_least`
-    remain.
+    Holds a part of the process's budget of pixels until the context ends. With `at_least`, the
+    image may be reduced as long as its shorter side keeps that many pixels: the decoder of JPEG
+    reduces to a half, a quarter or an eighth during the inverse cosine transform, which is several
+    times faster, and images of any format are reduced while twice `at_least` remain.
 
-    Raises ImageRefused for an empty, truncated or corrupt file, for one that is no image of a known
-    format, and, before anything is decoded, for one of more than `max_pixels` pixels.
+    Raises ImageRefused for an empty, truncated or corrupt file, for a file that is no image of a
+    known format, and, before decoding, for an image of more than `max_pixels` pixels.
     """
     with loaded(data, max_pixels=max_pixels, at_least=at_least) as image:
         try:
-            picture = _picture(image, at_least)
+            decoded = _upright_rgb(image, at_least)
         except Exception as error:
             raise _broken(error) from error
-        # What isn't needed any more goes before the picture is used.
-        if picture.pixels is not image.pixels:
+        # Free the source before the image is used.
+        if decoded.pixels is not image.pixels:
             image.pixels.close()
-        yield picture
+        yield decoded
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """An image as its decoder gives it."""
+    """An image as decoded, not yet upright or RGB."""
 
     pixels: Image.Image
     format: str
     size: tuple[int, int]
-    """Of the source, as it lies there; the pixels are fewer where fewer were asked for."""
+    """Of the source, as stored; `pixels` may be smaller."""
     orientation: int
     """The EXIF orientation that is still to be applied, 1 to 8."""
 
@@ -150,7 +172,7 @@ def loaded(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iter
     size = image.size
     if at_least is not None:
         image.draft(None, (at_least, at_least))
-    # A progressive JPEG is held whole by its decoder, however few pixels are made of it.
+    # The decoder holds a progressive JPEG whole, even if it is reduced.
     width, height = size if image.info.get("progressive") else image.size
     weight = width * height * WEIGHTS.get(image.format or "", 1)
     with decoded_at_once.held(weight) if weight > SMALL_PIXELS else nullcontext():
@@ -158,7 +180,7 @@ def loaded(data: bytes, *, max_pixels: int, at_least: int | None = None) -> Iter
             image.load()
             found = Loaded(image, image.format or "", size, orientation_of(image))
         except Exception as error:
-            # Decoders meet hostile bytes with errors of almost any type.
+            # On hostile bytes decoders raise errors of almost any type.
             raise _broken(error) from error
         del image
         yield found
@@ -179,7 +201,7 @@ def opened(data: bytes, *, max_pixels: int) -> Image.Image:
     return image
 
 
-def _picture(image: Loaded, at_least: int | None) -> DecodedImage:
+def _upright_rgb(image: Loaded, at_least: int | None) -> DecodedImage:
     source, (width, height) = image.pixels, image.size
     factor = 1 if at_least is None else max(1, min(source.size) // (2 * at_least))
     pixels = upright(rgb(source, image.format, factor), image.orientation)
@@ -198,7 +220,7 @@ def _picture(image: Loaded, at_least: int | None) -> DecodedImage:
 
 
 def jpeg_bytes(pixels: Image.Image, *, longest_side: int, quality: int) -> bytes:
-    """Return the picture as a JPEG whose longest side is at most `longest_side`; never enlarged."""
+    """Return a JPEG whose longest side is at most `longest_side`; never enlarged."""
     longest = max(pixels.size)
     if longest > longest_side:
         width, height = (max(1, round(side * longest_side / longest)) for side in pixels.size)
@@ -210,16 +232,16 @@ def jpeg_bytes(pixels: Image.Image, *, longest_side: int, quality: int) -> bytes
     return target.getvalue()
 
 
-def thumbnail_bytes(picture: DecodedImage) -> bytes:
-    """Return the picture's thumbnail, a JPEG."""
-    return jpeg_bytes(picture.pixels, longest_side=THUMBNAIL_SIDE, quality=85)
+def thumbnail_bytes(image: DecodedImage) -> bytes:
+    """Return the image's thumbnail, a JPEG."""
+    return jpeg_bytes(image.pixels, longest_side=THUMBNAIL_SIDE, quality=85)
 
 
-def display_bytes(picture: DecodedImage) -> bytes | None:
-    """Return a JPEG to show in place of the source, or None where the source serves."""
-    if picture.shown_as_is:
+def display_bytes(image: DecodedImage) -> bytes | None:
+    """Return a JPEG to show in place of the source, or None if the source can be shown."""
+    if image.shown_as_is:
         return None
-    return jpeg_bytes(picture.pixels, longest_side=DISPLAY_SIDE, quality=92)
+    return jpeg_bytes(image.pixels, longest_side=DISPLAY_SIDE, quality=92)
 
 
 def _open(data: bytes) -> Image.Image:
@@ -239,7 +261,7 @@ def _open(data: bytes) -> Image.Image:
 
 
 def _is_short_webp(data: bytes) -> bool:
-    """Tell whether a WebP file is shorter than it says; its decoder calls that corrupt."""
+    """Whether a WebP file is shorter than its header says; its decoder would call that corrupt."""
     if data[:4] != b"RIFF" or data[8:12] != b"WEBP":
         return False
     return int.from_bytes(data[4:8], "little") + 8 > len(data)
@@ -256,7 +278,7 @@ def _broken(error: Exception) -> ImageRefused:
 
 def orientation_of(image: Image.Image) -> int:
     """The EXIF orientation that is still to be applied; damaged EXIF data counts as upright."""
-    # Where a JPEG says nothing of it, looking takes as long as opening the file.
+    # In a JPEG without EXIF or XMP, `getexif` takes as long as opening the file.
     if image.format in ("JPEG", "MPO") and not {"exif", "xmp"} & image.info.keys():
         return 1
     try:
@@ -269,7 +291,7 @@ def orientation_of(image: Image.Image) -> int:
 def upright(pixels: Image.Image, orientation: int) -> Image.Image:
     """Return the pixels turned as an EXIF orientation says, without the file's metadata."""
     pixels = pixels.transpose(_UPRIGHT[orientation]) if orientation != 1 else pixels
-    # Without these the pixels would mean something else; the rest would be written into copies.
+    # These are needed to interpret the pixels; anything else would be written into copies.
     needed = ("icc_profile", "transparency")
     pixels.info = {name: pixels.info[name] for name in needed if name in pixels.info}
     return pixels
@@ -287,7 +309,7 @@ def rgb(image: Image.Image, format: str, factor: int = 1) -> Image.Image:
     for left, top, part in _tiles(image, factor):
         result.paste(convert(part).reduce(factor), (left // factor, top // factor))
     profile = image.info.get("icc_profile") or b""
-    # A profile says for which colors it is.
+    # Only a profile of RGB applies to the result.
     result.info = {"icc_profile": profile} if profile[16:20] == b"RGB " else {}
     return result
 
@@ -302,7 +324,7 @@ def _tiles(image: Image.Image, factor: int) -> Iterator[tuple[int, int, Image.Im
 
 
 def _conversion(image: Image.Image, format: str) -> Callable[[Image.Image], Image.Image]:
-    """What makes RGB of a part of the image."""
+    """Return a function that converts parts of the image to RGB."""
     if image.mode.startswith("I") or image.mode == "F":
         low, high = _range(image)
         return lambda part: Image.fromarray(_to_bytes(part, low, high)).convert("RGB")
@@ -321,11 +343,11 @@ def _on_white(part: Image.Image) -> Image.Image:
 
 
 def _range(image: Image.Image) -> tuple[float, float]:
-    """The samples that become 0 and 255: of integers that fit 16 bits 0 and 65535, of floats within
-    0–1 these, of others their own least and largest.
+    """Return the samples that become 0 and 255: 0 and 65535 for integers that fit 16 bits, 0 and 1
+    for floats between them, else the image's own extrema.
     """
     if image.mode == "F":
-        # Pillow's own extrema are those of a NaN where one comes first.
+        # Pillow's own extrema are wrong if the first value is NaN.
         parts = (_numbers(part) for _, _, part in _tiles(image, 1))
         found = np.array([(part.min(), part.max()) for part in parts])
         low, high = float(found[:, 0].min()), float(found[:, 1].max())
@@ -339,5 +361,5 @@ def _numbers(part: Image.Image) -> np.ndarray:
 
 
 def _to_bytes(part: Image.Image, low: float, high: float) -> np.ndarray:
-    """Bring 16-bit, 32-bit or float samples from `low` and `high` to 0 and 255, (h, w)."""
+    """Scale 16-bit, 32-bit or float samples (h, w) from `low`–`high` to 0–255."""
     return np.round((_numbers(part) - low) * (255 / (high - low or 1))).astype(np.uint8)

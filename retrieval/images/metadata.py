@@ -1,14 +1,13 @@
-"""Images without what their files say besides pixels: no EXIF (places, names, serial numbers,
-embedded thumbnails), XMP, IPTC, comments or texts, and nothing after the image's end.
+"""Removal of metadata from image files: EXIF (places, names, serial numbers, embedded thumbnails),
+XMP, IPTC, comments, texts, and anything after the image's end.
 
-Done where bytes leave the application, not where they come in: the stored file stays the one whose
-SHA-256 is known, and images that nobody copied, and copies that earlier versions made, leave as
-clean as new ones. Color profiles stay, for without them pixels mean other colors.
+It is done when bytes leave the application and not on import: stored files keep their SHA-256, and
+images left in place are cleaned as well. Color profiles stay, since they define the colors.
 
 The containers of JPEG, PNG and WebP are taken apart and put together again without decoding. Only
-parts that are known to be harmless are kept: whatever is new or damaged is no reason to let
-metadata through. No maintained library does this without a program of its own; the formats are
-described in ITU-T T.81 annex B, in the W3C's PNG (third edition) and in RFC 9649.
+parts that are known to be harmless are copied, so that new or damaged ones cannot leak metadata. No
+maintained library does this without an external program; the formats are described in ITU-T T.81
+annex B, in the W3C's PNG (third edition) and in RFC 9649.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _QUALITY: Final = 95
 _JPEG_CODING: Final = frozenset({*range(0xC0, 0xD0), 0xDA, 0xDB, 0xDC, 0xDD}) - {0xC8}
 _JPEG_NEXT: Final = re.compile(rb"\xff+[\x01-\xcf\xd8-\xfe]")
 _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
-_PNG_KEPT: Final = frozenset(
+_PNG_CHUNKS: Final = frozenset(
     (b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB",
      b"cICP", b"mDCV", b"cLLI", b"bKGD", b"hIST", b"pHYs", b"acTL", b"fcTL", b"fdAT")
 )  # fmt: skip
-_WEBP_KEPT: Final = frozenset((b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP"))
+_WEBP_CHUNKS: Final = frozenset((b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP"))
 _WEBP_METADATA_FLAGS: Final = 0b00001100
 _PNG_MODES: Final = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 
@@ -38,10 +37,10 @@ _PNG_MODES: Final = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 def without_metadata(data: bytes, *, max_pixels: int) -> bytes:
     """Return an image upright and without metadata.
 
-    An upright JPEG, PNG or WebP keeps its coded pixels as they are. A turned or irregular JPEG is
-    written anew at quality 95, anything else (of an animated WebP or a GIF the first frame) as a
-    PNG of the same pixels; licenses without derivatives allow such technical changes of format (CC
-    4.0, section 2(a)(4)). Raises imaging.ImageRefused for what cannot be read.
+    An upright JPEG, PNG or WebP keeps its coded pixels. A turned or irregular JPEG is encoded again
+    at quality 95, anything else (of an animated WebP or a GIF the first frame) as a PNG of the same
+    pixels; licenses without derivatives allow such technical changes of format (CC 4.0, section
+    2(a)(4)). Raises ImageRefused for a file that can't be read.
     """
     image = opened(data, max_pixels=max_pixels)
     kind = image.format or ""
@@ -49,22 +48,22 @@ def without_metadata(data: bytes, *, max_pixels: int) -> bytes:
         try:
             return _CONTAINERS[kind](data)
         except (ValueError, IndexError):
-            # Taken apart by the rules it isn't whole, but a lenient decoder may still read it.
+            # The container is damaged, but a lenient decoder may still read it.
             pass
-    return _written_anew(data, max_pixels)
+    return _encoded_again(data, max_pixels)
 
 
 def _orientation(image: Image.Image, data: bytes, max_pixels: int) -> int:
     if image.format != "PNG":
         return orientation_of(image)
-    # It may stand behind the pixels, so that Pillow decodes them to find it.
+    # It may come after the pixels, which Pillow then decodes to find it.
     if not any(kind in data for kind in (b"eXIf", b"tEXt", b"zTXt", b"iTXt")):
         return 1
     with loaded(data, max_pixels=max_pixels) as whole:
         return whole.orientation
 
 
-def _written_anew(data: bytes, max_pixels: int) -> bytes:
+def _encoded_again(data: bytes, max_pixels: int) -> bytes:
     with loaded(data, max_pixels=max_pixels) as image:
         is_jpeg = image.format in ("JPEG", "MPO")
         fits = image.pixels.mode in (("L", "RGB") if is_jpeg else _PNG_MODES)
@@ -78,7 +77,7 @@ def _written_anew(data: bytes, max_pixels: int) -> bytes:
 
 
 def _jpeg(data: bytes) -> bytes:
-    kept, at = [data[:2]], 2
+    parts, at = [data[:2]], 2
     while True:
         if data[at] != 0xFF:
             raise ValueError("no marker")
@@ -86,18 +85,18 @@ def _jpeg(data: bytes) -> bytes:
             at += 1
         marker = data[at]
         if marker == 0xD9:
-            return b"".join((*kept, b"\xff\xd9"))
+            return b"".join((*parts, b"\xff\xd9"))
         end = at + 1 + int.from_bytes(data[at + 1 : at + 3], "big")
         body = data[at + 3 : end]
         if marker in _JPEG_CODING:
-            kept.append(b"\xff" + data[at:end])
+            parts.append(b"\xff" + data[at:end])
         elif marker == 0xE0 and body.startswith(b"JFIF\0"):
             # Its last two bytes are the size of a thumbnail, which would follow.
-            kept.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")
+            parts.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")
         elif marker == 0xE2 and body.startswith(b"ICC_PROFILE\0"):
-            kept.append(b"\xff" + data[at:end])
+            parts.append(b"\xff" + data[at:end])
         elif marker == 0xEE and body.startswith(b"Adobe"):
-            kept.append(b"\xff\xee\x00\x0e" + body[:12])
+            parts.append(b"\xff\xee\x00\x0e" + body[:12])
         elif not (0xE0 <= marker <= 0xEF or marker == 0xFE):
             raise ValueError("an unknown segment")
         at = end
@@ -105,26 +104,26 @@ def _jpeg(data: bytes) -> bytes:
             following = _JPEG_NEXT.search(data, at)
             if following is None:
                 raise ValueError("no end")
-            kept.append(data[at : following.start()])
+            parts.append(data[at : following.start()])
             at = following.start()
 
 
 def _png(data: bytes) -> bytes:
-    kept, at = [_PNG_SIGNATURE], len(_PNG_SIGNATURE)
+    parts, at = [_PNG_SIGNATURE], len(_PNG_SIGNATURE)
     while True:
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
         kind = data[at + 4 : at + 8]
         if end > len(data):
             raise ValueError("no end")
-        if kind in _PNG_KEPT:
-            kept.append(data[at:end])
+        if kind in _PNG_CHUNKS:
+            parts.append(data[at:end])
         if kind == b"IEND":
-            return b"".join(kept)
+            return b"".join(parts)
         at = end
 
 
 def _webp(data: bytes) -> bytes:
-    kept, at, whole = [], 12, 8 + int.from_bytes(data[4:8], "little")
+    parts, at, whole = [], 12, 8 + int.from_bytes(data[4:8], "little")
     while at < whole:
         size = int.from_bytes(data[at + 4 : at + 8], "little")
         end = at + 8 + size + size % 2
@@ -133,10 +132,10 @@ def _webp(data: bytes) -> bytes:
             raise ValueError("animated, or no end")
         if kind == b"VP8X":
             body = bytes([body[0] & ~_WEBP_METADATA_FLAGS]) + body[1:]
-        if kind in _WEBP_KEPT:
-            kept.append(kind + size.to_bytes(4, "little") + body)
+        if kind in _WEBP_CHUNKS:
+            parts.append(kind + size.to_bytes(4, "little") + body)
         at = end
-    chunks = b"WEBP" + b"".join(kept)
+    chunks = b"WEBP" + b"".join(parts)
     return b"RIFF" + len(chunks).to_bytes(4, "little") + chunks
 
 

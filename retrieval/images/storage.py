@@ -1,9 +1,8 @@
-"""Where imported pictures lie: by the SHA-256 of their source bytes, under VAR_DIR/images. Those
-that stay where they were are read by `root_files`, and both by `pictures`.
+"""The store of copied images, by the SHA-256 of their source bytes, under VAR_DIR/images.
 
-No name that anyone gave a file reaches the file system. Of one content there is one source file
-(`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, where the source itself cannot be shown, one
-display copy (`.display.jpg`). The source is written last, so that where it lies the others do.
+Names given by others are never used as file names. Each content has one source file
+(`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, if browsers can't show the source, one
+display copy (`.display.jpg`). The source is written last, so that its presence implies the others.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class StoredImage:
-    """What is known of a source file; sizes in pixels, upright."""
+    """Facts of a source file; width and height in pixels, upright."""
 
     sha256: str
     format: str
@@ -38,30 +37,30 @@ def content_hash(data: bytes) -> str:
 
 
 def image_store(data: bytes) -> StoredImage:
-    """Decode, check and store a picture with its thumbnail and, if need be, its display copy.
+    """Decode, check and store an image with its thumbnail and, if needed, its display copy.
 
-    Safe to repeat and to run at once in several processes. Raises `imaging.ImageRefused` and stores
-    nothing for what is no picture.
+    Safe to repeat and to run in several processes at once. Raises ImageRefused for a file that is
+    no image, which isn't stored.
     """
     sha256 = content_hash(data)
     most = settings.IMAGE_MAX_PIXELS
-    with open_image(data, max_pixels=most, at_least=DISPLAY_SIDE) as picture:
+    with open_image(data, max_pixels=most, at_least=DISPLAY_SIDE) as image:
         if not is_stored(sha256):
-            shown = display_bytes(picture)
+            shown = display_bytes(image)
             if shown is not None:
                 _write(_path(sha256, "display.jpg"), shown)
-            _write(_path(sha256, "thumb.jpg"), thumbnail_bytes(picture))
+            _write(_path(sha256, "thumb.jpg"), thumbnail_bytes(image))
             _write(_path(sha256, "source"), data)
-    return StoredImage(sha256, picture.format, picture.width, picture.height, len(data))
+    return StoredImage(sha256, image.format, image.width, image.height, len(data))
 
 
 def is_stored(sha256: str) -> bool:
-    """Tell whether a content is stored with all that belongs to it."""
+    """Whether a content is stored, with its thumbnail and display copy."""
     return _path(sha256, "source").exists()
 
 
 def source_read(sha256: str) -> bytes | None:
-    """Return the bytes of the source file as it came, or None where it isn't stored."""
+    """Return the unchanged bytes of the source file, or None if it isn't stored."""
     try:
         return _path(sha256, "source").read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A cache on the disk of images that are made when they are first asked for (diskcache)."""
+"""A cache of thumbnails and display copies on the disk (diskcache)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 
 
 def cached(folder: Path, *, limit: int, key: str, make: Callable[[], tuple[bytes, bool]]) -> bytes:
-    """Return what `folder` has under `key`, or else what `make` returns: an image's bytes, and
-    whether to keep them.
+    """Return the bytes in `folder` under `key`, or call `make`, which returns an image's bytes and
+    whether to cache them.
 
-    Several processes may use one folder. It holds about `limit` bytes: what was used least recently
-    goes first. An image larger than an eighth of that is made each time, as is each one while the
-    disk is full.
+    Several processes may use one folder. It holds about `limit` bytes; the least recently used are
+    deleted first. Images larger than an eighth of that, and all while the disk is full, are not
+    cached.
     """
     try:
         cache = _opened(folder, limit)
@@ -38,7 +38,7 @@ def cached(folder: Path, *, limit: int, key: str, make: Callable[[], tuple[bytes
         try:
             cache.set(key, data)
         except _FAILURES as error:
-            log.warning("An image cannot be kept in %s: %s", folder, error)
+            log.warning("An image cannot be stored in %s: %s", folder, error)
     return data
 
 

@@ -1,4 +1,4 @@
-"""The pictures themselves, for people and programs that are logged in."""
+"""The files of images, for people and programs that are logged in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from core.access import role_of
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import images_visible_to
-from retrieval.images.stored import (
+from retrieval.images.files import (
     ImageGone,
     ImageRef,
     RootUnavailable,
@@ -31,17 +31,15 @@ log = logging.getLogger(__name__)
 
 @require_safe
 def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
-    """Serve a picture or its thumbnail as a JPEG; `version` is as `Image.url` writes it.
+    """Serve an image or its thumbnail as a JPEG; `version` is as in `Image.url`.
 
-    An address names the content, so that browsers keep what they have; an address of content that
-    the image no longer has is not found, nor is, for annotators, a withdrawn image: it may hold
-    personal data. Of an image that stays where it is, thumbnail and display copy are made here when
-    they are first asked for. A picture whose file is gone is a 404, and one whose place doesn't
-    answer a 503, both with a text that says so.
+    The address contains the content's version, so that browsers can cache it. 404 for another
+    version, for a missing file and, to annotators, for a withdrawn image, which may hold personal
+    data; 503 if the image's root doesn't answer.
 
-    Without a log-in there are no bytes: the login page for who opens the address, 401 for a page's
-    `<img>` and for programs. The login page in their place would also give the browser a new CSRF
-    cookie, and the log-in form in another tab would fail.
+    Visitors get the log-in page if they open the address, and 401 for a page's `<img>` or a
+    program's request: a log-in page there would replace the CSRF cookie, so that the log-in form
+    in another tab would fail.
     """
     try:
         user = _user(request)
@@ -50,7 +48,7 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
     if user is None:
         if "text/html" in request.headers.get("Accept", ""):
             return redirect_to_login(request.get_full_path())
-        return _text("Log in to see pictures.", status=401)
+        return _text("Log in to see images.", status=401)
     match = _VERSION.fullmatch(version)
     found = images_visible_to(user).filter(pk=pk).only(*Image.ADDRESS_FIELDS).first()
     if not match or found is None or match["content"] != found.version:
@@ -74,7 +72,7 @@ def _text(why: str, *, status: int) -> HttpResponse:
 
 
 def _user(request: HttpRequest) -> Any:
-    """Who asks, by session or token; None for nobody."""
+    """Return the user by session or token, or None."""
     if role_of(request.user) is not None:
         return request.user
     authenticated = TokenAuthentication().authenticate(Request(request))

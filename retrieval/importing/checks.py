@@ -12,14 +12,14 @@ from django.db.models import QuerySet
 
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
-from retrieval.images.storage import StoredImage
-from retrieval.images.stored import (
+from retrieval.images.files import (
     ImageGone,
     ImageRef,
     RootUnavailable,
     image_file_facts,
-    roots_known,
+    roots_load,
 )
+from retrieval.images.storage import StoredImage
 
 BATCH: Final = 200
 #: Most of a look at a bucket is waiting for it; decoding is limited by `pictures` itself.
@@ -113,7 +113,7 @@ def _refs(images: QuerySet[Image]) -> dict[int, ImageRef]:
 def _look_at(
     batch: dict[int, ImageRef],
 ) -> tuple[dict[int, StoredImage], dict[int, ImageGone]]:
-    roots_known()
+    roots_load()
     found, problems = {}, {}
     with ThreadPoolExecutor(max_workers=THREADS) as threads:
         looks = {image_id: threads.submit(image_file_facts, ref) for image_id, ref in batch.items()}

@@ -71,8 +71,12 @@ def named(world: World) -> dict[str, dict[str, Any]]:
 def configuration(world: World) -> str:
     """The configuration, with what is there in place of the addresses' parameters."""
     sections = [CONFIGURATION.read_text()]
-    for part, numbers in world.numbers.items():
-        named = ", ".join(f'"path.{name}" = {number}' for name, number in numbers.items())
+    for part, values in world.parameters.items():
+        named = ", ".join(
+            f'"path.{"id" if name == "pk" else name}" = {value}'
+            for name, value in values.items()
+            if isinstance(value, int)
+        )
         where = rf"include-path-regex = '^/api/{part}/\{{id\}}'"
         sections.append(f"[[operations]]\n{where}\nparameters = {{ {named} }}\n")
     return "\n".join(sections)

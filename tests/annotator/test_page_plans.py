@@ -51,7 +51,7 @@ STATEMENTS = {
     "Admin: labeling/judgment": 4,
 }
 
-#: Addresses that write, give a file or a picture, or rank the corpus; those of one run need a run,
+#: Addresses that write, give a file or an image, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
 NOT_READ = {
     "query-from-search", "query-transition", "query-refresh", "release-retry",

@@ -27,7 +27,7 @@ from tests.conftest import api_of, client_of
 pytestmark = pytest.mark.django_db
 
 #: Addresses outside benchmark that a researcher reaches with GET, by their first part, and what is
-#: answered. A job is theirs to see if they began it, and any picture of the corpus is.
+#: answered. A job is theirs to see if they began it, and any image of the corpus is.
 READS = {"": 302, "api/jobs/": 200, "jobs/": 404, "images/": 200}
 #: What belongs to releases, runs and the leaderboard has tests of its own.
 EVALUATION = (

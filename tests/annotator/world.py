@@ -148,7 +148,7 @@ def make_world(settings: Any, folder: Path) -> World:
     job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
     Assignment.objects.create(query=queries["complete"], annotator=annotator)
     JobItemError.objects.create(job=job, item="a", message="odd")
-    ImageRoot.objects.create(location="/pictures")
+    ImageRoot.objects.create(location="/images")
     Group.objects.create(name="a class")
     WorkerHeartbeat.objects.create(worker="worker:1")
     AccessAttempt.objects.create(username="nobody", failures_since_start=1)

@@ -16,8 +16,8 @@ from benchmark.runs.store import load_run
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from retrieval.corpus.models import Image
+from retrieval.images.files import ImageRef, display_file
 from retrieval.images.storage import image_store
-from retrieval.images.stored import ImageRef, display_file
 from tests.benchmark.chat_server import expected_score
 from tests.benchmark.runs import scored_run
 from tests.benchmark.snapshots import pair, query

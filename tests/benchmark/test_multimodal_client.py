@@ -16,8 +16,8 @@ from benchmark.reranking.multimodal.prompt import (
     Usage,
     read_reply,
 )
+from retrieval.images.files import ImageRef
 from retrieval.images.storage import image_store
-from retrieval.images.stored import ImageRef
 from tests.benchmark.chat_server import ChatServer, expected_score, yes_no
 from tests.processes import free_port
 

@@ -17,7 +17,7 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding
 from retrieval.embedding.services import embedding_job_create
 from retrieval.embedding.text_vectors import text_vector
-from retrieval.images.stored import ImageRef
+from retrieval.images.files import ImageRef
 from retrieval.ranking.selectors import rank_images
 from tests.benchmark.rerank_toy import (
     FIRST,

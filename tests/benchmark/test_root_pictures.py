@@ -14,8 +14,8 @@ from core.jobs.models import JobItemError
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
+from retrieval.images.files import RootUnavailable
 from retrieval.images.storage import image_store
-from retrieval.images.stored import RootUnavailable
 from tests.benchmark.chat_server import ChatServer
 from tests.benchmark.rerank_toy import (
     begun,

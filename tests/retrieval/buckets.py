@@ -1,4 +1,4 @@
-"""A real S3 server on this machine, to keep pictures in."""
+"""A real S3 server on this machine, to keep images in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bucket_server() -> Iterator[str]:
 
 
 def client(address: str) -> Any:
-    """A client that makes buckets and puts pictures into them."""
+    """A client that makes buckets and puts images into them."""
     return boto3.client(
         "s3",
         endpoint_url=address,

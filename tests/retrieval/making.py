@@ -1,4 +1,4 @@
-"""Makes the small pictures, data sets and models that the tests of retrieval use."""
+"""Makes the small images, data sets and models that the tests of retrieval use."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def jpeg(colour: Any = "teal", size: tuple[int, int] = (40, 30), **options: Any)
     return encoded(PillowImage.new("RGB", size, colour), "JPEG", **options)
 
 
-def encoded(picture: PillowImage.Image, kind: str, **options: Any) -> bytes:
-    """A picture's bytes in the format `kind`."""
+def encoded(image: PillowImage.Image, kind: str, **options: Any) -> bytes:
+    """An image's bytes in the format `kind`."""
     target = io.BytesIO()
-    picture.save(target, kind, **options)
+    image.save(target, kind, **options)
     return target.getvalue()
 
 
 def decoded(data: bytes, **options: Any) -> DecodedImage:
-    """A picture as `open_image` gives it, after its context has ended."""
-    with open_image(data, **{"max_pixels": 10**9, **options}) as picture:
-        return picture
+    """An image as `open_image` gives it, after its context has ended."""
+    with open_image(data, **{"max_pixels": 10**9, **options}) as image:
+        return image
 
 
 def coco(root: Path, *, name: str = "train.json", **parts: Any) -> Path:

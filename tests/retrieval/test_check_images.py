@@ -13,7 +13,7 @@ from django.db import connection
 
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
-from retrieval.images.stored import roots_known
+from retrieval.images.files import roots_load
 from retrieval.importing import checks as image_checks
 from retrieval.importing.checks import PlaceUnavailable, image_contents_know, images_check
 from tests.processes import ROOT, database_url, wait_for
@@ -59,7 +59,7 @@ def test_what_files_are_is_kept(root):
 
 def test_files_that_are_gone_or_broken_are_named_and_stay_unknown(root, tmp_path):
     (tmp_path / "data/2.jpg").unlink()
-    (tmp_path / "data/5.jpg").write_bytes(b"no picture")
+    (tmp_path / "data/5.jpg").write_bytes(b"no image")
     problems = []
     report = images_check(on_problem=lambda *problem: problems.append(problem))
     assert (report.looked_at, report.filled, report.problems) == (6, 4, 2)
@@ -111,10 +111,10 @@ def test_a_file_that_was_replaced_is_found_again_and_loses_its_embeddings(
 
 def test_an_image_that_was_imported_anew_meanwhile_is_left_alone(root, monkeypatch):
     def meanwhile():
-        roots_known()
+        roots_load()
         Image.objects.filter(pk=3).update(sha256="a" * 64)
 
-    monkeypatch.setattr(image_checks, "roots_known", meanwhile)
+    monkeypatch.setattr(image_checks, "roots_load", meanwhile)
     assert images_check().filled == 5
     assert Image.objects.get(pk=3).sha256 == "a" * 64
 

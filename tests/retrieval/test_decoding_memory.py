@@ -25,13 +25,13 @@ from retrieval.images.decoding import (
 )
 
 def store(data):
-    with open_image(data, max_pixels=10**9, at_least=DISPLAY_SIDE) as picture:
-        display_bytes(picture)
-        thumbnail_bytes(picture)
+    with open_image(data, max_pixels=10**9, at_least=DISPLAY_SIDE) as image:
+        display_bytes(image)
+        thumbnail_bytes(image)
 
 data, threads = Path(sys.argv[1]).read_bytes(), int(sys.argv[2])
-with open_image(Path(sys.argv[3]).read_bytes(), max_pixels=10**9) as picture:
-    jpeg_bytes(picture.pixels, longest_side=8, quality=90)
+with open_image(Path(sys.argv[3]).read_bytes(), max_pixels=10**9) as image:
+    jpeg_bytes(image.pixels, longest_side=8, quality=90)
 before = peak()
 with ThreadPoolExecutor(threads) as pool:
     list(pool.map(store, [data] * threads))
@@ -73,7 +73,7 @@ def peak(folder, *, kind, mode, side, threads=1):
 def test_no_format_takes_more_than_its_weight_says(tmp_path, kind, mode):
     side = 8200
     taken = peak(tmp_path, kind=kind, mode=mode, side=side)
-    # Beside the decoder, the whole image's bytes and a half as large picture of it.
+    # Beside the decoder, the whole image's bytes and a half as large image of it.
     assert taken < (4 * WEIGHTS.get(kind, 1) + 4 + 2) * side**2
 
 

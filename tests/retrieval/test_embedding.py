@@ -15,7 +15,7 @@ from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.services import embedding_job_create
 from retrieval.encoding.encoders import ModelSpecError, load_encoder
 from retrieval.encoding.image_tower import ImageTower, Launched
-from retrieval.images.stored import ImageRef, source_bytes
+from retrieval.images.files import ImageRef, source_bytes
 from retrieval.importing.services import import_images
 from retrieval.ranking.selectors import half_rounded
 from retrieval.search.selectors import SearchUnavailable, search_images
@@ -60,7 +60,7 @@ def embedded():
 
 
 def red(pixels):
-    """How red each of the prepared pictures is; image n has 30 n."""
+    """How red each of the prepared images is; image n has 30 n."""
     return pixels[..., 0].float().mean(dim=(1, 2)).tolist()
 
 
@@ -330,7 +330,7 @@ def test_ctrl_c_stops_the_waiting_and_not_the_job(corpus, capsys, monkeypatch):
     assert Job.objects.get().state == "queued"
 
 
-def test_pictures_that_stay_where_they_are_are_embedded_from_there(tmp_path, store, tiny_model):
+def test_images_that_stay_where_they_are_are_embedded_from_there(tmp_path, store, tiny_model):
     root = folder_root(
         tmp_path / "data", {f"a/{n}.jpg": jpeg("teal", (60, 41 + n)) for n in (1, 2)}
     )

@@ -77,7 +77,7 @@ def test_a_round_trip_into_an_empty_database_is_equal_bit_for_bit(
     _ids, before = embeddings_after(corpus, -1, limit=100)
     Embedding.objects.all().delete()
     corpus.delete()
-    # The same pictures, in a database that gave them other ids.
+    # The same images, in a database that gave them other ids.
     Image.objects.all().delete()
     for number in IDS:
         image_row(

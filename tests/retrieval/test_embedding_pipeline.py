@@ -1,4 +1,4 @@
-"""Files become vectors in batches; what is wrong with one picture or one batch stops no other."""
+"""Files become vectors in batches; what is wrong with one image or one batch stops no other."""
 
 import copy
 import threading
@@ -17,11 +17,11 @@ from retrieval.embedding.pipeline import DRAFT, Item, encoded, out_of_memory, re
 from retrieval.embedding.services import BATCH_SIZES, batch_size
 from retrieval.encoding.encoders import load_encoder
 from retrieval.encoding.image_tower import ImageTower, Launched
-from retrieval.images import decoding as imaging
-from retrieval.images.gates import Budget
-from retrieval.images.root_files import REQUESTS
+from retrieval.images import decoding
+from retrieval.images.decoding import Budget
+from retrieval.images.files import ImageRef, source_bytes
+from retrieval.images.roots import REQUESTS
 from retrieval.images.storage import image_store
-from retrieval.images.stored import ImageRef, source_bytes
 from tests.retrieval.making import decoded, jpeg
 from tests.retrieval.making import encoded as image_file
 
@@ -36,7 +36,7 @@ def encoder(tiny_model):
 
 @pytest.fixture
 def items(store):
-    """Makes items of stored pictures of different colours."""
+    """Makes items of stored images of different colours."""
 
     def make(count, first=0):
         made = []
@@ -58,9 +58,9 @@ def whole(data):
     return decoded(data, max_pixels=10**9).pixels
 
 
-def assert_near(items, encoder, pictures):
-    expected = encoder.encode_images(pictures)
-    assert [item.problem for item in items] == [""] * len(pictures)
+def assert_near(items, encoder, images):
+    expected = encoder.encode_images(images)
+    assert [item.problem for item in items] == [""] * len(images)
     cosines = (np.stack([item.vector for item in items]) * expected).sum(axis=1)
     assert cosines.min() > LEAST_COSINE
 
@@ -180,18 +180,18 @@ def test_broken_and_missing_files_leave_the_rest_of_their_batch(encoder, items, 
     (source,) = store.rglob(f"{fed[1].ref.sha256}.source")
     source.unlink()
     (source,) = store.rglob(f"{fed[4].ref.sha256}.source")
-    source.write_bytes(b"no picture")
+    source.write_bytes(b"no image")
     came = through(encoder, [fed, items(1, 6)])
     assert [item.image_id for item in came if item.problem] == [1, 4]
     good = [item for item in came if not item.problem]
-    pictures = [whole(jpeg((7 * item.image_id % 256, 90, 40), (60, 40))) for item in good]
-    assert_near(good, encoder, pictures)
+    images = [whole(jpeg((7 * item.image_id % 256, 90, 40), (60, 40))) for item in good]
+    assert_near(good, encoder, images)
 
 
 def test_a_jpeg_decoded_smaller_keeps_its_vector(encoder, store):
     demo = load_encoder("demo")
-    pictures = [render(corpus_scene(number), side) for number, side in enumerate((400, 610, 800))]
-    data = [image_file(picture, "JPEG", quality=90) for picture in pictures]
+    images = [render(corpus_scene(number), side) for number, side in enumerate((400, 610, 800))]
+    data = [image_file(image, "JPEG", quality=90) for image in images]
     side = decoded(data[0], max_pixels=10**9, at_least=DRAFT * demo.images.side).pixels.width
     assert side == 200
     fed = [
@@ -214,8 +214,8 @@ def test_photographs_decoded_smaller_keep_their_vectors(encoder, store, shared_d
     assert_near(came, encoder, [whole(one) for one in data])
 
 
-def test_few_large_pictures_are_decoded_at_once(encoder, store, monkeypatch):
-    monkeypatch.setattr(imaging, "decoded_at_once", Budget(2_500_000))
+def test_few_large_images_are_decoded_at_once(encoder, store, monkeypatch):
+    monkeypatch.setattr(decoding, "decoded_at_once", Budget(2_500_000))
     now, most = [], []
     prepare = ImageTower.prepare
 

@@ -40,7 +40,7 @@ def run_python(code: str) -> str:
     return done.stdout.strip()
 
 
-def pictures() -> list[Image.Image]:
+def images() -> list[Image.Image]:
     rng = np.random.default_rng(4)
     noise = rng.integers(0, 255, (90, 150, 3), dtype=np.uint8)
     return [Image.fromarray(noise), Image.new("L", (40, 40), 90), Image.new("RGBA", (300, 20))]
@@ -56,7 +56,7 @@ def test_demo_model_gives_unit_vectors() -> None:
     encoder = load_encoder("demo")
     assert encoder.name == "demo"
     assert encoder.dimension == 256 == describe("demo").dimension
-    assert_unit_rows(encoder.encode_images(pictures()), 3, 256)
+    assert_unit_rows(encoder.encode_images(images()), 3, 256)
     assert encoder.encode_images([]).shape == (0, 256)
 
 
@@ -111,7 +111,7 @@ def test_named_architecture_with_random_weights() -> None:
     encoder = load_encoder("RN50/random")
     assert encoder.dimension == 1024 == describe("RN50/random").dimension
     assert describe("RN50/random").image_size == 224
-    assert_unit_rows(encoder.encode_images(pictures()[:1]), 1, 1024)
+    assert_unit_rows(encoder.encode_images(images()[:1]), 1, 1024)
     assert_unit_rows(load_text_encoder("RN50/random").encode("a bird")[None], 1, 1024)
 
 
@@ -199,7 +199,7 @@ def test_the_image_side_is_released_after_its_last_use(tiny_model, monkeypatch):
     with encoder_in_use(tiny_model) as encoder:
         with encoder_in_use(tiny_model) as again:
             assert again is encoder
-        assert encoder.encode_images(pictures()).shape[0] == 3
+        assert encoder.encode_images(images()).shape[0] == 3
     held = weakref.ref(encoder)
     del encoder, again
     assert wait_for(lambda: gc.collect() >= 0 and held() is None, what="the model to be released")

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
 from benchmark.releases.images import released_image_bytes
-from benchmark.reranking.multimodal.answers import SentImage as SentPicture
+from benchmark.reranking.multimodal.answers import SentImage as SentImage
 from retrieval.images.decoding import ImageRefused
+from retrieval.images.files import ImageRef, display_file, thumbnail_file
 from retrieval.images.metadata import without_metadata
 from retrieval.images.storage import display_path, image_store, thumbnail_path
-from retrieval.images.stored import ImageRef, display_file, thumbnail_file
 from tests.retrieval.making import encoded, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted
 
@@ -38,18 +38,18 @@ def noise(size=(64, 48), mode="RGB"):
     return Image.fromarray(pixels).resize(size).convert(mode)
 
 
-def telling(kind, orientation=1, picture=None):
+def telling(kind, orientation=1, image=None):
     """A file that says everything that its format can say."""
-    picture = picture or noise()
+    image = image or noise()
     options = {"exif": exif(orientation), "icc_profile": PROFILE, "xmp": XMP}
     if kind == "PNG":
         texts = PngImagePlugin.PngInfo()
         texts.add_text("Author", "Ada Lovelace")
         texts.add_text("Comment", "at the old oak", zip=True)
         texts.add_itxt("XML:com.adobe.xmp", XMP.decode())
-        return encoded(picture, kind, pnginfo=texts, **options) + b"at the old oak"
+        return encoded(image, kind, pnginfo=texts, **options) + b"at the old oak"
     if kind == "JPEG":
-        data = encoded(picture, kind, quality=90, comment=b"at the old oak", **options)
+        data = encoded(image, kind, quality=90, comment=b"at the old oak", **options)
         iptc = b"Photoshop 3.0\x008BIM\x04\x04\0\0\0\0\0\x11\x1c\x02\x50\0\x0cAda Lovelace"
         preview = b"JFXX\0\x10" + jpeg("red", (8, 8), comment=b"SN-4711-0815")
         for marker, body in ((0xED, iptc), (0xE0, preview), (0xEB, b"SN-4711-0815")):
@@ -59,34 +59,34 @@ def telling(kind, orientation=1, picture=None):
     if kind == "MPO":
         extra = noise((8, 8))
         extra.encoderinfo = {"exif": exif()}
-        return encoded(picture, kind, save_all=True, append_images=[extra], quality=90, **options)
+        return encoded(image, kind, save_all=True, append_images=[extra], quality=90, **options)
     if kind == "GIF":
-        return encoded(picture.convert("P"), kind, comment=b"at the old oak", xmp=XMP)
+        return encoded(image.convert("P"), kind, comment=b"at the old oak", xmp=XMP)
     if kind == "TIFF":
         options |= {"artist": "Ada Lovelace", "description": "at the old oak"}
     if kind == "WEBP":
         options["lossless"] = True
     if kind == "JPEG2000":
-        return encoded(picture, kind, comment="at the old oak")
-    return encoded(picture, kind, **options)
+        return encoded(image, kind, comment="at the old oak")
+    return encoded(image, kind, **options)
 
 
 def read(data):
-    picture = Image.open(io.BytesIO(data))
-    picture.load()
-    return picture
+    image = Image.open(io.BytesIO(data))
+    image.load()
+    return image
 
 
 def assert_clean(data, profile=PROFILE):
-    picture = read(data)
+    image = read(data)
     assert not any(secret in data for secret in SECRETS)
     for secret in (b"Exif", b"http://ns.adobe.com", b"8BIM", b"eXIf", b"EXIF", b"XMP ", b"JFXX"):
         assert secret not in data
-    assert dict(picture.getexif()) == {}
-    assert picture.info.get("icc_profile") == profile
+    assert dict(image.getexif()) == {}
+    assert image.info.get("icc_profile") == profile
     told = {"exif", "xmp", "comment", "photoshop", "XML:com.adobe.xmp", "Author", "Comment"}
-    assert not told & picture.info.keys()
-    return picture
+    assert not told & image.info.keys()
+    return image
 
 
 def pixels(data):
@@ -98,10 +98,10 @@ def test_an_upright_image_keeps_every_pixel_and_its_profile(kind):
     data = telling(kind)
     assert any(secret in data for secret in SECRETS)
     clean = without_metadata(data, max_pixels=10**6)
-    picture = assert_clean(clean, None if kind in ("GIF", "JPEG2000") else PROFILE)
+    image = assert_clean(clean, None if kind in ("GIF", "JPEG2000") else PROFILE)
     assert np.array_equal(pixels(clean), pixels(data))
     kept = {"JPEG": "JPEG", "MPO": "JPEG", "PNG": "PNG", "WEBP": "WEBP"}
-    assert picture.format == kept.get(kind, "PNG")
+    assert image.format == kept.get(kind, "PNG")
 
 
 def test_coded_pixels_are_not_touched():
@@ -122,11 +122,11 @@ def test_a_turned_image_is_upright_afterwards(kind):
     upright.paste("blue", (0, 24, 64, 48))
     turned = telling(kind, 6, upright.transpose(Image.Transpose.ROTATE_90))
     clean = without_metadata(turned, max_pixels=10**6)
-    picture = assert_clean(clean)
-    assert picture.size == (64, 48)
+    image = assert_clean(clean)
+    assert image.size == (64, 48)
     # Colors run at the edge between the halves, as JPEG and AVIF halve their resolution.
     assert np.abs(pixels(clean) - np.asarray(upright, np.int16)).mean() < 5
-    assert picture.getpixel((5, 5))[0] > 240 < picture.getpixel((5, 40))[2]
+    assert image.getpixel((5, 5))[0] > 240 < image.getpixel((5, 40))[2]
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "L", "P", "1", "I;16", "RGB"])
@@ -197,7 +197,7 @@ def everything_served(ref, client, row):
     for address in (row.url, row.thumbnail_url):
         yield b"".join(client.get(address).streaming_content)
     for side in (20, 1000):
-        yield SentPicture(ref, row.width, row.height, side).jpeg()
+        yield SentImage(ref, row.width, row.height, side).jpeg()
     yield released_image_bytes(row.pk, row.file_name, row.sha256)
 
 
@@ -218,9 +218,9 @@ def test_nothing_that_is_served_tells(kind, orientation, place, store, tmp_path,
     else:
         row = rooted(1, folder_root(tmp_path / "data", {name: data}), name, width=64, height=48)
     for served in everything_served(ImageRef.of(row), client, row):
-        picture = assert_clean(served)
-        assert picture.width > picture.height
-        left = np.asarray(picture.convert("RGB"), np.int16)
+        image = assert_clean(served)
+        assert image.width > image.height
+        left = np.asarray(image.convert("RGB"), np.int16)
         assert np.abs(left[2, 2] - (255, 0, 0)).max() < 16
         assert np.abs(left[-3, 2] - (0, 0, 255)).max() < 16
 

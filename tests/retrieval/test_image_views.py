@@ -27,7 +27,7 @@ def people(annotator, reviewer, admin):
 
 
 @pytest.mark.parametrize("role", ["annotator", "reviewer", "admin"])
-def test_everyone_who_is_logged_in_sees_the_pictures(client, people, role, images, tmp_path):
+def test_everyone_who_is_logged_in_sees_the_images(client, people, role, images, tmp_path):
     client.force_login(people[role])
     answer = client.get(images[1].url)
     assert answer.status_code == 200
@@ -44,7 +44,7 @@ def test_a_png_is_shown_as_a_jpeg(client, annotator, images):
     assert PillowImage.open(io.BytesIO(b"".join(answer.streaming_content))).format == "JPEG"
 
 
-def test_headers_let_only_this_browser_keep_the_picture(client, annotator, images):
+def test_headers_let_only_this_browser_keep_the_image(client, annotator, images):
     client.force_login(annotator)
     headers = client.get(images[1].url).headers
     assert headers["Cache-Control"] == "private, max-age=31536000, immutable"
@@ -63,10 +63,10 @@ def test_anonymous_people_get_the_login_page_and_no_bytes(client, images):
         assert answer.headers["Location"].startswith("/login/?next=/images/")
 
 
-def test_a_page_whose_log_in_ended_gets_no_login_page_for_its_pictures(client, images):
+def test_a_page_whose_log_in_ended_gets_no_login_page_for_its_images(client, images):
     for headers in (BY_IMG, {"Accept": "*/*"}, {}):
         answer = client.get(images[1].url, headers=headers)
-        assert (answer.status_code, answer.content) == (401, b"Log in to see pictures.")
+        assert (answer.status_code, answer.content) == (401, b"Log in to see images.")
         assert not answer.cookies
 
 
@@ -110,6 +110,6 @@ def test_a_file_that_is_gone_is_not_found(client, annotator, images, store):
     assert client.get(images[1].thumbnail_url).status_code == 404
 
 
-def test_pictures_are_only_read(client, annotator, images):
+def test_images_are_only_read(client, annotator, images):
     client.force_login(annotator)
     assert client.post(images[1].url).status_code == 405

@@ -138,19 +138,19 @@ def test_two_files_of_one_folder_are_two_data_sets(data):
 
 
 def test_a_folder_with_a_sub_folder_per_species(tmp_path):
-    root = tmp_path / "My pictures"
+    root = tmp_path / "My images"
     lineage = root / "00019_Animalia_Chordata_Amphibia_Anura_Ranidae_Rana_temporaria"
     for folder, colour in [(lineage, "red"), (root / "Ursus arctos/2021", "blue")]:
         folder.mkdir(parents=True)
-        (folder / "a picture.JPG").write_bytes(jpeg(colour))
+        (folder / "an image.JPG").write_bytes(jpeg(colour))
     (root / ".hidden").mkdir()
     (lineage / ".DS_Store").write_bytes(b"x")
     report = import_images(path=root)
-    assert (figures(report), report.dataset) == ((2, 0, 0, 0), "My pictures")
+    assert (figures(report), report.dataset) == ((2, 0, 0, 0), "My images")
     rows = Image.objects.order_by("pk").values_list("pk", "file_name", "species__family")
     assert list(rows) == [
-        (0, f"{lineage.name}/a picture.JPG", "Ranidae"),
-        (1, "Ursus arctos/2021/a picture.JPG", ""),
+        (0, f"{lineage.name}/an image.JPG", "Ranidae"),
+        (1, "Ursus arctos/2021/an image.JPG", ""),
     ]
     assert figures(import_images(path=root)) == (0, 0, 2, 0)
 
@@ -171,7 +171,7 @@ def test_bad_folders_and_files_are_named_and_the_rest_goes_on(tmp_path):
     }
 
 
-def test_pictures_outside_species_folders_and_links_to_folders_are_named(tmp_path):
+def test_images_outside_species_folders_and_links_to_folders_are_named(tmp_path):
     root, elsewhere = tmp_path / "set", tmp_path / "elsewhere"
     frogs = root / "Rana temporaria"
     for folder in (frogs / "2020", elsewhere):

@@ -169,7 +169,7 @@ def test_images_may_move_to_another_place_and_into_the_store(data, bucket, toy_m
     there = image_root_get_or_create(location=str(data))
     assert figures(import_images(path=path, root=there)) == (0, 3, 0, 0)
     assert set(Image.objects.values_list("root__location", "sha256")) == {(str(data), "")}
-    # The same pictures, as far as their records tell: their vectors are those of the files.
+    # The same images, as far as their records tell: their vectors are those of the files.
     assert figures(import_images(path=path)) == (0, 3, 0, 0)
     assert Image.objects.filter(root=None).exclude(sha256="").count() == 3
     assert embedded() == {1, 2, 3}

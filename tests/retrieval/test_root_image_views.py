@@ -1,4 +1,4 @@
-"""The answers to requests for pictures that stay where they are."""
+"""The answers to requests for images that stay where they are."""
 
 import io
 
@@ -33,7 +33,7 @@ def body(answer):
     return b"".join(answer.streaming_content)
 
 
-def test_picture_and_thumbnail_are_served(reader, image, django_assert_max_num_queries):
+def test_image_and_thumbnail_are_served(reader, image, django_assert_max_num_queries):
     answer = reader.get(image.url)
     assert (answer.status_code, body(answer)) == (200, jpeg("red", (800, 600)))
     assert answer.headers["Cache-Control"] == "private, max-age=31536000, immutable"
@@ -50,7 +50,7 @@ def test_an_old_address_is_not_found_once_the_content_is_known(reader, image):
     assert reader.get(before).status_code == 404
 
 
-def test_a_picture_that_is_gone_says_so(reader, image, tmp_path):
+def test_an_image_that_is_gone_says_so(reader, image, tmp_path):
     (tmp_path / "data/a/1.jpg").unlink()
     for address in (image.url, image.thumbnail_url):
         answer = reader.get(address)
@@ -59,7 +59,7 @@ def test_a_picture_that_is_gone_says_so(reader, image, tmp_path):
         assert answer.headers["Cache-Control"] == "private, no-store"
 
 
-def test_a_broken_picture_says_what_is_wrong(reader, image, tmp_path):
+def test_a_broken_image_says_what_is_wrong(reader, image, tmp_path):
     (tmp_path / "data/a/1.jpg").write_bytes(jpeg("red", (800, 600))[:2000])
     answer = reader.get(image.thumbnail_url)
     assert (answer.status_code, b"truncated" in answer.content) == (404, True)
@@ -68,7 +68,7 @@ def test_a_broken_picture_says_what_is_wrong(reader, image, tmp_path):
 def test_a_file_that_was_replaced_is_not_shown_under_the_old_address(reader, image, tmp_path):
     Image.objects.update(sha256="12345678" + "0" * 56)
     answer = reader.get("/images/1/12345678.jpg")
-    assert (answer.status_code, b"was changed" in answer.content) == (404, True)
+    assert (answer.status_code, b"has changed" in answer.content) == (404, True)
 
 
 def test_a_folder_that_is_away_is_a_503(reader, image, tmp_path, caplog):

@@ -49,7 +49,7 @@ def test_a_species_found_comes_with_what_one_chooses_it_by(pictured, annotator_a
 
 
 @pytest.mark.parametrize(("role", "hidden"), [("annotator", True), ("reviewer", False)])
-def test_no_picture_tells_the_species_where_names_are_hidden(
+def test_no_image_tells_the_species_where_names_are_hidden(
     pictured, settings, request, role, hidden
 ):
     settings.HIDE_SPECIES_NAMES = True

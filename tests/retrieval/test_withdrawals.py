@@ -174,7 +174,7 @@ def test_search_and_the_counts_of_the_corpus_leave_it_out(
     assert [hit.image.pk for hit in search_images(text="a bear", limit=10).hits] == [1, 2, 3]
 
 
-def test_its_picture_is_for_reviewers_only(
+def test_its_image_is_for_reviewers_only(
     clients: dict[str, Client], reviewer: Any, annotator: Any, store: Any, tmp_path: Any
 ) -> None:
     (tmp_path / "data").mkdir()

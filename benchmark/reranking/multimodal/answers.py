@@ -14,7 +14,7 @@ from django.db.models import Avg, Q
 from benchmark.reranking.multimodal.models import ModelAnswer
 from benchmark.reranking.multimodal.prompt import Reply, Usage, prompt_sha256
 from retrieval.images.decoding import DISPLAY_SIDE, ImageRefused, jpeg_bytes, open_image
-from retrieval.images.stored import ImageGone, ImageRef, display_file
+from retrieval.images.files import ImageGone, ImageRef, display_file
 
 _QUALITY: Final = 92
 

@@ -13,9 +13,9 @@ LIMIT = 1_000_000
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
 
-def corners(picture):
-    """The colours of a picture's upper left, upper right, lower left and lower right."""
-    pixels, (right, bottom) = picture.pixels, (picture.width - 1, picture.height - 1)
+def corners(image):
+    """The colours of an image's upper left, upper right, lower left and lower right."""
+    pixels, (right, bottom) = image.pixels, (image.width - 1, image.height - 1)
     places = [(0, 0), (right, 0), (0, bottom), (right, bottom)]
     return [pixels.getpixel(place) for place in places]
 
@@ -25,12 +25,12 @@ def near(colour, wanted, by=12):
 
 
 def quarters():
-    """A picture, 6 × 4, red, green, blue and white from the upper left to the lower right."""
-    picture = Image.new("RGB", (6, 4), RED)
-    picture.paste(GREEN, (3, 0, 6, 2))
-    picture.paste(BLUE, (0, 2, 3, 4))
-    picture.paste(WHITE, (3, 2, 6, 4))
-    return picture
+    """An image, 6 × 4, red, green, blue and white from the upper left to the lower right."""
+    image = Image.new("RGB", (6, 4), RED)
+    image.paste(GREEN, (3, 0, 6, 2))
+    image.paste(BLUE, (0, 2, 3, 4))
+    image.paste(WHITE, (3, 2, 6, 4))
+    return image
 
 
 def stored_turned(orientation):
@@ -44,8 +44,8 @@ def stored_turned(orientation):
         7: Image.Transpose.TRANSVERSE,
         8: Image.Transpose.ROTATE_270,
     }
-    picture = quarters()
-    return picture.transpose(undo[orientation]) if orientation in undo else picture
+    image = quarters()
+    return image.transpose(undo[orientation]) if orientation in undo else image
 
 
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "WEBP"])
@@ -55,9 +55,9 @@ def test_exif_orientation_is_applied_to_the_pixels(orientation, kind):
     exif[0x0112] = orientation
     options = {"lossless": True} if kind == "WEBP" else {}
     data = encoded(stored_turned(orientation), kind, exif=exif, **options)
-    picture = decoded(data, max_pixels=LIMIT)
-    assert (picture.width, picture.height) == (6, 4)
-    assert corners(picture) == [RED, GREEN, BLUE, WHITE]
+    image = decoded(data, max_pixels=LIMIT)
+    assert (image.width, image.height) == (6, 4)
+    assert corners(image) == [RED, GREEN, BLUE, WHITE]
 
 
 def test_a_turned_jpeg_is_shown_through_an_upright_copy():
@@ -66,9 +66,9 @@ def test_a_turned_jpeg_is_shown_through_an_upright_copy():
     wide = Image.new("RGB", (64, 48), RED)
     wide.paste(BLUE, (0, 24, 64, 48))
     data = encoded(wide.transpose(Image.Transpose.ROTATE_90), "JPEG", exif=exif, quality=95)
-    picture = decoded(data, max_pixels=LIMIT)
-    assert not picture.shown_as_is
-    for copy in (display_bytes(picture), thumbnail_bytes(picture)):
+    image = decoded(data, max_pixels=LIMIT)
+    assert not image.shown_as_is
+    for copy in (display_bytes(image), thumbnail_bytes(image)):
         shown = Image.open(io.BytesIO(copy))
         assert shown.size == (64, 48)
         assert shown.getexif().get(0x0112, 1) == 1
@@ -79,20 +79,20 @@ def test_a_turned_jpeg_is_shown_through_an_upright_copy():
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 @pytest.mark.parametrize("exif", [b"Exif\0\0nonsense", b"Exif\0\0II*\0\xff\xff\xff\xff", b""])
 def test_damaged_exif_counts_as_upright(exif):
-    picture = decoded(jpeg(exif=exif), max_pixels=LIMIT)
-    assert (picture.width, picture.height) == (40, 30)
+    image = decoded(jpeg(exif=exif), max_pixels=LIMIT)
+    assert (image.width, image.height) == (40, 30)
 
 
 def test_an_upright_rgb_jpeg_is_shown_as_it_is():
-    picture = decoded(jpeg(), max_pixels=LIMIT)
-    assert (picture.format, picture.shown_as_is) == ("JPEG", True)
-    assert display_bytes(picture) is None
+    image = decoded(jpeg(), max_pixels=LIMIT)
+    assert (image.format, image.shown_as_is) == ("JPEG", True)
+    assert display_bytes(image) is None
 
 
 def test_a_large_jpeg_is_shown_smaller():
-    picture = decoded(jpeg(size=(3000, 1000)), max_pixels=10_000_000)
-    assert Image.open(io.BytesIO(display_bytes(picture))).size == (2048, 683)
-    assert (picture.width, picture.height) == (3000, 1000)
+    image = decoded(jpeg(size=(3000, 1000)), max_pixels=10_000_000)
+    assert Image.open(io.BytesIO(display_bytes(image))).size == (2048, 683)
+    assert (image.width, image.height) == (3000, 1000)
 
 
 def test_thumbnails_keep_their_shape_and_are_never_enlarged():
@@ -116,9 +116,9 @@ def test_adobes_inverted_cmyk_and_plain_cmyk_come_out_alike():
     assert b"Adobe" not in plain
     assert b"Adobe" not in without_marker
     for data in (adobe, plain):
-        picture = decoded(data, max_pixels=LIMIT)
-        assert near(picture.pixels.getpixel((8, 8)), RED)
-        assert not picture.shown_as_is
+        image = decoded(data, max_pixels=LIMIT)
+        assert near(image.pixels.getpixel((8, 8)), RED)
+        assert not image.shown_as_is
     tiff = decoded(encoded(red, "TIFF"), max_pixels=LIMIT)
     assert near(tiff.pixels.getpixel((8, 8)), RED)
 
@@ -126,15 +126,15 @@ def test_adobes_inverted_cmyk_and_plain_cmyk_come_out_alike():
 def test_sixteen_bit_grey_keeps_its_tones():
     ramp = np.array([[0, 257 * 64, 257 * 128, 65535]], dtype=np.uint16)
     for kind in ("PNG", "TIFF"):
-        picture = decoded(encoded(Image.fromarray(ramp), kind), max_pixels=LIMIT)
-        tones = [picture.pixels.getpixel((x, 0)) for x in range(4)]
+        image = decoded(encoded(Image.fromarray(ramp), kind), max_pixels=LIMIT)
+        tones = [image.pixels.getpixel((x, 0)) for x in range(4)]
         assert tones == [(0, 0, 0), (64, 64, 64), (128, 128, 128), (255, 255, 255)]
 
 
 def test_wide_integers_and_floats_are_scaled_to_what_they_hold():
     def tones(values):
-        picture = decoded(encoded(Image.fromarray(values), "TIFF"), max_pixels=LIMIT)
-        return [picture.pixels.getpixel((x, 0))[0] for x in range(values.shape[1])]
+        image = decoded(encoded(Image.fromarray(values), "TIFF"), max_pixels=LIMIT)
+        return [image.pixels.getpixel((x, 0))[0] for x in range(values.shape[1])]
 
     assert tones(np.array([[0, 50_000, 100_000]], dtype=np.int32)) == [0, 128, 255]
     assert tones(np.array([[0.0, 0.5, 1.0]], dtype=np.float32)) == [0, 128, 255]
@@ -144,16 +144,16 @@ def test_wide_integers_and_floats_are_scaled_to_what_they_hold():
 
 
 def palette_with_transparency():
-    picture = Image.new("P", (2, 1))
-    picture.putpalette([*RED, *BLUE])
-    picture.putpixel((1, 0), 1)
-    return encoded(picture, "PNG", transparency=1)
+    image = Image.new("P", (2, 1))
+    image.putpalette([*RED, *BLUE])
+    image.putpixel((1, 0), 1)
+    return encoded(image, "PNG", transparency=1)
 
 
 def grey_with_transparent_tone():
-    picture = Image.new("L", (2, 1), 10)
-    picture.putpixel((1, 0), 99)
-    return encoded(picture, "PNG", transparency=99)
+    image = Image.new("L", (2, 1), 10)
+    image.putpixel((1, 0), 99)
+    return encoded(image, "PNG", transparency=99)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def grey_with_transparent_tone():
     ],
 )
 def test_transparency_becomes_white(data, left):
-    picture = decoded(data, max_pixels=LIMIT)
-    assert [picture.pixels.getpixel((x, 0)) for x in (0, 1)] == [left, WHITE]
+    image = decoded(data, max_pixels=LIMIT)
+    assert [image.pixels.getpixel((x, 0)) for x in (0, 1)] == [left, WHITE]
 
 
 @pytest.mark.parametrize(
@@ -181,15 +181,15 @@ def test_every_mode_of_png_becomes_rgb(mode, colours, wanted):
     source = Image.new(mode, (2, 1))
     for x, colour in enumerate(colours):
         source.putpixel((x, 0), colour)
-    picture = decoded(encoded(source, "PNG"), max_pixels=LIMIT)
-    assert picture.pixels.mode == "RGB"
-    assert [picture.pixels.getpixel((x, 0)) for x in (0, 1)] == wanted
+    image = decoded(encoded(source, "PNG"), max_pixels=LIMIT)
+    assert image.pixels.mode == "RGB"
+    assert [image.pixels.getpixel((x, 0)) for x in (0, 1)] == wanted
 
 
 def test_lab_and_ycbcr_tiffs_become_rgb():
     white = Image.new("LAB", (2, 2), (255, 128, 128))
-    picture = decoded(encoded(white, "TIFF"), max_pixels=LIMIT)
-    assert near(picture.pixels.getpixel((0, 0)), WHITE, by=2)
+    image = decoded(encoded(white, "TIFF"), max_pixels=LIMIT)
+    assert near(image.pixels.getpixel((0, 0)), WHITE, by=2)
 
 
 def test_sixteen_bit_colour_png():
@@ -209,15 +209,15 @@ def test_of_an_animation_the_first_frame_is_taken(kind):
     frames = [Image.new("RGB", (8, 8), colour) for colour in (RED, GREEN, BLUE)]
     options = {"lossless": True} if kind == "WEBP" else {}
     data = encoded(frames[0], kind, save_all=True, append_images=frames[1:], **options)
-    picture = decoded(data, max_pixels=LIMIT)
-    assert picture.pixels.getpixel((4, 4)) == RED
+    image = decoded(data, max_pixels=LIMIT)
+    assert image.pixels.getpixel((4, 4)) == RED
 
 
 @pytest.mark.parametrize("kind", ["BMP", "AVIF", "JPEG2000", "PPM", "MPO"])
 def test_other_formats_are_read(kind):
     options = {"save_all": True, "append_images": [quarters()]} if kind == "MPO" else {}
-    picture = decoded(encoded(quarters(), kind, **options), max_pixels=LIMIT)
-    assert (picture.format, picture.width, picture.height) == (kind, 6, 4)
+    image = decoded(encoded(quarters(), kind, **options), max_pixels=LIMIT)
+    assert (image.format, image.width, image.height) == (kind, 6, 4)
 
 
 def header_only(width, height):
@@ -244,13 +244,13 @@ NOISE = Image.fromarray(
         pytest.param(encoded(NOISE, "WEBP")[:900], Reason.TRUNCATED, id="half a WebP"),
         pytest.param(jpeg()[:3], Reason.CORRUPT, id="three bytes of a JPEG"),
         pytest.param(
-            b"\xff\xd8\xff\xe0" + b"x" * 500, Reason.TRUNCATED, id="JPEG without a picture"
+            b"\xff\xd8\xff\xe0" + b"x" * 500, Reason.TRUNCATED, id="JPEG without an image"
         ),
         pytest.param(b"\x89PNG\r\n\x1a\n" + b"?" * 99, Reason.CORRUPT, id="PNG without a header"),
         pytest.param(header_only(50_000, 50_000), Reason.TOO_LARGE, id="decompression bomb"),
     ],
 )
-def test_what_is_no_picture_is_refused_by_reason(data, reason):
+def test_what_is_no_image_is_refused_by_reason(data, reason):
     with pytest.raises(ImageRefused) as refused:
         decoded(data, max_pixels=178_956_970)
     assert refused.value.reason == reason
@@ -283,6 +283,6 @@ def test_a_colour_profile_goes_with_the_copies():
     from PIL import ImageCms
 
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    picture = decoded(jpeg(icc_profile=profile), max_pixels=LIMIT)
-    thumbnail = Image.open(io.BytesIO(thumbnail_bytes(picture)))
+    image = decoded(jpeg(icc_profile=profile), max_pixels=LIMIT)
+    thumbnail = Image.open(io.BytesIO(thumbnail_bytes(image)))
     assert thumbnail.info["icc_profile"] == profile

@@ -6,9 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from retrieval.corpus.models import ImageRoot
-from retrieval.images import root_files as module
-from retrieval.images.root_files import ImageGone, RootRefused, RootUnavailable, root_files
-from retrieval.images.roots import image_root_get_or_create
+from retrieval.images import roots as module
+from retrieval.images.roots import (
+    ImageGone,
+    RootRefused,
+    RootUnavailable,
+    image_root_get_or_create,
+    root_files,
+)
 from tests.processes import free_port
 from tests.retrieval.buckets import KEYS, bucket, bucket_server
 
@@ -143,7 +148,7 @@ def at_server(server, settings, monkeypatch):
     return server
 
 
-def test_a_picture_is_read_from_a_bucket(at_server):
+def test_an_image_is_read_from_a_bucket(at_server):
     files = root_files("s3://photos/inat")
     assert (files.read("train/1.jpg"), files.read("ü.jpg")) == (b"one", b"u")
     assert not files.near
@@ -169,18 +174,18 @@ def test_a_name_does_not_leave_the_prefix(at_server, name):
         root_files("s3://photos/inat").read(name)
 
 
-def test_a_picture_in_a_bucket_that_is_too_large_is_not_read(at_server, monkeypatch):
+def test_an_image_in_a_bucket_that_is_too_large_is_not_read(at_server, monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES", 2)
     with pytest.raises(ImageGone, match="has 3 bytes; at most 2"):
         root_files("s3://photos").read("2.jpg")
 
 
-def test_a_bucket_that_is_away_is_not_a_picture_that_is_gone(at_server):
+def test_a_bucket_that_is_away_is_not_an_image_that_is_gone(at_server):
     with pytest.raises(RootUnavailable):
         root_files("s3://other-photos").read("1.jpg")
 
 
-def test_a_server_that_does_not_answer_is_not_a_picture_that_is_gone(at_server, settings):
+def test_a_server_that_does_not_answer_is_not_an_image_that_is_gone(at_server, settings):
     settings.S3_ENDPOINT_URL = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(RootUnavailable, match="doesn't answer"):
         root_files("s3://photos").read("2.jpg")
@@ -202,5 +207,5 @@ def test_without_credentials_what_is_open_to_all_is_read(at_server, monkeypatch,
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     assert root_files("s3://open-photos").read("open.jpg") == b"open"
-    with pytest.raises(RootUnavailable, match="doesn't give it out"):
+    with pytest.raises(RootUnavailable, match="refuses to send"):
         root_files("s3://open-photos").read("2.jpg")

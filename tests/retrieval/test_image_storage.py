@@ -34,7 +34,7 @@ def test_a_jpeg_is_kept_byte_for_byte_under_its_hash(store):
     assert Image.open(thumbnail_path(sha256)).size == (40, 30)
 
 
-def test_other_pictures_get_a_display_copy(store):
+def test_other_images_get_a_display_copy(store):
     data = encoded(Image.new("RGBA", (8, 6), (0, 0, 0, 0)), "PNG")
     stored = image_store(data)
     assert len(files(store)) == 3
@@ -59,7 +59,7 @@ def test_a_refused_file_leaves_nothing(store):
 def test_a_store_that_fails_half_way_is_not_taken_for_whole(store, monkeypatch):
     data = jpeg()
 
-    def full(picture):
+    def full(image):
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patched:

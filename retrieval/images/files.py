@@ -1,7 +1,7 @@
-"""A picture's bytes, wherever it lies: in the store, or where it was before it was imported.
+"""The files of images, in the store or at a root: source, display copy and thumbnail.
 
-Safe to call from several threads. Once `roots_known` was called, no other function here needs the
-database for an image that was imported before.
+Safe to call from several threads. After `roots_load`, no other function here needs the database
+for images that were imported before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from retrieval.images.decoding import (
     thumbnail_bytes,
 )
 from retrieval.images.metadata import without_metadata
-from retrieval.images.root_files import (
+from retrieval.images.roots import (
     ImageChanged,
     ImageGone,
     RootFiles,
@@ -50,7 +50,7 @@ __all__ = [
     "display_file",
     "image_file_facts",
     "public_bytes",
-    "roots_known",
+    "roots_load",
     "source_bytes",
     "thumbnail_file",
 ]
@@ -62,8 +62,8 @@ _locations: dict[int, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    """Where an image's bytes are: in the store under `sha256`, or at `file_name` below a root,
-    with a `sha256` that is empty while unknown.
+    """Where an image's bytes are: in the store under `sha256`, or at `file_name` below a root, with
+    an empty `sha256` while it is unknown.
     """
 
     sha256: str
@@ -72,27 +72,27 @@ class ImageRef:
 
     @classmethod
     def of(cls, image: Image) -> ImageRef:
+        """Return where the image's bytes are."""
         return cls(image.sha256, image.root_id, image.file_name)
 
 
-def roots_known() -> None:
-    """Learn the locations of all roots, for threads that have no database."""
+def roots_load() -> None:
+    """Load the locations of all roots, for threads without a database connection."""
     global _locations
     _locations = dict(ImageRoot.objects.values_list("pk", "location"))
 
 
 def any_far() -> bool:
-    """Tell whether images lie in a place whose files take their time to come; see `roots_known`."""
+    """Whether a root is remote, so that reading takes time; call `roots_load` before."""
     return any(not root_files(location).near for location in _locations.values())
 
 
 def source_bytes(ref: ImageRef) -> bytes:
-    """Return the source file's bytes, unchanged. They leave the application through
-    `public_bytes` only: they may say where and by whom the picture was taken.
+    """Return the source file's bytes, unchanged.
 
-    Raises ImageGone, with a text for people, where the file isn't there, is too large
-    (imaging.MAX_BYTES), or isn't the one whose SHA-256 is known (ImageChanged), and where its
-    place doesn't answer (RootUnavailable).
+    Only `public_bytes` may leave the application: metadata may say where and by whom the image was
+    taken. Raises ImageGone if the file is missing or larger than MAX_BYTES, ImageChanged if its
+    SHA-256 is not the known one, RootUnavailable if its root doesn't answer.
     """
     if ref.root_id is None:
         data = source_read(ref.sha256)
@@ -101,37 +101,37 @@ def source_bytes(ref: ImageRef) -> bytes:
         return data
     data = _files_at(ref.root_id).read(ref.file_name)
     if ref.sha256 and content_hash(data) != ref.sha256:
-        raise ImageChanged("The image's file was changed since it was looked at.")
+        raise ImageChanged("The image's file has changed since it was checked.")
     return data
 
 
 def image_file_facts(ref: ImageRef) -> StoredImage:
-    """Read and decode an image's file as it is now, whatever its SHA-256 was, and tell what it is.
+    """Read and decode an image's present file, whatever its SHA-256 was, and return its facts.
 
     Raises ImageGone as `display_file`.
     """
     data = source_bytes(replace(ref, sha256="") if ref.root_id is not None else ref)
-    # The whole file is read and undone, and of a JPEG few pixels are made.
+    # at_least=1: the whole file is decoded, and a JPEG reduced as far as possible.
     return _from_pixels(
         data,
         1,
-        lambda picture: StoredImage(
-            content_hash(data), picture.format, picture.width, picture.height, len(data)
+        lambda image: StoredImage(
+            content_hash(data), image.format, image.width, image.height, len(data)
         ),
     )
 
 
 def public_bytes(ref: ImageRef) -> bytes:
-    """Return the source picture as it may be passed on; see `without_metadata`.
+    """Return the source image without metadata; see `without_metadata`.
 
-    Raises ImageGone as `source_bytes`, and for a file that is no picture.
+    Raises ImageGone as `source_bytes`, and for a file that is no image.
     """
     return _public(source_bytes(ref))
 
 
 def display_file(ref: ImageRef) -> BinaryIO:
-    """Open a JPEG that shows the picture upright and holds no metadata, at most DISPLAY_SIDE pixels
-    long where it isn't the source itself. Raises ImageGone as `public_bytes`.
+    """Open an upright JPEG without metadata: the source itself, or a copy of at most DISPLAY_SIDE
+    pixels a side. Raises ImageGone as `public_bytes`.
     """
     if ref.root_id is None:
         return _stored(display_path(ref.sha256))
@@ -140,7 +140,7 @@ def display_file(ref: ImageRef) -> BinaryIO:
     def make() -> tuple[bytes, bool]:
         data = source_bytes(ref)
         shown = _from_pixels(data, DISPLAY_SIDE, display_bytes)
-        # A source that serves as it is isn't copied from one folder into another.
+        # A source in a folder that can be shown itself is not cached.
         return (data, not files.near) if shown is None else (shown, True)
 
     return _cached(files, ref, "display", make)
@@ -160,8 +160,8 @@ def thumbnail_file(ref: ImageRef) -> BinaryIO:
 def _from_pixels(data: bytes, at_least: int, use: Callable[[DecodedImage], _T]) -> _T:
     most = settings.IMAGE_MAX_PIXELS
     try:
-        with open_image(data, max_pixels=most, at_least=at_least) as picture:
-            return use(picture)
+        with open_image(data, max_pixels=most, at_least=at_least) as image:
+            return use(image)
     except ImageRefused as error:
         raise ImageGone(str(error)) from error
 
@@ -175,7 +175,7 @@ def _public(data: bytes) -> bytes:
 
 def _files_at(root_id: int) -> RootFiles:
     if root_id not in _locations:
-        roots_known()
+        roots_load()
     return root_files(_locations[root_id])
 
 
@@ -189,7 +189,7 @@ def _stored(path: Path) -> BinaryIO:
 def _cached(
     files: RootFiles, ref: ImageRef, kind: str, make: Callable[[], tuple[bytes, bool]]
 ) -> BinaryIO:
-    """Open what is derived of one content at one root, made once, and of another content anew."""
+    """Open the cached thumbnail or display copy of an image at a root, made on first use."""
     derived = "\0".join((kind, files.location, ref.file_name, ref.sha256))
     data = cached(
         Path(settings.VAR_DIR) / "thumbnails",

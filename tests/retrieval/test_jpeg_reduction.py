@@ -1,4 +1,4 @@
-"""Pictures that are decoded at a part of their size."""
+"""Images that are decoded at a part of their size."""
 
 import io
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from retrieval.images import decoding as imaging
+from retrieval.images import decoding
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, Reason, thumbnail_bytes
 from tests.retrieval.making import decoded, encoded, jpeg
 
@@ -14,13 +14,13 @@ LIMIT = 100_000_000
 
 
 def gradient(width, height):
-    """A picture whose colour tells the place: red from left to right, green from top to bottom."""
+    """An image whose colour tells the place: red from left to right, green from top to bottom."""
     across = np.linspace(0, 255, width)[None, :].repeat(height, 0)
     down = np.linspace(0, 255, height)[:, None].repeat(width, 1)
     return Image.fromarray(np.stack([across, down, 0 * down + 90], axis=2).astype(np.uint8))
 
 
-def turned(picture, orientation):
+def turned(image, orientation):
     undo = {
         1: None,
         2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -33,7 +33,7 @@ def turned(picture, orientation):
     }[orientation]
     exif = Image.Exif()
     exif[0x0112] = orientation
-    whole = picture if undo is None else picture.transpose(undo)
+    whole = image if undo is None else image.transpose(undo)
     return encoded(whole, "JPEG", exif=exif, quality=95)
 
 
@@ -44,14 +44,14 @@ def turned(picture, orientation):
 )  # fmt: skip
 def test_the_shorter_side_keeps_what_is_asked_for(at_least, size):
     data = encoded(gradient(1200, 800), "JPEG")
-    picture = decoded(data, max_pixels=LIMIT, at_least=at_least)
-    assert picture.pixels.size == size
-    assert (picture.width, picture.height, picture.format) == (1200, 800, "JPEG")
-    assert picture.shown_as_is
+    image = decoded(data, max_pixels=LIMIT, at_least=at_least)
+    assert image.pixels.size == size
+    assert (image.width, image.height, image.format) == (1200, 800, "JPEG")
+    assert image.shown_as_is
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_reduced_picture_is_upright_and_like_the_whole_one(orientation):
+def test_a_reduced_image_is_upright_and_like_the_whole_one(orientation):
     data = turned(gradient(1200, 800), orientation)
     whole = decoded(data, max_pixels=LIMIT)
     reduced = decoded(data, max_pixels=LIMIT, at_least=100)
@@ -71,24 +71,24 @@ def test_grey_and_printed_colours_come_out_as_they_do_whole(mode):
     assert np.abs(np.asarray(whole, np.int16) - np.asarray(reduced, np.int16)).mean() < 3
 
 
-def test_the_first_picture_of_several_is_reduced():
+def test_the_first_image_of_several_is_reduced():
     target = io.BytesIO()
     gradient(1600, 1600).save(target, "MPO", save_all=True, append_images=[gradient(8, 8)])
-    picture = decoded(target.getvalue(), max_pixels=LIMIT, at_least=200)
-    assert (picture.format, picture.pixels.size, picture.width) == ("MPO", (200, 200), 1600)
+    image = decoded(target.getvalue(), max_pixels=LIMIT, at_least=200)
+    assert (image.format, image.pixels.size, image.width) == ("MPO", (200, 200), 1600)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP", "TIFF", "GIF", "BMP"])
 @pytest.mark.parametrize(("at_least", "size"), [(60, (300, 200)), (50, (150, 100)), (20, (60, 40))])
 def test_of_other_formats_twice_what_is_asked_for_is_left(kind, at_least, size):
-    picture = decoded(encoded(gradient(300, 200), kind), max_pixels=LIMIT, at_least=at_least)
-    assert (picture.pixels.size, picture.width, picture.height) == (size, 300, 200)
+    image = decoded(encoded(gradient(300, 200), kind), max_pixels=LIMIT, at_least=at_least)
+    assert (image.pixels.size, image.width, image.height) == (size, 300, 200)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "LA", "I;16", "1", "CMYK", "F"])
 @pytest.mark.parametrize("size", [(1301, 1117), (3, 500_001), (500_001, 3)])
-def test_a_reduced_picture_is_the_mean_of_the_whole_one(mode, size, monkeypatch):
-    monkeypatch.setattr(imaging, "TILE_PIXELS", 100_000)
+def test_a_reduced_image_is_the_mean_of_the_whole_one(mode, size, monkeypatch):
+    monkeypatch.setattr(decoding, "TILE_PIXELS", 100_000)
     source = gradient(*size)
     if mode == "F":
         source = Image.fromarray(np.asarray(source.convert("L"), np.float32) / 255)

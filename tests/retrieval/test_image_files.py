@@ -11,9 +11,7 @@ from django.db import connection
 from PIL import Image as PillowImage
 
 from retrieval.corpus.models import Image, ImageRoot
-from retrieval.images.roots import image_root_get_or_create
-from retrieval.images.storage import image_store
-from retrieval.images.stored import (
+from retrieval.images.files import (
     ImageChanged,
     ImageGone,
     ImageRef,
@@ -21,10 +19,12 @@ from retrieval.images.stored import (
     any_far,
     display_file,
     image_file_facts,
-    roots_known,
+    roots_load,
     source_bytes,
     thumbnail_file,
 )
+from retrieval.images.roots import image_root_get_or_create
+from retrieval.images.storage import image_store
 from tests.retrieval.buckets import KEYS, bucket, bucket_server
 from tests.retrieval.making import encoded, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted
@@ -49,9 +49,9 @@ def sha256_of(data):
 
 def shown(file):
     with file:
-        picture = PillowImage.open(io.BytesIO(file.read()))
-    picture.load()
-    return picture
+        image = PillowImage.open(io.BytesIO(file.read()))
+    image.load()
+    return image
 
 
 def cached(var):
@@ -97,20 +97,20 @@ def test_what_a_file_is(root, tmp_path):
 
 
 def quarters(size):
-    picture = PillowImage.new("RGB", size, "red")
+    image = PillowImage.new("RGB", size, "red")
     right, lower = size[0] // 2, size[1] // 2
-    picture.paste((0, 255, 0), (right, 0, size[0], lower))
-    picture.paste((0, 0, 255), (0, lower, right, size[1]))
-    picture.paste((255, 255, 255), (right, lower, *size))
-    return picture
+    image.paste((0, 255, 0), (right, 0, size[0], lower))
+    image.paste((0, 0, 255), (0, lower, right, size[1]))
+    image.paste((255, 255, 255), (right, lower, *size))
+    return image
 
 
 UPRIGHT = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)]
 
 
-def corners(picture):
-    right, lower = picture.width - 5, picture.height - 5
-    return [picture.getpixel(place) for place in ((5, 5), (right, 5), (5, lower), (right, lower))]
+def corners(image):
+    right, lower = image.width - 5, image.height - 5
+    return [image.getpixel(place) for place in ((5, 5), (right, 5), (5, lower), (right, lower))]
 
 
 def near(colours, wanted):
@@ -124,12 +124,12 @@ def near(colours, wanted):
 @pytest.mark.parametrize("orientation", [1, 3, 6, 8])
 def test_a_thumbnail_is_upright_whatever_way_the_camera_was_held(root, tmp_path, orientation, var):
     undo = {3: "ROTATE_180", 6: "ROTATE_90", 8: "ROTATE_270"}
-    picture = quarters((3200, 1600))
+    image = quarters((3200, 1600))
     if orientation in undo:
-        picture = picture.transpose(PillowImage.Transpose[undo[orientation]])
+        image = image.transpose(PillowImage.Transpose[undo[orientation]])
     exif = PillowImage.Exif()
     exif[0x0112] = orientation
-    (tmp_path / "data/2.jpg").write_bytes(encoded(picture, "JPEG", exif=exif, quality=95))
+    (tmp_path / "data/2.jpg").write_bytes(encoded(image, "JPEG", exif=exif, quality=95))
     ref = ImageRef.of(rooted(2, root, "2.jpg"))
     for file, size in ((thumbnail_file(ref), (384, 192)), (display_file(ref), (2048, 1024))):
         made = shown(file)
@@ -182,13 +182,13 @@ def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(root, t
     ref = ImageRef.of(rooted(1, root, "1.jpg", sha256=sha256_of(jpeg("red"))))
     (tmp_path / "data/1.jpg").write_bytes(jpeg("blue"))
     for read in (source_bytes, display_file, thumbnail_file):
-        with pytest.raises(ImageChanged, match="was changed"):
+        with pytest.raises(ImageChanged, match="has changed"):
             read(ref)
     assert image_file_facts(ref).sha256 == sha256_of(jpeg("blue"))
 
 
 def test_a_broken_file_says_what_is_wrong(root, tmp_path, settings):
-    files = {"2.jpg": jpeg(size=(900, 700))[:900], "3.jpg": b"", "4.jpg": b"no picture"}
+    files = {"2.jpg": jpeg(size=(900, 700))[:900], "3.jpg": b"", "4.jpg": b"no image"}
     folder_root(tmp_path / "data", files)
     for number, why in ((2, "truncated"), (3, "empty"), (4, "not an image")):
         ref = ImageRef.of(rooted(number, root, f"{number}.jpg"))
@@ -203,7 +203,7 @@ def test_a_broken_file_says_what_is_wrong(root, tmp_path, settings):
 
 def test_threads_need_no_database_once_roots_are_known(root):
     refs = [ImageRef.of(rooted(1, root, "1.jpg"))] * 20
-    roots_known()
+    roots_load()
 
     def without_database(ref):
         with connection.execute_wrapper(_no_database):
@@ -218,16 +218,16 @@ def _no_database(execute, sql, params, many, context):
 
 
 def test_a_root_that_came_later_is_looked_up(root, tmp_path):
-    roots_known()
+    roots_load()
     later = folder_root(tmp_path / "later", {"a.jpg": jpeg("blue")})
     assert source_bytes(ImageRef.of(rooted(2, later, "a.jpg"))) == jpeg("blue")
 
 
 def test_a_bucket_is_far_and_a_folder_is_not(root):
-    roots_known()
+    roots_load()
     assert not any_far()
     ImageRoot.objects.create(location="s3://bucket/photos")
-    roots_known()
+    roots_load()
     assert any_far()
 
 
@@ -254,7 +254,7 @@ def in_bucket(settings, monkeypatch):
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     with bucket_server() as address:
-        client = bucket(address, "photos", {"in/1.jpg": jpeg("red"), "in/2.jpg": b"no picture"})
+        client = bucket(address, "photos", {"in/1.jpg": jpeg("red"), "in/2.jpg": b"no image"})
         settings.S3_ENDPOINT_URL = address
         yield image_root_get_or_create(location="s3://photos/in"), client
 
