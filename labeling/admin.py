@@ -11,10 +11,9 @@ from django.http import HttpRequest
 from core.ids import id_of
 from labeling.candidates.models import CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.queries.files import MAX_QUERY_ID
 from labeling.queries.models import Assignment, Query, QueryTransition
 from retrieval.admin_lists import LargeTableAdmin
-
-MOST_QUERY_ID = 2**31 - 1
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -72,7 +71,7 @@ class LargeReadOnlyAdmin(ReadOnlyAdmin, LargeTableAdmin):
     def searched(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
         """The rows of the query with this number."""
         number = id_of(text)
-        if number is None or number > MOST_QUERY_ID:
+        if number is None or number > MAX_QUERY_ID:
             return rows.none()
         return rows.filter(query=Query.objects.filter(query_id=number).values("pk")[:1])
 

@@ -21,8 +21,6 @@ from labeling.queries.models import Query
 from retrieval.ranking.selectors import rank_images
 
 JOB_KIND = "rank_candidates"
-EXTENSION = 500
-LARGEST_EXTENSION = 5000
 ROWS_AT_A_TIME = 5000
 
 
@@ -148,17 +146,14 @@ def lists_refresh_stale(*, by: Any) -> int:
     return requested
 
 
-def list_extend(*, candidate_list: CandidateList, by_count: int = EXTENSION) -> int:
+def list_extend(*, candidate_list: CandidateList, by_count: int) -> int:
     """Append the next candidates of the same frozen order; returns how many.
 
     They continue behind the last (score, image id), among the embeddings and images of the freezing
     moment, so the longer list is what a greater depth would have given; images withdrawn since are
     in it, and left out where it is shown. Of two extensions at once one counts
-    and the other returns 0. Raises Conflict if the list isn't ready or holds all, ValueError for a
-    count outside 1..LARGEST_EXTENSION.
+    and the other returns 0. Raises Conflict if the list isn't ready or holds all.
     """
-    if not 1 <= by_count <= LARGEST_EXTENSION:
-        raise ValueError(f"by_count must be from 1 to {LARGEST_EXTENSION}: {by_count}")
     known = CandidateList.objects.select_related("embedding_model", "query").get(
         pk=candidate_list.pk
     )

@@ -62,15 +62,15 @@ def _rule_met(query: Query, annotator: Any, note: str) -> str:
     """The stop rule that is met; empty where the note replaces it. Raises TransitionRefused."""
     if not query.judgments.filter(annotator=annotator).exists():
         raise TransitionRefused("Only annotators who have judged for the query can hand it in.")
-    own = progress(query, annotator=annotator)
-    for stop in (own.stop, progress(query).stop):
+    own = progress(query, annotator=annotator).stop
+    for stop in (own, progress(query).stop):
         if stop.met:
             return stop.rule
     if note.strip():
         return ""
-    found = f"{own.streak} of {own.stop.required} negatives in a row"
-    if not own.stop.minimum_met:
-        found += f", {own.judged} of {own.stop.minimum} labels"
+    found = f"{own.streak} of {own.required} negatives in a row"
+    if not own.minimum_met:
+        found += f", {own.judged} of {own.minimum} labels"
     raise TransitionRefused(
         f"The stop rule isn't met yet: {found}. "
         "Continue labeling, or hand in with a note that says why you stop here."

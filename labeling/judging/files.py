@@ -9,11 +9,11 @@ from typing import Final
 from core.csv_rows import RowError, csv_rows
 from core.ids import id_of
 from labeling.candidates.stopping import RELEVANCES, RELEVANT
+from labeling.queries.files import MAX_QUERY_ID
 
 REQUIRED_COLUMNS: Final = ("query_id", "image_id")
 #: INQUIRE's annotations file has image_path; it isn't used.
 OPTIONAL_COLUMNS: Final = ("relevance", "image_path")
-MAX_QUERY_ID: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)

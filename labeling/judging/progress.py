@@ -24,31 +24,20 @@ from retrieval.corpus.models import ImageWithdrawal
 class Progress:
     """Counts over the current list of a query; all zero while there is none or it isn't ready."""
 
-    candidates: int
-    """Candidates in the list, without withdrawn images; those count nowhere."""
-    judged: int
-    relevant: int
+    stop: StopState
+    """The stop rules, and the counts that they depend on."""
     unsure: int
     """Overall: images for a reviewer to decide, as `Consensus.unsure` has it."""
-    streak: int
-    """Consecutive negatives at the end of the labeled prefix."""
-    prefix: int
-    """Ranks 1..prefix are all judged."""
-    remaining: int
-    next_rank: int | None
-    """The first rank without a judgment."""
     seconds_per_image: float | None
     """Mean active seconds over the timed judgments of the query; None if there is none."""
     active_seconds: float
     """Active seconds spent on the query in all, on judgments taken back too."""
-    stop: StopState
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The current judgments for one query, of one annotator or of all."""
+    """Who judged for one query, and when last: of one annotator or of all."""
 
-    judgments: int = 0
     annotators: int = 0
     last_activity: datetime | None = None
 
@@ -57,7 +46,6 @@ class Activity:
 class AnnotatorProgress:
     """One annotator's own progress on a query."""
 
-    user_id: int
     username: str
     progress: Progress
     assignment: Assignment | None
@@ -107,23 +95,16 @@ def progress_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int,
 
 
 def activity_of(queries: Sequence[Query], *, annotator: Any = None) -> dict[int, Activity]:
-    """Judgments, annotators and last activity of each query by key, in one SQL query."""
+    """The annotators and last activity of each query by primary key, in one SQL query."""
     judgments = Judgment.objects.filter(query__in=[query.pk for query in queries])
     if annotator is not None:
         judgments = judgments.filter(annotator=annotator)
     found = {
-        row["query"]: Activity(
-            judgments=row["judgments"],
-            annotators=row["annotators"],
-            last_activity=row["last"],
-        )
-        for row in judgments.order_by()
+        query_pk: Activity(annotators, last)
+        for query_pk, annotators, last in judgments.order_by()
         .values("query")
-        .annotate(
-            judgments=Count("pk"),
-            annotators=Count("annotator", distinct=True),
-            last=Max("updated_at"),
-        )
+        .annotate(annotators=Count("annotator", distinct=True), last=Max("updated_at"))
+        .values_list("query", "annotators", "last")
     }
     return {query.pk: found.get(query.pk, Activity()) for query in queries}
 
@@ -138,10 +119,7 @@ def annotators_of(query: Query) -> list[AnnotatorProgress]:
     parts = {one.annotator_id: one for one in query.assignments.all()}
     return [
         AnnotatorProgress(
-            person.pk,
-            person.get_username(),
-            progress(query, annotator=person),
-            parts.get(person.pk),
+            person.get_username(), progress(query, annotator=person), parts.get(person.pk)
         )
         for person in people
     ]
@@ -158,19 +136,7 @@ def _progress(query: Query, labels: _ListLabels) -> Progress:
         withdrawn=labels.withdrawn,
         outside_list=labels.outside_list,
     )
-    return Progress(
-        candidates=stop.length,
-        judged=stop.judged,
-        relevant=stop.relevant,
-        unsure=labels.unsure,
-        streak=stop.streak,
-        prefix=stop.prefix,
-        remaining=stop.remaining,
-        next_rank=stop.next_rank,
-        seconds_per_image=labels.seconds_per_image,
-        active_seconds=labels.active_seconds,
-        stop=stop,
-    )
+    return Progress(stop, labels.unsure, labels.seconds_per_image, labels.active_seconds)
 
 
 # The lists and their sizes are those that the caller has read, so that every rank fits its list.

@@ -27,16 +27,21 @@ class StopSerializer(serializers.Serializer):
 class ProgressSerializer(serializers.Serializer):
     """Counts over the query's current list; withdrawn images count nowhere."""
 
-    candidates = serializers.IntegerField()
-    judged = serializers.IntegerField()
-    relevant = serializers.IntegerField()
+    candidates = serializers.IntegerField(source="stop.length")
+    judged = serializers.IntegerField(source="stop.judged")
+    relevant = serializers.IntegerField(source="stop.relevant")
     unsure = serializers.IntegerField()
-    streak = serializers.IntegerField(help_text="consecutive negatives up to the first gap")
-    prefix = serializers.IntegerField(
-        help_text="ranks 1 to this are all judged or withdrawn; it ends with one judged in the list"
+    streak = serializers.IntegerField(
+        source="stop.streak", help_text="consecutive negatives up to the first gap"
     )
-    remaining = serializers.IntegerField()
-    next_rank = serializers.IntegerField(allow_null=True, help_text="the first unjudged rank")
+    prefix = serializers.IntegerField(
+        source="stop.prefix",
+        help_text="ranks 1 to this are all judged or withdrawn; the last is judged in the list",
+    )
+    remaining = serializers.IntegerField(source="stop.remaining")
+    next_rank = serializers.IntegerField(
+        source="stop.next_rank", allow_null=True, help_text="the first unjudged rank"
+    )
     seconds_per_image = serializers.FloatField(allow_null=True)
     active_seconds = serializers.FloatField(
         help_text="spent on the query in all, on judgments taken back too"

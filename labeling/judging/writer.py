@@ -77,10 +77,8 @@ class JudgmentWriter:
     @classmethod
     def load(cls, *, query: Query, annotator: Any, image_ids: Iterable[int]) -> JudgmentWriter:
         """Read the facts of these images, in one statement."""
-        current = query.current_list
-        ready = current is not None and current.ready
         values = {
-            "list": current.pk if current is not None and ready else None,
+            "list": query.current_list_id,
             "query": query.pk,
             "annotator": annotator.pk,
             "images": list(set(image_ids)),

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -32,26 +33,6 @@ class QueryOverview:
     handed_in: bool
     """Whether the user, as an annotator, has handed in their part."""
 
-    @property
-    def labeled(self) -> int:
-        return self.progress.judged
-
-    @property
-    def candidates(self) -> int:
-        return self.progress.candidates
-
-    @property
-    def relevant(self) -> int:
-        return self.progress.relevant
-
-    @property
-    def streak(self) -> int:
-        return self.progress.streak
-
-    @property
-    def stop_met(self) -> bool:
-        return self.progress.stop.met
-
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorActivity:
@@ -76,25 +57,20 @@ SORT_KEYS: Mapping[str, Callable[[QueryOverview], Any]] = {
     "text": lambda row: row.query.text.casefold(),
     "state": lambda row: _STATES.index(row.query.state),
     "split": lambda row: row.query.split,
-    "category": lambda row: row.query.category,
-    "candidates": lambda row: row.candidates,
-    "labeled": lambda row: row.labeled,
-    "relevant": lambda row: row.relevant,
-    "streak": lambda row: row.streak,
-    "annotators": lambda row: row.annotators,
+    "labeled": lambda row: row.progress.stop.judged,
+    "relevant": lambda row: row.progress.stop.relevant,
+    "streak": lambda row: row.progress.stop.streak,
     "last_activity": lambda row: row.last_activity.timestamp() if row.last_activity else 0.0,
 }
 
 
-def queries_filtered(
-    queries: QuerySet[Query], filters: Mapping[str, str] | None
-) -> QuerySet[Query]:
+def queries_filtered(queries: QuerySet[Query], filters: Mapping[str, str]) -> QuerySet[Query]:
     """Narrow queries by `search` (a part of the text or category, or the query id), `state`,
     `split`, `category`.
 
     Blank filters are ignored; an unknown state, split or category matches nothing.
     """
-    filters = {name: value for name, value in (filters or {}).items() if value}
+    filters = {name: value for name, value in filters.items() if value}
     if search := filters.get("search", "").replace("\0", "").strip():
         matches = Q(text__icontains=search) | Q(category__icontains=search)
         if search.isascii() and search.isdigit() and len(search) < 10:
@@ -107,7 +83,7 @@ def queries_filtered(
 
 
 def queries_overview(
-    *, user: Any, filters: Mapping[str, str] | None = None, sort: str = "query_id"
+    *, user: Any, filters: Mapping[str, str] = MappingProxyType({}), sort: str = "query_id"
 ) -> list[QueryOverview]:
     """The queries that the user sees, filtered and sorted, with progress; seven SQL queries at
     most, however many there are.

@@ -73,8 +73,7 @@ def left_open(query: Query) -> list[OpenPoint]:
     meet it, and the images of `images_to_review`.
     """
     found = []
-    overall = progress(query)
-    stop = overall.stop
+    stop = progress(query).stop
     if not stop.met:
         text = f"The stop rule isn't met: {stop.streak} of {stop.required} negatives in a row"
         if not stop.minimum_met:

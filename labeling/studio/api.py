@@ -19,7 +19,7 @@ from labeling.judging.access import can_judge, get_query_for
 from labeling.judging.progress import progress
 from labeling.judging.serializers import ProgressSerializer
 from labeling.lifecycle.examples import example_pin, example_unpin
-from labeling.studio.candidates import candidates_at, candidates_page, similar_images
+from labeling.studio.candidates import candidates_at, similar_images
 from labeling.studio.filters import facets, matching_ranks
 from labeling.studio.outline import changes_since, outline
 from labeling.studio.reference import reference
@@ -85,12 +85,10 @@ class StudioActions:
         sent = parameters(request, CandidatesParameters)
         found = list_status(query)
         following = None
-        if "ranks" in sent:
-            start = sent["ranks"][0]
-            results = candidates_at(query=query, user=request.user, ranks=sent["ranks"])
-        else:
+        ranks = sent.get("ranks")
+        if ranks is None:
             start, limit = sent["start_rank"], sent["limit"]
-            results = candidates_page(query=query, user=request.user, start_rank=start, limit=limit)
+            ranks = range(start, start + limit)
             if start + limit <= found.size:
                 following = request.build_absolute_uri(
                     f"{request.path}?start_rank={start + limit}&limit={limit}"
@@ -99,9 +97,9 @@ class StudioActions:
             "list": found,
             "progress": progress(query, annotator=request.user),
             "count": found.size,
-            "start_rank": start,
+            "start_rank": ranks[0],
             "next": following,
-            "results": results,
+            "results": candidates_at(query=query, user=request.user, ranks=ranks),
         }
         return Response(CandidatesSerializer(answer).data)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Subquery
 
 from core.access import names_hidden_from
 from core.errors import Conflict
@@ -19,8 +19,6 @@ from retrieval.embedding.models import Embedding
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.ranking.selectors import rank_images
-
-LARGEST_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +37,17 @@ class CandidateView:
     """The kinds of its open flags, whoever raised them."""
 
 
-def candidates_page(
-    *, query: Query, user: Any, start_rank: int = 1, limit: int = 100
-) -> list[CandidateView]:
-    """Candidates of the current list at `start_rank` (from 1) and the `limit` - 1 ranks behind it,
-    in order and without withdrawn images; empty while the list isn't ready.
-
-    Two SQL queries. ValueError: start_rank < 1 or a limit outside 1..LARGEST_PAGE.
-    """
-    if start_rank < 1:
-        raise ValueError(f"start_rank starts at 1: {start_rank}")
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise ValueError(f"limit must be from 1 to {LARGEST_PAGE}: {limit}")
-    return _candidates(query, user, Q(rank__gte=start_rank, rank__lt=start_rank + limit))
-
-
 def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[CandidateView]:
     """The candidates of the current list at these ranks, in the list's order and without withdrawn
-    images; empty while the list isn't ready.
-
-    Two SQL queries. ValueError: more than LARGEST_PAGE ranks.
+    images; empty while the list isn't ready. Two SQL queries.
     """
-    if len(ranks) > LARGEST_PAGE:
-        raise ValueError(f"{len(ranks)} ranks; at most {LARGEST_PAGE} at once.")
-    return _candidates(query, user, Q(rank__in=ranks))
-
-
-def _candidates(query: Query, user: Any, condition: Q) -> list[CandidateView]:
     current = query.current_list
     if current is None or not current.ready:
         return []
     own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("image_id"))
     flags = ImageFlag.objects.filter(image=OuterRef("image_id"), state=ImageFlag.State.OPEN)
     candidates = (
-        Candidate.objects.filter(~is_withdrawn("image_id"), condition, list=current)
+        Candidate.objects.filter(~is_withdrawn("image_id"), list=current, rank__in=ranks)
         .annotate(
             own_relevance=Subquery(own.values("relevance")),
             open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),
@@ -96,9 +71,6 @@ def _candidates(query: Query, user: Any, condition: Q) -> list[CandidateView]:
         )
         for one in candidates
     ]
-
-
-MOST_SIMILAR = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +101,9 @@ def similar_images(*, query: Query, user: Any, image_id: int, limit: int) -> Sim
     """The images nearest to one under the model of the query's list: exact, ties by image id,
     without the image itself and withdrawn ones.
 
-    At most three SQL queries beside those of the ranking. Raises Image.DoesNotExist, Conflict where
-    the list isn't ready or the image is withdrawn or without an embedding, and ValueError for a
-    limit outside 1..MOST_SIMILAR.
+    At most three SQL queries beside those of the ranking. Raises Image.DoesNotExist, and Conflict
+    where the list isn't ready or the image is withdrawn or without an embedding.
     """
-    if not 1 <= limit <= MOST_SIMILAR:
-        raise ValueError(f"limit must be from 1 to {MOST_SIMILAR}: {limit}")
     current = query.current_list
     if current is None or current.embedding_model is None:
         raise Conflict("The candidate list isn't ready yet, so nothing can be compared.")

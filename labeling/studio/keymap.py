@@ -9,7 +9,7 @@ with Ctrl (Ctrl+Shift+z). Meta counts as Ctrl.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 Context = Literal["both", "single", "grid"]
@@ -102,19 +102,8 @@ def default_keys() -> dict[str, list[str]]:
 
 
 def as_json() -> list[dict[str, Any]]:
-    """The actions for the labeling page, in the order of its help: name, label, group, context and
-    default keys.
-    """
-    return [
-        {
-            "name": action.name,
-            "label": action.label,
-            "group": action.group,
-            "context": action.context,
-            "keys": list(action.keys),
-        }
-        for action in ACTIONS
-    ]
+    """The actions for the labeling page, in the order of its help."""
+    return [asdict(action) for action in ACTIONS]
 
 
 def check_keys(changes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -14,13 +14,14 @@ from labeling.candidates.serializers import ListSerializer
 from labeling.judging.models import JudgmentSource, Relevance
 from labeling.judging.serializers import ProgressSerializer
 from labeling.queries.models import Query
-from labeling.studio.candidates import LARGEST_PAGE, MOST_SIMILAR
 from labeling.studio.filters import CandidateFilter
 from labeling.studio.reference import MOST_EXAMPLES, MOST_LOOKALIKES, MOST_SPECIES, Lookalike
 from retrieval.corpus.models import Species
 from retrieval.corpus.serializers import SpeciesBriefSerializer
 from retrieval.flags.models import ImageFlag
 
+LARGEST_PAGE = 500
+MOST_SIMILAR = 200
 LARGEST_RANK = 10**9 - 1
 _RANK = "[1-9][0-9]{0,8}"
 _DEGREES = r"-?[0-9]{1,3}(\.[0-9]{1,20})?(e-[0-9]{1,3})?"

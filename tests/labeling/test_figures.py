@@ -104,15 +104,15 @@ def test_only_what_somebody_acted_on_is_computed_again(
         return run(sql, params, many, context)
 
     with connection.execute_wrapper(note):
-        assert figures_of(fresh())[first.pk].progress.judged == 2
-        assert figures_of(fresh(), annotator=annotator)[first.pk].progress.judged == 2
+        assert figures_of(fresh())[first.pk].progress.stop.judged == 2
+        assert figures_of(fresh(), annotator=annotator)[first.pk].progress.stop.judged == 2
         assert computed == [first.pk, second.pk] * 2
         computed.clear()
-        assert figures_of(fresh())[first.pk].progress.judged == 2
+        assert figures_of(fresh())[first.pk].progress.stop.judged == 2
         judge(first, other_annotator, [2], "relevant")
-        assert figures_of(fresh())[first.pk].progress.judged == 3
+        assert figures_of(fresh())[first.pk].progress.stop.judged == 3
         assert computed == [first.pk]
-        assert figures_of(fresh(), annotator=annotator)[first.pk].progress.judged == 2
+        assert figures_of(fresh(), annotator=annotator)[first.pk].progress.stop.judged == 2
         assert computed == [first.pk]
 
 
@@ -143,6 +143,6 @@ def test_what_a_withdrawal_meanwhile_changed_is_not_kept_for_the_time_before(
         return run(sql, params, many, context)
 
     with connection.execute_wrapper(meanwhile):
-        assert figures_of(fresh())[query.pk].progress.judged == 1
+        assert figures_of(fresh())[query.pk].progress.stop.judged == 1
     image_restore(image=candidate.image, by=admin)
-    assert figures_of(fresh())[query.pk].progress.judged == 2
+    assert figures_of(fresh())[query.pk].progress.stop.judged == 2

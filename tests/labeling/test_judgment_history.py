@@ -58,7 +58,7 @@ class TestTakingBack:
         assert stored(query) == [(0, "not_relevant", 1, 1)]
         assert changes(query, 1, annotator) == [("", "not_relevant"), ("not_relevant", "")]
         own = progress(query, annotator=annotator)
-        assert (own.judged, own.streak, own.next_rank) == (1, 1, 2)
+        assert (own.stop.judged, own.stop.streak, own.stop.next_rank) == (1, 1, 2)
         assert (own.active_seconds, own.seconds_per_image) == (6, 1)
 
     def test_the_time_of_a_new_judgment_begins_anew(

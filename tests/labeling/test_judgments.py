@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from labeling.judging.access import judgment_history
-from labeling.judging.models import JudgmentEvent
+from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.judging.progress import progress
 from labeling.judging.services import JudgmentOutcome, JudgmentStatus
 from labeling.lifecycle.services import query_transition, query_update
@@ -57,6 +57,22 @@ def test_a_repeat_counts_once(images: list[Image], open_query: MakeQuery, annota
     assert [o.status for o in record(query, annotator, sent, sent)] == ["repeated"] * 2
     assert stored(query) == [(0, "relevant", 1, 2)]
     assert JudgmentEvent.objects.count() == 1
+
+
+def test_a_change_keeps_when_it_was_first_judged_and_that_it_was_in_the_list(
+    images: list[Image], open_query: MakeQuery, annotator: Any
+) -> None:
+    query = open_query()
+    record(query, annotator, item(0, "relevant"), item(1, "relevant", source="similar"))
+    first = list(Judgment.objects.order_by("image_id").values_list("pk", "created_at"))
+    for number in (0, 1):
+        record(query, annotator, item(number, "unsure", source="search"))
+    changed = Judgment.objects.order_by("image_id")
+    assert list(changed.values_list("pk", "created_at")) == first
+    assert [(one.relevance, one.source) for one in changed] == [
+        ("unsure", "list"),
+        ("unsure", "search"),
+    ]
 
 
 def test_a_late_repeat_does_not_undo_a_later_change(
@@ -202,7 +218,7 @@ def test_from_a_search_any_image_of_the_corpus_is_taken(
         item(5, "relevant", source="search"),
     )
     assert [(o.status, o.rank) for o in outcomes] == [("stored", 2), ("stored", None)]
-    assert progress(query, annotator=annotator).judged == 1
+    assert progress(query, annotator=annotator).stop.judged == 1
 
 
 def test_too_many_at_once_are_refused(

@@ -87,7 +87,7 @@ def test_the_page_gets_all_of_it() -> None:
         "label": "Relevant",
         "group": "Judging",
         "context": "both",
-        "keys": ["r", "1"],
+        "keys": ("r", "1"),
     }
 
 

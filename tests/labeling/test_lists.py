@@ -90,7 +90,7 @@ def test_extending_goes_on_behind_the_last_exactly(
     assert list_verify(frozen)
     assert frozen.complete
     with pytest.raises(Conflict, match="already holds every"):
-        list_extend(candidate_list=frozen)
+        list_extend(candidate_list=frozen, by_count=1)
 
 
 def test_what_is_embedded_later_changes_no_list_and_is_not_in_its_extension(

@@ -43,13 +43,15 @@ def test_reviewers_see_the_consensus_and_annotators_their_own(
     judge(three[0], annotator, [0, 1], "relevant")
     judge(three[0], other_annotator, [1, 2], "not_relevant")
     by_id = {row.query.query_id: row for row in queries_overview(user=reviewer)}
-    overall = by_id[3]
-    assert (overall.labeled, overall.relevant, overall.streak) == (3, 1, 2)
-    assert (overall.candidates, overall.annotators, overall.stop_met) == (6, 2, False)
-    assert overall.last_activity == three[0].judgments.latest("updated_at").updated_at
-    assert (by_id[2].candidates, by_id[2].last_activity, by_id[2].can_label) == (0, None, False)
+    overall = by_id[3].progress.stop
+    assert (overall.judged, overall.relevant, overall.streak) == (3, 1, 2)
+    assert (overall.length, by_id[3].annotators, overall.met) == (6, 2, False)
+    assert by_id[3].last_activity == three[0].judgments.latest("updated_at").updated_at
+    draft = by_id[2]
+    assert (draft.progress.stop.length, draft.last_activity, draft.can_label) == (0, None, False)
     own = {row.query.query_id: row for row in queries_overview(user=annotator)}[3]
-    assert (own.labeled, own.relevant, own.streak, own.annotators) == (2, 2, 0, 1)
+    stop = own.progress.stop
+    assert (stop.judged, stop.relevant, stop.streak, own.annotators) == (2, 2, 0, 1)
 
 
 def test_annotators_see_open_queries_and_those_they_judged_for(

@@ -49,12 +49,12 @@ def test_the_stop_rule_is_met_at_exactly_100(
         first = 1
     judge(query, annotator, range(first, first + negatives), "not_relevant")
     own = progress(query, annotator=annotator)
-    assert (own.streak, own.stop.met, own.stop.streak_met) == (negatives, met, met)
+    assert (own.stop.streak, own.stop.met, own.stop.streak_met) == (negatives, met, met)
     assert own.stop.rule == ("streak" if met else "none")
-    assert (own.judged, own.prefix) == (first + negatives, first + negatives)
-    assert own.next_rank == first + negatives + 1
-    assert own.remaining == 120 - first - negatives
-    assert progress(query).streak == negatives
+    assert (own.stop.judged, own.stop.prefix) == (first + negatives, first + negatives)
+    assert own.stop.next_rank == first + negatives + 1
+    assert own.stop.remaining == 120 - first - negatives
+    assert progress(query).stop.streak == negatives
 
 
 def test_the_number_is_a_setting(
@@ -75,9 +75,9 @@ def test_a_gap_ends_the_streak_until_it_is_filled(
     query = open_query()
     judge(query, annotator, [*range(50), *range(51, 110)], "not_relevant")
     own = progress(query, annotator=annotator)
-    assert (own.streak, own.judged, own.next_rank) == (50, 109, 51)
+    assert (own.stop.streak, own.stop.judged, own.stop.next_rank) == (50, 109, 51)
     judge(query, annotator, [50], "not_relevant")
-    assert progress(query, annotator=annotator).streak == 110
+    assert progress(query, annotator=annotator).stop.streak == 110
 
 
 def test_a_changed_judgment_changes_the_streak(
@@ -87,7 +87,7 @@ def test_a_changed_judgment_changes_the_streak(
     judge(query, annotator, range(100), "not_relevant")
     judge(query, annotator, [97], "relevant")
     own = progress(query, annotator=annotator)
-    assert (own.streak, own.relevant, own.stop.met) == (2, 1, False)
+    assert (own.stop.streak, own.stop.relevant, own.stop.met) == (2, 1, False)
 
 
 def test_imported_judgments_count_by_their_rank(
@@ -97,10 +97,10 @@ def test_imported_judgments_count_by_their_rank(
     rows = "".join(f"{query.query_id},{FIRST_ID + n},not_relevant\n" for n in range(99, 39, -1))
     data = f"query_id,image_id,relevance\n{rows}".encode()
     judgments_import(data=data, name="j.csv", annotator=annotator)
-    assert progress(query, annotator=annotator).streak == 0
+    assert progress(query, annotator=annotator).stop.streak == 0
     judge(query, annotator, range(40), "not_relevant")
     own = progress(query, annotator=annotator)
-    assert (own.streak, own.stop.met) == (100, True)
+    assert (own.stop.streak, own.stop.met) == (100, True)
     assert own.seconds_per_image == 1.0
 
 
@@ -111,11 +111,11 @@ def test_each_annotator_has_their_own_progress(
     judge(query, annotator, range(5), "not_relevant")
     judge(query, other_annotator, range(3), "relevant")
     own, other = (progress(query, annotator=one) for one in (annotator, other_annotator))
-    assert (own.judged, own.relevant, own.streak) == (5, 0, 5)
-    assert (other.judged, other.relevant, other.streak) == (3, 3, 0)
+    assert (own.stop.judged, own.stop.relevant, own.stop.streak) == (5, 0, 5)
+    assert (other.stop.judged, other.stop.relevant, other.stop.streak) == (3, 3, 0)
     # One vote each: a tie, which is not relevant.
-    assert (progress(query).judged, progress(query).relevant) == (5, 0)
-    assert [(one.username, one.progress.judged) for one in annotators_of(query)] == [
+    assert (progress(query).stop.judged, progress(query).stop.relevant) == (5, 0)
+    assert [(one.username, one.progress.stop.judged) for one in annotators_of(query)] == [
         ("ann", 5),
         ("otto", 3),
     ]
@@ -134,7 +134,8 @@ def test_overall_progress_is_the_consensus(
     judge(query, other_annotator, [1], "unsure")
     judge(query, reviewer, [2], "not_relevant")
     overall = progress(query)
-    assert (overall.judged, overall.relevant, overall.unsure, overall.streak) == (3, 1, 1, 2)
+    stop = overall.stop
+    assert (stop.judged, stop.relevant, overall.unsure, stop.streak) == (3, 1, 1, 2)
 
 
 def test_overall_progress_agrees_with_the_pure_rules_on_random_votes(
@@ -161,9 +162,7 @@ def test_overall_progress_agrees_with_the_pure_rules_on_random_votes(
             relevant = consensus(votes).relevant
             labels.append((number + 1, "relevant" if relevant else "not_relevant"))
     expected = stop_state(labels, length=120, complete=True)
-    overall = progress(query)
-    assert overall.stop == expected
-    assert (overall.judged, overall.relevant) == (expected.judged, expected.relevant)
+    assert progress(query).stop == expected
 
 
 def test_a_filtered_list_is_exhausted_when_every_candidate_is_judged(
@@ -177,7 +176,7 @@ def test_a_filtered_list_is_exhausted_when_every_candidate_is_judged(
     judge(query, annotator, [202], "not_relevant")
     own = progress(query, annotator=annotator)
     assert (own.stop.exhausted, own.stop.met, own.stop.rule) == (True, True, "exhausted")
-    assert (own.remaining, own.next_rank) == (0, None)
+    assert (own.stop.remaining, own.stop.next_rank) == (0, None)
 
 
 def test_a_list_that_misses_images_is_not_exhausted(
@@ -187,11 +186,11 @@ def test_a_list_that_misses_images_is_not_exhausted(
     query = open_query()
     judge(query, annotator, [0, 1], "relevant")
     own = progress(query, annotator=annotator)
-    assert (own.remaining, own.stop.exhausted) == (0, False)
+    assert (own.stop.remaining, own.stop.exhausted) == (0, False)
     assert query.current_list is not None
     list_extend(candidate_list=query.current_list, by_count=118)
     query = fresh(query)
-    assert progress(query, annotator=annotator).candidates == 120
+    assert progress(query, annotator=annotator).stop.length == 120
 
 
 def test_unembedded_images_keep_a_filter_from_being_exhausted(
@@ -203,7 +202,7 @@ def test_unembedded_images_keep_a_filter_from_being_exhausted(
     query = open_query(species=[toad])
     judge(query, annotator, [200, 201], "relevant")
     own = progress(query, annotator=annotator)
-    assert (own.candidates, own.remaining, own.stop.exhausted) == (2, 0, False)
+    assert (own.stop.length, own.stop.remaining, own.stop.exhausted) == (2, 0, False)
 
 
 def test_after_a_new_list_the_judgments_count_by_their_new_rank(
@@ -211,17 +210,18 @@ def test_after_a_new_list_the_judgments_count_by_their_new_rank(
 ) -> None:
     query = open_query()
     judge(query, annotator, range(110, 120), "not_relevant")
-    assert progress(query, annotator=annotator).streak == 0
+    assert progress(query, annotator=annotator).stop.streak == 0
     query_update(query=query, by=admin, text="other")
     building = progress(fresh(query), annotator=annotator)
-    assert (building.candidates, building.judged, building.stop.met) == (0, 0, False)
+    assert (building.stop.length, building.stop.judged, building.stop.met) == (0, 0, False)
     run_jobs()
-    assert progress(fresh(query), annotator=annotator).streak == 10
+    assert progress(fresh(query), annotator=annotator).stop.streak == 10
 
 
 def test_a_draft_has_no_progress(new_query: MakeQuery, annotator: Any) -> None:
     own = progress(new_query(), annotator=annotator)
-    assert (own.candidates, own.judged, own.streak, own.next_rank) == (0, 0, 0, None)
+    stop = own.stop
+    assert (stop.length, stop.judged, stop.streak, stop.next_rank) == (0, 0, 0, None)
     assert own.seconds_per_image is None
     assert not own.stop.met
 
@@ -241,7 +241,7 @@ def test_many_queries_need_no_more_statements_than_one(
         progress_of(queries[:1])
     with django_assert_num_queries(2):
         found = progress_of(queries)
-    assert {one.relevant for one in found.values()} == {1}
+    assert {one.stop.relevant for one in found.values()} == {1}
 
 
 def test_handing_in_needs_the_stop_rule_or_a_note(
@@ -271,15 +271,15 @@ def test_withdrawn_images_count_nowhere_and_break_no_streak(
     query = open_query()
     judge(query, annotator, [*range(5), *range(6, 10)], "not_relevant")
     judge(query, annotator, [3], "relevant")
-    assert progress(query, annotator=annotator).streak == 1
+    assert progress(query, annotator=annotator).stop.streak == 1
     withdraw(admin, 3, 5)
     for found in (progress(query, annotator=annotator), progress(query)):
-        assert (found.candidates, found.judged, found.relevant) == (118, 8, 0)
-        assert (found.streak, found.prefix, found.next_rank) == (8, 10, 11)
-        assert found.remaining == 110
+        assert (found.stop.length, found.stop.judged, found.stop.relevant) == (118, 8, 0)
+        assert (found.stop.streak, found.stop.prefix, found.stop.next_rank) == (8, 10, 11)
+        assert found.stop.remaining == 110
     ImageWithdrawal.objects.update(restored_at=timezone.now(), restored_by=admin)
     found = progress(query, annotator=annotator)
-    assert (found.candidates, found.streak, found.relevant) == (120, 1, 1)
+    assert (found.stop.length, found.stop.streak, found.stop.relevant) == (120, 1, 1)
 
 
 def test_withdrawn_doubts_are_none(
@@ -295,7 +295,7 @@ def test_withdrawn_doubts_are_none(
     assert progress(query).unsure == 3
     withdraw(admin, 0, 1)
     found = progress(query)
-    assert (found.unsure, found.judged, found.candidates) == (1, 1, 118)
+    assert (found.unsure, found.stop.judged, found.stop.length) == (1, 1, 118)
 
 
 def test_a_filter_without_its_withdrawn_images_is_exhausted(
@@ -308,7 +308,7 @@ def test_a_filter_without_its_withdrawn_images_is_exhausted(
     assert not progress(query, annotator=annotator).stop.exhausted
     withdraw(admin, 201)
     found = progress(query, annotator=annotator)
-    assert (found.stop.rule, found.remaining, found.next_rank) == ("exhausted", 0, None)
+    assert (found.stop.rule, found.stop.remaining, found.stop.next_rank) == ("exhausted", 0, None)
 
 
 @pytest.mark.parametrize("source", ["search", "similar"])
@@ -319,19 +319,19 @@ def test_what_is_judged_elsewhere_does_not_move_the_streak(
     judge(query, annotator, range(4), "not_relevant")
     record(query, annotator, *[item(n, "relevant", source=source) for n in (4, 5)])
     for found in (progress(query, annotator=annotator), progress(query)):
-        assert (found.prefix, found.streak, found.next_rank) == (4, 4, 7)
-        assert (found.judged, found.relevant) == (6, 2)
+        assert (found.stop.prefix, found.stop.streak, found.stop.next_rank) == (4, 4, 7)
+        assert (found.stop.judged, found.stop.relevant) == (6, 2)
     # To the consensus they count as soon as somebody labels them in the list.
     judge(query, other_annotator, [5], "relevant")
-    assert (progress(query).prefix, progress(query).streak) == (6, 0)
-    assert progress(query, annotator=annotator).streak == 4
+    assert (progress(query).stop.prefix, progress(query).stop.streak) == (6, 0)
+    assert progress(query, annotator=annotator).stop.streak == 4
     judge(query, annotator, [6], "not_relevant")
     found = progress(query, annotator=annotator)
-    assert (found.prefix, found.streak) == (7, 1)
+    assert (found.stop.prefix, found.stop.streak) == (7, 1)
     # A correction of what was labeled in the list keeps its place there.
     record(query, annotator, item(6, "unsure", source=source))
     found = progress(query, annotator=annotator)
-    assert (found.prefix, found.streak) == (7, 1)
+    assert (found.stop.prefix, found.stop.streak) == (7, 1)
 
 
 def test_a_minimum_is_asked_for_where_no_filter_bounds_the_list(

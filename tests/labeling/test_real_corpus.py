@@ -68,7 +68,7 @@ def test_a_filtered_query_is_labeled_to_exhaustion(
         ).outcomes
         assert (outcome.status, outcome.rank) == ("stored", candidate.rank)
     own = progress(query, annotator=annotator)
-    assert (own.stop.rule, own.remaining, own.relevant) == ("exhausted", 0, 1)
+    assert (own.stop.rule, own.stop.remaining, own.stop.relevant) == ("exhausted", 0, 1)
     query_transition(query=query, to_state="submitted", by=annotator)
     query = query_transition(query=query, to_state="complete", by=admin, note="Enough.")
     assert query.state == "complete"

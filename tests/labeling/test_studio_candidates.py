@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from labeling.queries.models import Query
-from labeling.studio.candidates import candidates_at, candidates_page
+from labeling.studio.candidates import candidates_at
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
 from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images, make_species
@@ -148,7 +148,7 @@ def test_candidates_take_as_many_queries_however_many_there_are(
     judge(query, annotator, range(0, 240, 3), "relevant")
     for start, limit in ((1, 2), (1, 240)):
         with django_assert_num_queries(2):
-            page = candidates_page(query=query, user=annotator, start_rank=start, limit=limit)
+            page = candidates_at(query=query, user=annotator, ranks=range(start, start + limit))
         assert len(page) == limit
     with django_assert_num_queries(2):
         assert len(candidates_at(query=query, user=annotator, ranks=range(1, 200, 2))) == 100
@@ -157,19 +157,8 @@ def test_candidates_take_as_many_queries_however_many_there_are(
         assert len(ranks(shown(annotator_api, query, limit=240))) == 240
     settings.HIDE_SPECIES_NAMES = True
     with django_assert_num_queries(1):
-        page = candidates_page(query=query, user=annotator, limit=100)
+        page = candidates_at(query=query, user=annotator, ranks=range(1, 101))
     assert {one.species for one in page} == {None}
-
-
-def test_bounds_of_the_selectors(
-    images: list[Image], open_query: MakeQuery, annotator: Any
-) -> None:
-    query = open_query()
-    for bounds in ({"start_rank": 0}, {"limit": 0}, {"limit": 501}):
-        with pytest.raises(ValueError, match=r"start_rank|limit"):
-            candidates_page(query=query, user=annotator, **bounds)
-    with pytest.raises(ValueError, match="501 ranks; at most 500"):
-        candidates_at(query=query, user=annotator, ranks=range(1, 502))
 
 
 def test_a_list_that_is_not_ready_has_no_candidates(

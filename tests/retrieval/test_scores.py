@@ -70,6 +70,10 @@ def test_scores_are_exact_and_fast_ones_within_their_bound(dimension):
                 abs(Fraction(float(a)) - b) for a, b in zip(fast.ravel(), wanted, strict=True)
             ]
             assert max(errors) <= error_bound(query)
+        # What is proven for stored vectors, which are at most 1.01 long (Higham, section 4.2).
+        length = float(np.linalg.norm(query.astype(float)))
+        rounding = dimension * 2.0**-24
+        assert error_bound(query) >= rounding / (1 - rounding) * 1.01 * length
     # Were the bound too wide, every row would be scored in double precision.
     assert error_bound(vectors[0]) <= 2 * (dimension + 8) * 2.0**-24
 
@@ -99,6 +103,14 @@ def test_the_first_are_those_of_a_sort_however_close_they_are(monkeypatch, many,
         scores = vectors.astype(np.float64) @ query.astype(np.float64)
         order = [row for row in np.lexsort((image_ids, -scores)) if row not in without][:limit]
         assert found == [(int(image_ids[row]), float(scores[row])) for row in order]
+
+
+def test_what_was_stored_at_the_last_moment_is_ranked_and_nothing_later():
+    vectors, ids = unit(random_vectors(30, 8)), np.arange(30)
+    part = Part(0, ids, 100 + ids, vectors)
+    eligible = Eligible(np.empty(0, np.int64), until=110)
+    [found] = rank_rows([part], vectors[:1], limit=30, eligible=eligible)
+    assert sorted(image_id for image_id, _ in found) == list(range(11))
 
 
 def test_a_processor_whose_product_is_worse_than_its_bound_is_noticed(monkeypatch):
