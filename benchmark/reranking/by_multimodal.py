@@ -43,7 +43,7 @@ from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_advance, job_item_error
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.files import ImageGone
-from retrieval.importing.checks import image_contents_know
+from retrieval.importing.checks import image_contents_read
 
 #: Pairs that are looked up at a time.
 PART: Final = 256
@@ -105,7 +105,7 @@ class _Step:
     def settle(self, part: list[Pair]) -> bool:
         """Have every pair of a part answered or failed; False if the deadline came first."""
         # An answer is kept by the content of the image file that it is about.
-        image_contents_know(image_ids={image_id for _, image_id in part})
+        image_contents_read(image_ids={image_id for _, image_id in part})
         questions, refused = questions_of(part, texts=self.texts, side=self.setup.max_side)
         kept = self._kept(questions)
         failed = self._failed(part)

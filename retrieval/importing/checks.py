@@ -1,4 +1,4 @@
-"""Looking at the files of images that stay where they are."""
+"""Checks of the files of images that are left in place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from retrieval.images.files import (
 from retrieval.images.storage import StoredImage
 
 BATCH: Final = 200
-#: Most of a look at a bucket is waiting for it; decoding is limited by `pictures` itself.
+#: Reading from a bucket is mostly waiting; `decoding` limits itself.
 THREADS: Final = 16
 
 _FACTS: Final = ("sha256", "format", "width", "height", "size_bytes")
@@ -31,23 +31,23 @@ Progress = Callable[["CheckReport", int], None]
 OnProblem = Callable[[int, str, str], None]
 
 
-class PlaceUnavailable(Exception):
-    """No file of a batch could be read because their place doesn't answer; the text says which."""
+class RootsUnavailable(Exception):
+    """No file of a batch could be read, since the root doesn't answer; the message says which."""
 
 
 @dataclass
 class CheckReport:
-    """What a look at files found, up to the image `last`."""
+    """The result of a check up to the image `last`."""
 
     last: int
-    """The id of the last image that was looked at: `after` for who goes on."""
-    looked_at: int = 0
+    """The id of the last checked image: `after` to continue."""
+    checked: int = 0
     filled: int = 0
-    """Of an unknown SHA-256 before, and known now."""
+    """Images whose SHA-256 was unknown and is known now."""
     changed: int = 0
-    """Another file than before; what was embedded of the earlier one is dropped."""
+    """Images with another file than before; their embeddings are deleted."""
     problems: int = 0
-    """Gone, unreadable, or no picture."""
+    """Files that are missing, unreadable or no image."""
 
 
 def images_check(
@@ -58,33 +58,33 @@ def images_check(
     progress: Progress | None = None,
     on_problem: OnProblem | None = None,
 ) -> CheckReport:
-    """Read the files of images that stay where they are, in the order of their ids from `after` on,
-    and keep what they are: SHA-256, format, size in pixels and bytes.
+    """Read the files of images left in place, by image id from `after` on, and store their SHA-256,
+    format and size in pixels and bytes.
 
-    Looks only at those whose SHA-256 is unknown, so that it goes on where it was ended, in whatever
-    way; with `again` at all of them, to find files that were replaced. `progress(report, total)` is
-    called after each batch, `on_problem(image id, file name, reason)` for each file that is no
-    readable picture; its image stays as it is. Raises PlaceUnavailable when a place doesn't answer.
+    Reads only those with an unknown SHA-256, so that it can be stopped and continued; with `again`
+    all, to find files that were replaced. `progress(report, total)` is called after each batch,
+    `on_problem(image id, file name, reason)` for each file that isn't a readable image; its row
+    stays as it is. Raises RootsUnavailable if a root doesn't answer.
     """
-    wanted = Image.objects.filter(root__isnull=False)
+    images = Image.objects.filter(root__isnull=False)
     if dataset is not None:
-        wanted = wanted.filter(dataset=dataset)
+        images = images.filter(dataset=dataset)
     if not again:
-        wanted = wanted.filter(sha256="")
+        images = images.filter(sha256="")
     report = CheckReport(last=after)
-    total = wanted.filter(pk__gt=after).count()
-    while batch := _refs(wanted.filter(pk__gt=report.last).order_by("pk")[:BATCH]):
-        found, problems = _look_at(batch)
+    total = images.filter(pk__gt=after).count()
+    while batch := _refs(images.filter(pk__gt=report.last).order_by("pk")[:BATCH]):
+        found, problems = _read_files(batch)
         if len(problems) == len(batch) and all(
             isinstance(error, RootUnavailable) for error in problems.values()
         ):
-            raise PlaceUnavailable(str(problems[next(iter(batch))]))
-        filled, changed = _keep(batch, found)
+            raise RootsUnavailable(str(problems[next(iter(batch))]))
+        filled, changed = _store(batch, found)
         for image_id, error in problems.items():
             if on_problem:
                 on_problem(image_id, batch[image_id].file_name, str(error))
         report.last = max(batch)
-        report.looked_at += len(batch)
+        report.checked += len(batch)
         report.filled += filled
         report.changed += changed
         report.problems += len(problems)
@@ -93,16 +93,16 @@ def images_check(
     return report
 
 
-def image_contents_know(*, image_ids: Iterable[int]) -> None:
-    """Read the files of those of these images whose SHA-256 is unknown, and keep what they are.
+def image_contents_read(*, image_ids: Iterable[int]) -> None:
+    """Read the files of those of these images whose SHA-256 is unknown, and store their facts.
 
-    For who must know an image again by its content. What cannot be read stays unknown.
+    For callers that identify images by content. Files that can't be read stay unknown.
     """
-    wanted = Image.objects.filter(pk__in=list(image_ids), sha256="")
-    batch = _refs(wanted.order_by("pk"))
+    images = Image.objects.filter(pk__in=list(image_ids), sha256="")
+    batch = _refs(images.order_by("pk"))
     if batch:
-        found, _ = _look_at(batch)
-        _keep(batch, found)
+        found, _ = _read_files(batch)
+        _store(batch, found)
 
 
 def _refs(images: QuerySet[Image]) -> dict[int, ImageRef]:
@@ -110,39 +110,42 @@ def _refs(images: QuerySet[Image]) -> dict[int, ImageRef]:
     return {image_id: ImageRef(sha256, root, name) for image_id, sha256, root, name in rows}
 
 
-def _look_at(
+def _read_files(
     batch: dict[int, ImageRef],
 ) -> tuple[dict[int, StoredImage], dict[int, ImageGone]]:
     roots_load()
     found, problems = {}, {}
     with ThreadPoolExecutor(max_workers=THREADS) as threads:
-        looks = {image_id: threads.submit(image_file_facts, ref) for image_id, ref in batch.items()}
-        for image_id, look in looks.items():
+        reading = {
+            image_id: threads.submit(image_file_facts, ref) for image_id, ref in batch.items()
+        }
+        for image_id, future in reading.items():
             try:
-                found[image_id] = look.result()
+                found[image_id] = future.result()
             except ImageGone as error:
                 problems[image_id] = error
     return found, problems
 
 
 @transaction.atomic
-def _keep(batch: dict[int, ImageRef], found: dict[int, StoredImage]) -> tuple[int, int]:
-    """Keep what was found of images that are as they were when their files were read; how many got
-    a SHA-256, and of how many it is another one."""
+def _store(batch: dict[int, ImageRef], found: dict[int, StoredImage]) -> tuple[int, int]:
+    """Store the facts of files whose images haven't changed since they were read; returns how many
+    got a SHA-256, and how many another one.
+    """
     filled, stale, updated = 0, [], []
     # In the order of their ids, as imports and embedding lock them.
     rows = Image.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=found)
     for image in rows.order_by("pk"):
-        picture = found[image.pk]
+        facts = found[image.pk]
         if ImageRef.of(image) != batch[image.pk]:
             continue
         if not image.sha256:
             filled += 1
-        elif image.sha256 != picture.sha256:
+        elif image.sha256 != facts.sha256:
             stale.append(image.pk)
-        if any(getattr(image, name) != getattr(picture, name) for name in _FACTS):
+        if any(getattr(image, name) != getattr(facts, name) for name in _FACTS):
             for name in _FACTS:
-                setattr(image, name, getattr(picture, name))
+                setattr(image, name, getattr(facts, name))
             updated.append(image)
     Image.objects.bulk_update(updated, _FACTS)
     Embedding.objects.filter(image_id__in=stale).delete()

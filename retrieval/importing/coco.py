@@ -1,7 +1,7 @@
 """COCO's JSON, as iNat21, iNat24 and INQUIRE use it.
 
-Read once to check that it is JSON and to index its lists, and once more to yield the images. The
-index takes 28 bytes an annotated image (`coco_index`); ids that are texts take more.
+The file is read list by list to validate and index it, and once more to yield the images. The index
+takes 28 bytes per annotated image (`coco_index`); text ids take more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from retrieval.importing.records import (
 from retrieval.importing.species_names import iconic_group, species_from_folder
 
 MAX_TEXT_ID: Final = 500
-# Ids travel as JSON numbers: beyond this a browser would round them.
+# Ids are sent as JSON numbers: browsers round larger ones.
 MAX_IMAGE_ID: Final = 2**53 - 1
 _LISTS: Final = ("categories", "licenses", "images", "annotations")
 _BLOCK: Final = 1000
@@ -43,9 +43,9 @@ _RANKS: Final = {
 class CocoSource:
     """Reads one COCO file.
 
-    Raises ImportRefused for a file that is not JSON or has no list `images`; records that cannot be
-    taken in go to `refuse`. `progress(done, size)` hears of the bytes that the first reading, which
-    is done at once, has read.
+    The constructor reads and indexes the file, and reports `progress(done, total)` in bytes. It
+    raises ImportRefused for a file that is not JSON or has no list `images`. Invalid records are
+    passed to `refuse`.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class CocoSource:
         self._names = {number: one.scientific_name for number, one in self._species.items()}
         self._names[NOT_ANNOTATED] = ""
         self._texts = list(self._text_ids)
-        for key, own_id in self._index.strangers():
+        for key, own_id in self._index.without_image():
             record = f"annotation {own_id}" if own_id >= 0 else "annotation"
             shown = self._shown_key(key)
             self._refuse(record, RecordRefused("image_id", f"there is no image {shown}"))
 
     @property
     def highest_id(self) -> int:
-        """The highest integer id that an image asks for, or -1."""
+        """The highest integer id of an image, or -1."""
         return self._index.highest(MAX_IMAGE_ID)
 
     def default_dataset(self) -> str:
-        """Return the file's folder and name, such as `inat24/train`: the same on every run."""
+        """Return the file's folder and name, such as `inat24/train`."""
         return f"{self.path.resolve().parent.name}/{self.path.stem}"
 
     def species(self) -> list[SpeciesRecord]:
@@ -88,16 +88,16 @@ class CocoSource:
         return list(self._species.values())
 
     def count(self) -> int:
-        """Count the image records, good and bad."""
+        """Count the image records, valid or not."""
         return self._index.count
 
     def images(self) -> Iterator[ImageRecord]:
-        """Yield the images in the file's order; bad ones are refused.
+        """Yield the valid images in the file's order.
 
-        Raises ImportRefused if the file has changed since it was read first.
+        Raises ImportRefused if the file has changed since it was indexed.
         """
         if self._present_version() != self._version:
-            self._refuse_file("The file has changed while it was read. Import it again.")
+            self._refuse_file("The file was changed while it was read. Import it again.")
         seen_repeated: set[int] = set()
         items = list_items(self.path, "images", check_depth=False)
         for start in range(0, self._index.count, _BLOCK):
@@ -132,7 +132,7 @@ class CocoSource:
         self._image_key(item.get("id"), "id")
 
     def _read_index(self) -> None:
-        """Read categories, licenses, images and annotations, in this order, once each."""
+        """Read categories, licenses, images and annotations, in this order."""
         self._index = CocoIndex()
         self._list_found = dict.fromkeys(_LISTS, False)
         for position, item in self._items("categories"):
@@ -149,7 +149,7 @@ class CocoSource:
             self._check_lists()
 
     def _items(self, name: str) -> Iterator[tuple[int, Any]]:
-        """Yield (position from 1, item) of a list, and report the bytes that are read."""
+        """Yield (position from 1, item) of a list, and report progress."""
         size = self._version[0]
         done = _LISTS.index(name) * size
 
@@ -168,12 +168,10 @@ class CocoSource:
             yield position, item
 
     def _check_lists(self) -> None:
-        """Refuse the file where something else stands in place of a list, or `images` is missing;
-        a list without items is one too.
-        """
+        """Refuse the file if `images` is missing or one of its lists is of another type."""
         kinds = value_kinds(self.path)
         if kinds.get("images") != "start_array":
-            self._refuse_file("The file has no list “images”: it is no COCO file.")
+            self._refuse_file("The file has no list “images”, so it isn't a COCO file.")
         for name in _LISTS:
             if kinds.get(name, "start_array") != "start_array":
                 kind = kinds[name].removeprefix("start_").replace("map", "object")
@@ -274,7 +272,7 @@ class CocoSource:
         return self._licenses[license_id]
 
     def _species_of(self, key: int) -> str:
-        """Return the one species that an image's annotations name."""
+        """Return the species of an image's annotations, which must be the same."""
         names = {}
         for number, own_id in self._index.annotations_of(key):
             own = f" (annotation {own_id})" if own_id >= 0 else ""
@@ -309,7 +307,7 @@ class CocoSource:
         return key
 
     def _key_or_none(self, image_id: Any) -> int | None:
-        """Return the integer id itself; a text gets a negative number of its own."""
+        """Return an integer id itself, or a negative number for a text."""
         if isinstance(image_id, str):
             if not image_id or len(image_id) > MAX_TEXT_ID or has_controls(image_id):
                 return None
@@ -332,7 +330,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _scalar(value: Any, field: str) -> Any:
-    """Return an id that may be a key; True would be the same key as 1."""
+    """Return an id that can be a key of a dict; True would equal 1."""
     if value is None:
         raise RecordRefused(field, "is missing")
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -341,7 +339,7 @@ def _scalar(value: Any, field: str) -> Any:
 
 
 def _with_folder_lineage(species: SpeciesRecord, folder: str) -> SpeciesRecord:
-    """Fill unknown ranks from `image_dir_name`, and the genus from a two-word name."""
+    """Fill unknown ranks from `image_dir_name`, or the genus from a two-word name."""
     try:
         lineage = species_from_folder(folder or species.scientific_name)
     except RecordRefused:

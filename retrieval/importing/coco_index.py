@@ -1,7 +1,7 @@
-"""Which images a COCO file has, and which category each is annotated with, in arrays.
+"""An index of a COCO file's images and their categories, in arrays.
 
-8 bytes an image and 20 an annotation. Of those that don't come in ascending order of their images'
-ids, 8 more an image, and, while they are sorted, 28 an annotation.
+It takes 8 bytes per image and 20 per annotation; if they are not in ascending order of the images'
+ids, 8 more per image and, during sorting, 28 per annotation.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 NO_KEY: Final = -1
-"""The key of a record without a valid id; ids are 0 or more, texts' numbers -2 or less."""
+"""The key of a record without a valid id; integer ids are 0 or more, those of texts -2 or less."""
 NOT_ANNOTATED: Final = -1
 SEVERAL: Final = -2
-"""Of an image with several annotations: `annotations_of` tells them."""
+"""The category of an image with several annotations; see `annotations_of`."""
 NO_CATEGORY: Final = -3
 """The number of an annotation without a category."""
 
@@ -25,9 +25,9 @@ _AT_ONCE: Final = 65_536
 
 
 class CocoIndex:
-    """Filled image by image and annotation by annotation, closed, and then asked.
+    """An index that is filled with images and annotations, closed, and then read.
 
-    An image goes by its key, an integer of 64 bits; a category by its number, 0 or more.
+    Images have keys, 64-bit integers; categories have numbers, 0 or more.
     """
 
     def __init__(self) -> None:
@@ -35,11 +35,11 @@ class CocoIndex:
         self._by_image, self._numbers, self._own_ids = array("q"), array("i"), array("q")
 
     def image_add(self, key: int) -> None:
-        """Take in the next image of the file, NO_KEY where it has no valid id."""
+        """Add the next image of the file, NO_KEY if it has no valid id."""
         self._keys.append(key)
 
     def annotation_add(self, key: int, number: int, own_id: int) -> None:
-        """Take in an annotation: the image's key, the category's number or NO_CATEGORY, and the
+        """Add an annotation: the image's key, the category's number or NO_CATEGORY, and the
         annotation's own id or -1.
         """
         self._by_image.append(key)
@@ -62,7 +62,7 @@ class CocoIndex:
 
     @property
     def count(self) -> int:
-        """How many images there are, with those without a valid id."""
+        """The number of images, including those without a valid id."""
         return len(self.keys)
 
     def repeated(self) -> frozenset[int]:
@@ -75,8 +75,8 @@ class CocoIndex:
         below = int(np.searchsorted(self._sorted, limit, side="right"))
         return max(int(self._sorted[below - 1]), -1) if below else -1
 
-    def strangers(self) -> Iterator[tuple[int, int]]:
-        """Yield (image's key, annotation's own id or -1) of annotations without an image."""
+    def without_image(self) -> Iterator[tuple[int, int]]:
+        """Yield (image's key, own id or -1) of annotations whose image is missing."""
         for start in range(0, len(self._annotated), _AT_ONCE):
             keys = self._annotated[start : start + _AT_ONCE]
             missing = np.ones(len(keys), dtype=bool)
@@ -87,9 +87,9 @@ class CocoIndex:
                 yield int(keys[at]), int(self._annotation[start + at])
 
     def categories(self, start: int, stop: int) -> list[int]:
-        """Return the category's number of each image from one position of the file to another.
+        """Return the category's number of each image from position `start` to before `stop`.
 
-        NOT_ANNOTATED, SEVERAL and NO_CATEGORY stand for those that have no single one.
+        It is NOT_ANNOTATED, SEVERAL or NO_CATEGORY for images without a single category.
         """
         if not len(self._annotated):
             return [NOT_ANNOTATED] * (stop - start)

@@ -1,4 +1,4 @@
-"""Single fields of a record: each reader returns a clean value or refuses the record by field."""
+"""Readers of a record's fields: each returns a valid value or raises RecordRefused."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _EARLIEST: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 _LARGE: Final = 2.0**53
 FARTHEST: Final = 20_040_000
-"""Meters that no two places on Earth are further apart: no location is less certain."""
-# The largest that the database's column of pixels takes.
+"""The largest distance of two places on Earth in meters: no location is less certain."""
+# The largest number of the database's columns of pixels.
 _LARGEST_SIDE: Final = 2**31 - 1
 
 
@@ -66,7 +66,7 @@ def number(
 
 
 def size(item: Mapping[str, Any], field: str) -> int | None:
-    """Return a declared width or height, a positive integer, or None where it is absent or null."""
+    """Return a declared width or height, a positive integer, or None if it is absent or null."""
     value = item.get(field)
     if type(value) is int and 0 < value <= _LARGEST_SIDE:
         return value
@@ -78,7 +78,7 @@ def size(item: Mapping[str, Any], field: str) -> int | None:
 
 
 def moment(item: Mapping[str, Any], *fields: str) -> datetime | None:
-    """Return the first of `fields` that is present as a moment in UTC; so is one without a zone."""
+    """Return the first of `fields` that is present, in UTC, which is also the default zone."""
     for field in fields:
         value = item.get(field)
         if value is None or value == "":
@@ -121,19 +121,15 @@ def vernacular_names(item: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def check_inside(name: str) -> None:
-    """Raise RecordRefused for a path that, by its text alone, leads out of the data set's folder.
-
-    What links there do is not looked at.
-    """
+    """Raise RecordRefused for a path out of the data set's folder; links aren't followed."""
     if not is_below(name):
         raise RecordRefused("file_name", "must be a path below the folder of the data set")
 
 
 def file_inside(root: Path, name: str) -> Path:
-    """Return the file that a relative path names, links followed.
+    """Return the file of a relative path, with links followed; `root` must be resolved.
 
-    `root` must be resolved. Raises RecordRefused for a path that leaves it, in whichever way, and
-    for one that leads to no regular file.
+    Raises RecordRefused for a path that leads out of `root` or to no regular file.
     """
     check_inside(name)
     try:
@@ -149,7 +145,7 @@ def file_inside(root: Path, name: str) -> Path:
 
 
 def _is_plain(value: str) -> bool:
-    """Tell whether a text is printable ASCII with single blanks inside it, as nearly all are."""
+    """Whether a text is printable ASCII with single blanks inside it, as most are."""
     return (
         value.isascii()
         and value.isprintable()
@@ -160,7 +156,7 @@ def _is_plain(value: str) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message may show it."""
+    """Return a value in a form for messages."""
     try:
         written = repr(value)
     except RecursionError:

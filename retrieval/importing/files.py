@@ -1,4 +1,4 @@
-"""Pictures of an import: read and stored, or left where they are."""
+"""The image files of an import: read and stored, or left in place."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from core.files import open_regular
 from retrieval.corpus.models import Image
 from retrieval.images.decoding import FORMATS, MAX_BYTES, ImageRefused
 from retrieval.images.storage import StoredImage, content_hash, image_store, is_stored
-from retrieval.importing.copy_rows import Facts
 from retrieval.importing.fields import check_inside, file_inside
 from retrieval.importing.records import ImageRecord, RecordRefused, Refusal
+from retrieval.importing.rows import Facts
 
 BATCH: Final = 200
 BLOCK_IN_PLACE: Final = 1000
 
 Refuse = Callable[[Refusal], None]
 Batch = tuple[int, list[tuple[ImageRecord, Facts]]]
-"""How many images were looked at, and those whose picture can be taken in."""
+"""The number of records, and the valid ones with their facts."""
 
 _FACTS: Final = ("sha256", "format", "width", "height", "size_bytes")
 _FORMAT_BY_SUFFIX: Final = {
@@ -34,20 +34,20 @@ _FORMAT_BY_SUFFIX: Final = {
 
 
 def images_in_place(*, images: Iterator[ImageRecord], refuse: Refuse) -> Iterator[Batch]:
-    """Take images as they are declared, 1,000 at a time: no file is read or looked for.
+    """Yield images as declared, 1,000 at a time; no file is read.
 
-    Refuses what declares no size or more pixels than the setting allows, and names that lead out
-    of the data set's folder or whose ending tells no known format. Knows no database.
+    Refuses images without a declared size or with more pixels than the setting allows, and file
+    names that lead out of the data set's folder or have no known image suffix.
     """
     most = settings.IMAGE_MAX_PIXELS
     while batch := list(islice(images, BLOCK_IN_PLACE)):
-        pictures = []
+        found = []
         for record in batch:
             try:
-                pictures.append((record, _declared(record, most)))
+                found.append((record, _declared(record, most)))
             except RecordRefused as error:
                 refuse(Refusal(record.file_name, record.record, error.field, error.reason))
-        yield len(batch), pictures
+        yield len(batch), found
 
 
 def _declared(record: ImageRecord, most: int) -> Facts:
@@ -55,12 +55,12 @@ def _declared(record: ImageRecord, most: int) -> Facts:
     _, point, suffix = record.file_name.rpartition(".")
     kind = _FORMAT_BY_SUFFIX.get(f".{suffix.lower()}") if point else None
     if kind is None:
-        raise RecordRefused("file_name", "its ending is not that of a known format of images")
+        raise RecordRefused("file_name", "its suffix is not that of a known image format")
     width, height = record.width, record.height
     if width is None or height is None:
         raise RecordRefused(
             "width" if width is None else "height",
-            "is missing; an image that stays where it is needs its size in pixels",
+            "is missing; an image that is left in place needs its size in pixels",
         )
     if width * height > most:
         raise RecordRefused(
@@ -74,8 +74,8 @@ def images_read(
 ) -> Iterator[Batch]:
     """Read and store the files of images below `root`, 200 at a time.
 
-    The next files are read while a batch is dealt with. Refuses what is no picture; a file that is
-    the same as at the last import is not decoded.
+    The next files are read while a batch is processed. Refuses files that are no images; a file
+    that hasn't changed since the last import isn't decoded.
     """
     folder = root.resolve()
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
@@ -94,15 +94,15 @@ _Reading = tuple[ImageRecord, "Future[StoredImage | Refusal]"]
 
 
 def _outcomes(reading: Sequence[_Reading], refuse: Refuse) -> Batch:
-    pictures = []
+    found = []
     for record, future in reading:
-        found = future.result()
-        if isinstance(found, Refusal):
-            refuse(found)
+        stored = future.result()
+        if isinstance(stored, Refusal):
+            refuse(stored)
         else:
-            facts = (found.sha256, found.format, found.width, found.height, found.size_bytes)
-            pictures.append((record, facts))
-    return len(reading), pictures
+            facts = (stored.sha256, stored.format, stored.width, stored.height, stored.size_bytes)
+            found.append((record, facts))
+    return len(reading), found
 
 
 def _known_images(dataset: str, batch: Sequence[ImageRecord]) -> dict[str, StoredImage]:

@@ -18,7 +18,7 @@ from retrieval.importing.records import (
 from retrieval.importing.species_names import species_from_folder
 
 MAX_FILE_NAME: Final = 500
-# What people call pictures, whether they can be read or not.
+# Suffixes of images, readable or not.
 _IMAGE_SUFFIXES: Final = (
     ".avif", ".bmp", ".dib", ".gif", ".heic", ".heif", ".j2k", ".jfif", ".jp2", ".jpe", ".jpeg",
     ".jpg", ".jxl", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".svg", ".tif", ".tiff", ".webp",
@@ -26,12 +26,11 @@ _IMAGE_SUFFIXES: Final = (
 
 
 class FolderSource:
-    """Reads PATH/<species>/**/<image>. Hidden files are passed over; links are not followed out.
+    """Reads PATH/<species>/**/<image>.
 
-    So are files of other kinds directly in PATH, but pictures there, and links to folders inside a
-    species' folder, are refused by name.
-
-    Raises ImportRefused if the folder has no sub-folder at all.
+    Hidden files, and files directly in PATH that are no images, are ignored. Images directly in
+    PATH, and links to folders inside a species' folder, are refused. Raises ImportRefused if the
+    folder has no sub-folder.
     """
 
     def __init__(self, root: Path, refuse: Callable[[Refusal], None]) -> None:
@@ -57,19 +56,19 @@ class FolderSource:
 
     @property
     def highest_id(self) -> int:
-        """The highest id that a record asks for: here none does."""
+        """The highest preferred id: -1, since images of folders have none."""
         return -1
 
     def default_dataset(self) -> str:
-        """Return the folder's name: the same on every run."""
+        """Return the folder's name."""
         return self.root.resolve().name
 
     def species(self) -> list[SpeciesRecord]:
-        """Return the species that the sub-folders name."""
+        """Return the species of the sub-folders."""
         return [species for _, species in self._folders]
 
     def count(self) -> int:
-        """Count the images' files, and the links to folders that are refused."""
+        """Count the files, and the links to folders, which are refused."""
         return sum(1 for folder, _ in self._folders for _ in _files(folder))
 
     def images(self) -> Iterator[ImageRecord]:
@@ -94,19 +93,19 @@ class FolderSource:
                     continue
                 yield ImageRecord(
                     source_id=name,
-                    wanted_id=None,
+                    preferred_id=None,
                     file_name=name,
                     record="",
                     scientific_name=species.scientific_name,
                 )
 
     def _refuse_path(self, name: str, field: str, reason: str) -> None:
-        # A name may hold bytes that are no text.
+        # A name may contain bytes that are no text.
         self._refuse(Refusal(printable(name), "", field, printable(reason)))
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, and the links to folders, which are not walked into."""
+    """Yield the files below a folder, and links to folders, which are not followed."""
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         links = [f for f in folders if Path(parent, f).is_symlink()]

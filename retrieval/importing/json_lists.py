@@ -104,7 +104,7 @@ class _Blocks:
 
 
 class _Lines:
-    """A file that is read line by line, and counts them."""
+    """A file that is read line by line, with a count of the lines."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""What readers yield: species, images, and records that were refused."""
+"""Records that readers yield: species, images, and refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.text import printable
 
 @dataclass(frozen=True)
 class Refusal:
-    """One record that was not taken in: the file, the record and field in it, and the reason."""
+    """A record that was not imported: the file, the record and field in it, and the reason."""
 
     file: str
     record: str
@@ -24,7 +24,7 @@ class Refusal:
 
 
 class ImportRefused(Exception):
-    """A source that is refused whole, before anything was written."""
+    """A source is refused as a whole, before anything was written."""
 
     def __init__(self, file: str, reason: str) -> None:
         super().__init__(printable(f"{file}: {reason}"))
@@ -33,7 +33,7 @@ class ImportRefused(Exception):
 
 
 class RecordRefused(Exception):
-    """One record that cannot be taken in; a reader turns it into a Refusal."""
+    """A record is invalid; readers turn it into a Refusal."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
@@ -64,13 +64,13 @@ class SpeciesRecord:
 class ImageRecord(NamedTuple):
     """An image as a source describes it, before its file is read.
 
-    `source_id` names it within its data set; `wanted_id` is the integer id that it asks for;
-    `file_name` is its path below the data set's folder, not checked yet; `width` and `height` are
-    what the source declares, in pixels.
+    `source_id` identifies it within its data set; `preferred_id` is the integer id that it gets if
+    that is free; `file_name` is its path below the data set's folder, not checked yet; `width` and
+    `height` are declared by the source, in pixels.
     """
 
     source_id: str
-    wanted_id: int | None
+    preferred_id: int | None
     file_name: str
     record: str
     scientific_name: str = ""

@@ -1,35 +1,124 @@
-"""Rows of images into the database: by COPY, compared with what is there as sets."""
+"""Storing rows of images by COPY, compared with the present rows as sets.
+
+Rows are in the binary format of COPY (PostgreSQL's documentation, "COPY", "Binary Format"): each
+field comes after its length, numbers in network order, a timestamp in microseconds since 2000.
+Writing and reading numbers and timestamps as text would be a large part of the work.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from itertools import count
+from struct import Struct
 from typing import Final
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from core.binary_copy import END, HEADER, microseconds
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
-from retrieval.importing.copy_rows import (
-    COLUMNS,
-    image_rows,
-    moment_field,
-    numbered_rows,
-    text_field,
-)
+from retrieval.importing.records import ImageRecord
 
-# Between pieces this thread may have to wait for its turn to run.
+COLUMNS: Final = (
+    "source_id", "file_name", "license", "license_url", "rights_holder", "sha256", "format",
+    "width", "height", "size_bytes", "species_id", "root_id", "observed_at", "latitude",
+    "longitude", "location_uncertainty",
+)  # fmt: skip
+"""The fields of `image_row`, in this order."""
+
+Facts = tuple[str, str, int, int, int]
+"""A file's SHA-256, format, width, height and size in bytes; "" and 0 if it wasn't read."""
+
+_NULL: Final = Struct(">i").pack(-1)
+_length: Final = Struct(">i").pack
+_double: Final = Struct(">id").pack
+_bigint: Final = Struct(">iq").pack
+_integer: Final = Struct(">ii").pack
+_sizes: Final = Struct(">iiiiiq").pack
+_field_count: Final = Struct(">h").pack
+
+
+def image_row(
+    record: ImageRecord, facts: Facts, species_id: int | None, root_id: int | None
+) -> bytes:
+    """Return the fields of an image."""
+    source_id, file_name = record.source_id.encode(), record.file_name.encode()
+    holder = record.rights_holder.encode()
+    sha256, kind, width, height, size_bytes = facts
+    observed, latitude, longitude = record.observed_at, record.latitude, record.longitude
+    uncertainty = record.location_uncertainty
+    return b"".join(
+        (
+            _length(len(source_id)),
+            source_id,
+            _length(len(file_name)),
+            file_name,
+            _cached_field(record.license),
+            _cached_field(record.license_url),
+            _length(len(holder)),
+            holder,
+            text_field(sha256) if sha256 else _EMPTY,
+            _cached_field(kind),
+            _sizes(4, width, 4, height, 8, size_bytes),
+            _NULL if species_id is None else _bigint(8, species_id),
+            _NULL if root_id is None else _bigint(8, root_id),
+            _NULL if observed is None else moment_field(observed),
+            _NULL if latitude is None else _double(8, latitude),
+            _NULL if longitude is None else _double(8, longitude),
+            _NULL if uncertainty is None else _double(8, uncertainty),
+        )
+    )
+
+
+def numbered_rows(rows: Iterable[bytes]) -> bytes:
+    """Return the data of a COPY of rows, each after its position from 0, a 32-bit integer."""
+    count = _field_count(1 + len(COLUMNS))
+    parts = [HEADER]
+    for position, row in enumerate(rows):
+        parts += (count, _integer(4, position), row)
+    parts.append(END)
+    return b"".join(parts)
+
+
+def image_rows(rows: Iterable[bytes], ids: Iterable[int], *same: bytes) -> bytes:
+    """Return the data of a COPY of rows, each after its id and the fields `same`."""
+    count = _field_count(1 + len(same) + len(COLUMNS))
+    between = b"".join(same)
+    parts = [HEADER]
+    for row, number in zip(rows, ids, strict=True):
+        parts += (count, _bigint(8, number), between, row)
+    parts.append(END)
+    return b"".join(parts)
+
+
+def text_field(text: str) -> bytes:
+    """Return a text as a field."""
+    data = text.encode()
+    return _length(len(data)) + data
+
+
+def moment_field(moment: datetime) -> bytes:
+    """Return a moment with a time zone as a field."""
+    return _bigint(8, microseconds(moment))
+
+
+_EMPTY: Final = text_field("")
+_cached_field = lru_cache(maxsize=1000)(text_field)
+
+# Between pieces this thread may have to wait for the GIL.
 _PIECE: Final = 4 * 1024 * 1024
-# What a look at a file tells, as against what only its record can say.
+# Columns that are read from the file; the others come from its record.
 _CONTENT: Final = ("sha256", "size_bytes", "format", "width", "height")
 _RECORDED: Final = tuple(column for column in COLUMNS if column not in _CONTENT)
-# What tells one file from another where its content was not read.
+# Columns that identify a file whose content was not read.
 _PLACE: Final = ("file_name", "width", "height")
 
 
@@ -38,14 +127,14 @@ def _of(row: str, columns: Sequence[str]) -> str:
 
 
 _SAME_PLACE: Final = f"{_of('i', _PLACE)} = {_of('a', _PLACE)}"
-# Of a file that was not read now, but once, what was known of its content stays.
+# The known content of a file that was read once stays when it isn't read again.
 _CONTENT_STAYS: Final = "(a.sha256 = '' AND i.sha256 <> '' AND i.file_name = a.file_name)"
 _ARRIVALS: Final = (
     f"CREATE TEMPORARY TABLE import_arrivals ON COMMIT DROP AS "
     f"SELECT 0 AS position, {', '.join(COLUMNS)} FROM retrieval_image WITH NO DATA"
 )
-# LIMIT makes it one look-up by index for each row, whatever the planner thinks of a new table.
-_LOOK: Final = f"""
+# LIMIT makes the planner look each row up by the index, whatever it estimates of the new table.
+_COMPARE: Final = f"""
 SELECT a.position, k.id, k.stale
   FROM import_arrivals a LEFT JOIN LATERAL (
     SELECT i.id,
@@ -73,9 +162,9 @@ UPDATE retrieval_image i
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of a batch: images added, updated and left as they were.
+    """The result of a batch: numbers of images added, updated and unchanged.
 
-    `fresh` says that all were new, and got the ids that they asked for.
+    `fresh`: all were new and got their preferred ids.
     """
 
     added: int
@@ -86,26 +175,25 @@ class Stored:
 
 @transaction.atomic
 def image_rows_store(
-    *, dataset: str, rows: Sequence[bytes], wanted: Sequence[int | None], above: int, fresh: bool
+    *, dataset: str, rows: Sequence[bytes], preferred: Sequence[int | None], above: int, fresh: bool
 ) -> Stored:
-    """Bring a data set's images in, each a row of `copy_rows` with the id that it asks for.
+    """Store a data set's images: rows of `image_row`, with their preferred ids.
 
-    An image that is known by data set and source id is updated where its row differs. Its
-    embeddings are dropped with that if it is another file: by SHA-256 where that is known before
-    and after, else by path, and by size where the file was never read. What is known of a file that
-    was read once stays when its image comes in place. A new image gets the id that it asks for
-    where that is free, else the next free one above all ids and `above`. With `fresh` the rows go
-    straight into the table, and are compared only if they turn out not to be new; so pass it where
-    they probably are.
+    An image that is known by data set and source id is updated if its row differs. If its file is
+    another one, its embeddings are deleted: files differ by SHA-256 if that is known before and
+    after, else by path, and by width and height if the file was never read. The known content of a
+    file stays when the image is imported in place. A new image gets its preferred id if that is
+    free, else the next one above all ids and `above`. `fresh`: all rows are probably new, so that
+    they go straight into the table and are compared only if they turn out not to be.
     """
-    # One import at a time gives out ids.
+    # Only one import at a time assigns ids.
     transaction_lock(lock_key("corpus"))
     if not rows:
         return Stored(0, 0, 0, fresh)
     if fresh:
         try:
             with transaction.atomic():
-                _insert(dataset, rows, _ids(wanted, frozenset(), above))
+                _insert(dataset, rows, _ids(preferred, frozenset(), above))
             return Stored(len(rows), 0, 0, True)
         except IntegrityError:
             pass
@@ -114,10 +202,10 @@ def image_rows_store(
     Embedding.objects.filter(image_id__in=stale).delete()
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE import_arrivals")
-    asked = [wanted[at] for at in new]
-    taken = set(Image.objects.filter(pk__in=[one for one in asked if one is not None])
+    new_preferred = [preferred[at] for at in new]
+    taken = set(Image.objects.filter(pk__in=[one for one in new_preferred if one is not None])
                 .values_list("pk", flat=True))  # fmt: skip
-    _insert(dataset, [rows[at] for at in new], _ids(asked, taken, above))
+    _insert(dataset, [rows[at] for at in new], _ids(new_preferred, taken, above))
     return Stored(
         added=len(new),
         updated=len(changed),
@@ -127,14 +215,14 @@ def image_rows_store(
 
 
 def _compare(dataset: str, rows: Sequence[bytes]) -> tuple[list[int], dict[int, int], list[int]]:
-    """Return the positions of new rows, of changed ones with their images' ids, and which of
-    these images are another file now.
+    """Return the positions of new rows, the image ids of changed rows by position, and the ids of
+    images with another file.
     """
     new, changed, stale = [], {}, []
     with connection.cursor() as cursor:
         cursor.execute(_ARRIVALS)
         _copy("import_arrivals", ("position", *COLUMNS), numbered_rows(rows))
-        cursor.execute(_LOOK, [dataset])
+        cursor.execute(_COMPARE, [dataset])
         for position, image_id, is_stale in cursor.fetchall():
             if image_id is None:
                 new.append(position)
@@ -157,13 +245,13 @@ def _change(changed: dict[int, int]) -> None:
         cursor.execute(_CHANGE, [list(changed), ids])
 
 
-def _ids(wanted: Sequence[int | None], taken: AbstractSet[int], above: int) -> list[int]:
+def _ids(preferred: Sequence[int | None], taken: AbstractSet[int], above: int) -> list[int]:
     """Return the ids of new images, in their order."""
-    if not taken and None not in wanted:
-        return [one for one in wanted if one is not None]
+    if not taken and None not in preferred:
+        return [one for one in preferred if one is not None]
     highest = Image.objects.aggregate(highest=Max("pk"))["highest"]
     free = count(max(above, -1 if highest is None else highest) + 1)
-    return [next(free) if one is None or one in taken else one for one in wanted]
+    return [next(free) if one is None or one in taken else one for one in preferred]
 
 
 def _insert(dataset: str, rows: Sequence[bytes], ids: Sequence[int]) -> None:

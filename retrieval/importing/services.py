@@ -1,4 +1,4 @@
-"""Bringing a data set into the corpus: read, check, store, report."""
+"""Import of a data set into the corpus: read, check, store, report."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from django.db import connection
 from core.text import has_controls
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.importing.coco import CocoSource
-from retrieval.importing.copy_rows import image_row
 from retrieval.importing.files import Batch, images_in_place, images_read
 from retrieval.importing.folder import FolderSource
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
-from retrieval.importing.rows import image_rows_store
+from retrieval.importing.rows import image_row, image_rows_store
 from retrieval.importing.species import species_upsert
 
-REFUSALS_KEPT: Final = 1000
-# Counts of species are kept once a statement, which is dear where a batch has images of each.
+MOST_REFUSALS: Final = 1000
+# Each statement updates the counts of species, which is slow if a batch has images of all.
 BATCH_IN_PLACE: Final = 50_000
-# After so many rows the planner looks at the table anew at once, not when it is next due.
+# After this many new rows the planner's statistics are updated at once.
 _ANALYZED_FROM: Final = 10_000
 
 Progress = Callable[[int, int], None]
@@ -34,9 +33,9 @@ OnRefusal = Callable[[Refusal], None]
 
 @dataclass
 class ImportReport:
-    """What an import did: images added, updated and left as they were; records refused.
+    """The result of an import: images added, updated and unchanged; records refused.
 
-    `refused_count` is exact; `refused` keeps the first 1,000.
+    `refused_count` is exact; `refused` has the first 1,000.
     """
 
     dataset: str
@@ -47,8 +46,9 @@ class ImportReport:
     refused: list[Refusal] = field(default_factory=list)
 
     def refuse(self, refusal: Refusal) -> None:
+        """Count a refused record."""
         self.refused_count += 1
-        if len(self.refused) < REFUSALS_KEPT:
+        if len(self.refused) < MOST_REFUSALS:
             self.refused.append(refusal)
 
 
@@ -61,19 +61,19 @@ def import_images(
     checking: Progress | None = None,
     on_refusal: OnRefusal | None = None,
 ) -> ImportReport:
-    """Bring a COCO file's images, or those of a folder with a sub-folder per species, in.
+    """Import the images of a COCO file, or of a folder with a sub-folder per species.
 
-    An image is known again by data set and id (in a folder: by its path), so that a second import
-    adds nothing; what changed is updated, and the embeddings of a changed file are dropped. Records
-    that cannot be taken in are reported, and the rest goes on, 200 in a transaction: an import that
-    was killed goes on where it was when it is run again. `dataset` is by default the file's folder
-    and name, or the folder's name.
+    An image is recognized by data set and id (in a folder: by its path), so that a second import
+    adds nothing; changed records are updated, and the embeddings of changed files deleted. Invalid
+    records are reported and skipped. 200 images go into a transaction: an import that was killed
+    can be run again to continue. `dataset` is by default the file's folder and name, or the
+    folder's name.
 
-    With `root` a COCO file's images stay there: the files are neither read nor copied nor looked
-    for, their sizes are those of their records, and 50,000 go into a transaction.
+    With `root` a COCO file's images are left in place: files are neither read nor copied, sizes are
+    those of the records, and 50,000 images go into a transaction.
 
-    `checking(done, size)` hears of the bytes of a COCO file that is looked through first,
-    `progress(done, total)` of the images, at once and after each transaction.
+    `checking(done, total)` reports bytes while a COCO file is indexed, `progress(done, total)`
+    images, at the start and after each transaction.
 
     Raises ImportRefused, before anything is written, if the source as a whole cannot be read.
     """
@@ -81,9 +81,8 @@ def import_images(
     if root is not None and path.is_dir():
         raise ImportRefused(
             str(path),
-            "A folder doesn't tell the sizes of its images, which are needed for images that stay "
-            "where they are. Import a COCO file with their widths and heights, or let the images "
-            "be copied.",
+            "Images that are left in place need their sizes, which a folder doesn't give. Import a "
+            "COCO file with widths and heights, or let the images be copied.",
         )
     return _import(
         lambda refuse: _source(path, refuse, checking), dataset, root, progress, on_refusal
@@ -93,26 +92,35 @@ def import_images(
 def import_listed(
     *, root: Path, records: list[ImageRecord], dataset: str, on_refusal: OnRefusal | None = None
 ) -> ImportReport:
-    """Bring the pictures that `records` name below the folder `root` in, as `import_images`."""
+    """Import the images of `records`, with files below the folder `root`, as `import_images`."""
     return _import(lambda refuse: _Listed(root, records, dataset), dataset, None, None, on_refusal)
 
 
 class Source(Protocol):
-    """What an import reads."""
+    """A data set to import."""
 
     root: Path
 
     @property
-    def highest_id(self) -> int: ...
-    def default_dataset(self) -> str: ...
-    def species(self) -> list[SpeciesRecord]: ...
-    def count(self) -> int: ...
-    def images(self) -> Iterator[ImageRecord]: ...
+    def highest_id(self) -> int:
+        """The highest preferred id of an image, or -1."""
+
+    def default_dataset(self) -> str:
+        """Return the data set's name, the same on every run."""
+
+    def species(self) -> list[SpeciesRecord]:
+        """Return the species."""
+
+    def count(self) -> int:
+        """Count the image records."""
+
+    def images(self) -> Iterator[ImageRecord]:
+        """Yield the valid images."""
 
 
 @dataclass(slots=True)
 class _Listed:
-    """Records that are at hand."""
+    """Records in memory."""
 
     root: Path
     records: list[ImageRecord]
@@ -120,7 +128,9 @@ class _Listed:
 
     @property
     def highest_id(self) -> int:
-        return max((one.wanted_id for one in self.records if one.wanted_id is not None), default=-1)
+        return max(
+            (one.preferred_id for one in self.records if one.preferred_id is not None), default=-1
+        )
 
     def default_dataset(self) -> str:
         return self.dataset
@@ -149,7 +159,7 @@ def _import(
     if len(report.dataset) > 100:
         raise ImportRefused(
             str(source.root),
-            "The data set's name is longer than 100 letters. Give a shorter one with --dataset.",
+            "The data set's name is longer than 100 characters. Give a shorter one with --dataset.",
         )
     if has_controls(report.dataset):
         raise ImportRefused(
@@ -174,11 +184,11 @@ def _import(
     if progress:
         progress(0, total)
     fresh = not Image.objects.filter(dataset=report.dataset).exists()
-    for looked_at, rows, wanted in batches:
+    for count, rows, preferred in batches:
         stored = image_rows_store(
             dataset=report.dataset,
             rows=rows,
-            wanted=wanted,
+            preferred=preferred,
             above=source.highest_id,
             fresh=fresh,
         )
@@ -186,11 +196,11 @@ def _import(
         report.added += stored.added
         report.updated += stored.updated
         report.skipped += stored.skipped
-        refusals.tell()
-        done += looked_at
+        refusals.report()
+        done += count
         if progress:
             progress(done, total)
-    refusals.tell()
+    refusals.report()
     if report.added + report.updated >= _ANALYZED_FROM:
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE retrieval_image")
@@ -208,10 +218,10 @@ def _source(path: Path, refuse: OnRefusal, checking: Progress | None) -> CocoSou
 
 
 class _Refusals:
-    """Reports refusals on the thread that it was made on, whichever they come from."""
+    """Collects refusals from all threads, and reports them on the thread that created it."""
 
     def __init__(self, report: ImportReport, on_refusal: OnRefusal | None) -> None:
-        self._report = report
+        self._result = report
         self._on_refusal = on_refusal
         self._thread = threading.get_ident()
         self._waiting: deque[Refusal] = deque()
@@ -219,12 +229,12 @@ class _Refusals:
     def take(self, refusal: Refusal) -> None:
         self._waiting.append(refusal)
         if threading.get_ident() == self._thread:
-            self.tell()
+            self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         while self._waiting:
             refusal = self._waiting.popleft()
-            self._report.refuse(refusal)
+            self._result.refuse(refusal)
             if self._on_refusal:
                 self._on_refusal(refusal)
 
@@ -235,26 +245,24 @@ _Prepared = tuple[int, list[bytes], list[int | None]]
 def _prepared(
     batches: Iterator[Batch], species: dict[str, int], root_id: int | None, *, at_once: int
 ) -> Iterator[_Prepared]:
-    """Yield (images looked at, rows for the database, ids asked for) of as many batches as have so
-    many images together.
-    """
-    looked_at, rows, wanted = 0, list[bytes](), list[int | None]()
-    for count, pictures in batches:
-        looked_at += count
+    """Yield (number of records, rows, preferred ids) of batches with `at_once` records together."""
+    total, rows, preferred = 0, list[bytes](), list[int | None]()
+    for count, images in batches:
+        total += count
         rows += [
             image_row(record, facts, species.get(record.scientific_name), root_id)
-            for record, facts in pictures
+            for record, facts in images
         ]
-        wanted += [record.wanted_id for record, _ in pictures]
-        if looked_at >= at_once:
-            yield looked_at, rows, wanted
-            looked_at, rows, wanted = 0, [], []
-    if looked_at:
-        yield looked_at, rows, wanted
+        preferred += [record.preferred_id for record, _ in images]
+        if total >= at_once:
+            yield total, rows, preferred
+            total, rows, preferred = 0, [], []
+    if total:
+        yield total, rows, preferred
 
 
 def _ahead(batches: Iterator[_Prepared]) -> Iterator[_Prepared]:
-    """Prepare each batch, on a thread of its own, while the one before is dealt with."""
+    """Prepare each batch on a thread while the one before is processed."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         coming = thread.submit(next, batches, None)
         while (batch := coming.result()) is not None:

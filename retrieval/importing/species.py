@@ -1,4 +1,4 @@
-"""Species and the names by which they are found."""
+"""Storing of species with their names."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ SELECT species_id, language, name, lower(unaccent(name))
 def species_upsert(*, records: Iterable[SpeciesRecord]) -> dict[str, Species]:
     """Store species with all their names; returns them by scientific name.
 
-    Of a known species, what the record knows replaces what was there; what it leaves empty stays.
-    So its names replace those in the same language. Of several records of one species the last
-    one's ranks are taken, and the names of all.
+    Fields of a known species are replaced unless the record leaves them empty, and names by those
+    of the same language. Of several records of one species, the last one's fields and the names of
+    all are used.
     """
     transaction_lock(lock_key("corpus"))
     records = list(records)
-    wanted = {record.scientific_name: record for record in records}
-    known = {s.scientific_name: s for s in Species.objects.filter(scientific_name__in=wanted)}
+    by_name = {record.scientific_name: record for record in records}
+    known = {s.scientific_name: s for s in Species.objects.filter(scientific_name__in=by_name)}
     new = [
         Species(scientific_name=name, **{field: getattr(record, field) for field in _FIELDS})
-        for name, record in wanted.items()
+        for name, record in by_name.items()
         if name not in known
     ]
-    changed = [s for s in known.values() if _bring_up_to_date(s, wanted[s.scientific_name])]
+    changed = [s for s in known.values() if _update(s, by_name[s.scientific_name])]
     Species.objects.bulk_create(new, batch_size=1000)
     Species.objects.bulk_update(changed, _FIELDS, batch_size=1000)
     species = known | {s.scientific_name: s for s in new}
@@ -58,7 +58,7 @@ def species_upsert(*, records: Iterable[SpeciesRecord]) -> dict[str, Species]:
     return species
 
 
-def _bring_up_to_date(species: Species, record: SpeciesRecord) -> bool:
+def _update(species: Species, record: SpeciesRecord) -> bool:
     changed = False
     for field in _FIELDS:
         value = getattr(record, field)
@@ -69,28 +69,28 @@ def _bring_up_to_date(species: Species, record: SpeciesRecord) -> bool:
 
 
 def _names_replace(species: dict[str, Species], records: Iterable[SpeciesRecord]) -> None:
-    """Give species the names that records list, in their order, in the languages that they name.
+    """Replace species' names by those of records, in their order, in the records' languages.
 
-    The order of ids is that of the names: the first is the species' common name.
+    Ids are in the order of the names: the first is the species' common name.
     """
-    wanted: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+    given: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     for record in records:
         for language, name in [("", record.scientific_name), *record.names]:
-            wanted[species[record.scientific_name].pk, language][name] = None
+            given[species[record.scientific_name].pk, language][name] = None
     known: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
     rows = SpeciesName.objects.filter(species__in=[s.pk for s in species.values()])
     for pk, species_id, language, name in rows.order_by("pk").values_list(
         "pk", "species_id", "language", "name"
     ):
         known[species_id, language][name] = pk
-    changed = {key: names for key, names in wanted.items() if list(names) != list(known[key])}
+    changed = {key: names for key, names in given.items() if list(names) != list(known[key])}
     stale = [pk for key in changed for pk in known[key].values()]
     SpeciesName.objects.filter(pk__in=stale).delete()
     _names_add((pk, language, name) for (pk, language), names in changed.items() for name in names)
 
 
 def _names_add(names: Iterable[tuple[int, str, str]]) -> None:
-    """Add (species, language, name), in their order, all with one statement."""
+    """Add (species, language, name), in their order, with one statement."""
     columns = list(zip(*names, strict=True))
     if columns:
         with connection.cursor() as cursor:

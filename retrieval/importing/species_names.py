@@ -9,7 +9,7 @@ from typing import Final
 from core.text import has_controls
 from retrieval.importing.records import RecordRefused, SpeciesRecord
 
-# Other data sets' names of the groups that INQUIRE calls otherwise (iNat21, iNat2017).
+# Names of INQUIRE's groups in other data sets (iNat21, iNat2017).
 _ICONIC_SYNONYMS: Final = {
     "ray-finned fishes": "Fish",
     "fishes": "Fish",
@@ -53,11 +53,11 @@ def clean_name(text: str) -> str:
 def iconic_group(*, supercategory: str = "", kingdom: str = "", phylum: str = "",
                  class_name: str = "") -> str:  # fmt: skip
     """Return INQUIRE's iconic group for a data set's supercategory, else for a lineage, else ""."""
-    wanted = clean_name(supercategory).lower()
-    if wanted in _ICONIC_SYNONYMS:
-        return _ICONIC_SYNONYMS[wanted]
+    name = clean_name(supercategory).lower()
+    if name in _ICONIC_SYNONYMS:
+        return _ICONIC_SYNONYMS[name]
     for group in _ICONIC_GROUPS:
-        if group.lower() == wanted:
+        if group.lower() == name:
             return group
     if class_name.lower() in _ICONIC_BY_CLASS:
         return _ICONIC_BY_CLASS[class_name.lower()]
@@ -69,7 +69,7 @@ def iconic_group(*, supercategory: str = "", kingdom: str = "", phylum: str = ""
 def species_from_folder(name: str) -> SpeciesRecord:
     """Read a species from a folder's name.
 
-    Taken are iNaturalist's `00019_Animalia_Chordata_Amphibia_Anura_Ranidae_Rana_temporaria`,
+    Accepted are iNaturalist's `00019_Animalia_Chordata_Amphibia_Anura_Ranidae_Rana_temporaria`,
     `Rana temporaria` and `Rana_temporaria`. Raises RecordRefused for anything else.
     """
     if has_controls(name):
@@ -96,6 +96,6 @@ def species_from_folder(name: str) -> SpeciesRecord:
         )
     raise RecordRefused(
         "folder",
-        f"“{name}” is no species name. Name the folder after its species, such as "
+        f"“{name}” is not a species name. Name the folder after its species, such as "
         "“Rana temporaria” or “00019_Animalia_Chordata_Amphibia_Anura_Ranidae_Rana_temporaria”.",
     )

@@ -15,7 +15,7 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.images.files import roots_load
 from retrieval.importing import checks as image_checks
-from retrieval.importing.checks import PlaceUnavailable, image_contents_know, images_check
+from retrieval.importing.checks import RootsUnavailable, image_contents_read, images_check
 from tests.processes import ROOT, database_url, wait_for
 from tests.retrieval.making import embed_rows, image_row, jpeg
 from tests.retrieval.rooted import folder_root, rooted
@@ -48,7 +48,7 @@ def run(*arguments):
 
 def test_what_files_are_is_kept(root):
     report = images_check()
-    assert (report.looked_at, report.filled, report.changed, report.problems) == (6, 6, 0, 0)
+    assert (report.checked, report.filled, report.changed, report.problems) == (6, 6, 0, 0)
     assert report.last == 6
     image = Image.objects.get(pk=2)
     data = jpeg("green", (60, 50))
@@ -62,7 +62,7 @@ def test_files_that_are_gone_or_broken_are_named_and_stay_unknown(root, tmp_path
     (tmp_path / "data/5.jpg").write_bytes(b"no image")
     problems = []
     report = images_check(on_problem=lambda *problem: problems.append(problem))
-    assert (report.looked_at, report.filled, report.problems) == (6, 4, 2)
+    assert (report.checked, report.filled, report.problems) == (6, 4, 2)
     assert problems == [
         (2, "2.jpg", "The image's file is gone from its folder."),
         (5, "5.jpg", "The file is not an image of a known format."),
@@ -75,7 +75,7 @@ def test_it_goes_on_where_it_was(root, monkeypatch):
     seen = []
 
     def stop(report, total):
-        seen.append((report.looked_at, report.last, total))
+        seen.append((report.checked, report.last, total))
         if len(seen) == 2:
             raise KeyboardInterrupt
 
@@ -84,12 +84,12 @@ def test_it_goes_on_where_it_was(root, monkeypatch):
     assert seen == [(2, 2, 6), (4, 4, 6)]
     assert known() == [1, 2, 3, 4]
     report = images_check()
-    assert (report.looked_at, report.filled) == (2, 2)
-    assert images_check(again=True, after=4).looked_at == 2
+    assert (report.checked, report.filled) == (2, 2)
+    assert images_check(again=True, after=4).checked == 2
 
 
 def test_one_data_set_alone(root):
-    assert images_check(dataset="even").looked_at == 3
+    assert images_check(dataset="even").checked == 3
     assert known() == [2, 4, 6]
 
 
@@ -101,9 +101,9 @@ def test_a_file_that_was_replaced_is_found_again_and_loses_its_embeddings(
     assert Embedding.objects.count() == 2
     address = Image.objects.get(pk=2).url
     (tmp_path / "data/2.jpg").write_bytes(jpeg("orange", (20, 10)))
-    assert images_check().looked_at == 0
+    assert images_check().checked == 0
     report = images_check(again=True)
-    assert (report.looked_at, report.filled, report.changed) == (6, 0, 1)
+    assert (report.checked, report.filled, report.changed) == (6, 0, 1)
     image = Image.objects.get(pk=2)
     assert (image.width, image.height, image.url != address) == (20, 10, True)
     assert list(Embedding.objects.values_list("image_id", flat=True)) == [1]
@@ -121,24 +121,22 @@ def test_an_image_that_was_imported_anew_meanwhile_is_left_alone(root, monkeypat
 
 def test_a_place_that_is_away_ends_the_look(root, tmp_path):
     (tmp_path / "data").rename(tmp_path / "unmounted")
-    with pytest.raises(PlaceUnavailable, match="isn't there now"):
+    with pytest.raises(RootsUnavailable, match="isn't there now"):
         images_check()
     with pytest.raises(CommandError, match="again with --after 3 when"):
         run("--quiet", "--after", "3")
 
 
-def test_contents_that_are_needed_are_looked_at(root, tmp_path):
+def test_contents_that_are_needed_are_read(root, tmp_path):
     (tmp_path / "data/2.jpg").unlink()
-    image_contents_know(image_ids=[1, 2, 50, 999])
+    image_contents_read(image_ids=[1, 2, 50, 999])
     assert known() == [1]
-    image_contents_know(image_ids=[])
+    image_contents_read(image_ids=[])
 
 
 def test_the_command_reports(root, tmp_path):
     said = run("--quiet", "--dataset", "odd")
-    assert (
-        said == "3 images looked at: 3 are known by their content now, 0 changed, 0 not readable\n"
-    )
+    assert said == "3 images checked: 3 with a new SHA-256, 0 changed, 0 not readable\n"
     (tmp_path / "data/4.jpg").unlink()
     output = io.StringIO()
     with pytest.raises(CommandError, match="1 not readable"):

@@ -21,7 +21,7 @@ def test_images_come_with_species_licence_place_and_date(tmp_path):
     assert refused == []
     assert (source.count(), source.highest_id) == (3, 3)
     image = images["1"]
-    assert (image.wanted_id, image.file_name) == (1, "train/1.jpg")
+    assert (image.preferred_id, image.file_name) == (1, "train/1.jpg")
     assert image.scientific_name == "Ursus arctos"
     assert images["2"].scientific_name == "Rana temporaria"
     assert (image.license, image.license_url) == ("CC BY 4.0", "https://example.org/by")
@@ -148,7 +148,7 @@ def test_texts_may_be_ids_and_digits_are_numbers(tmp_path):
     ]
     source, found, refused = read(coco(tmp_path, images=images, annotations=annotations))
     assert refused == []
-    assert {i: (r.wanted_id, r.scientific_name) for i, r in found.items()} == {
+    assert {i: (r.preferred_id, r.scientific_name) for i, r in found.items()} == {
         "a-7": (None, "Rana temporaria"),
         "2": (2, "Ursus arctos"),
         "007": (None, "Ursus arctos"),
@@ -158,7 +158,7 @@ def test_texts_may_be_ids_and_digits_are_numbers(tmp_path):
 
 def test_an_id_that_browsers_would_round_is_kept_as_a_name_only(tmp_path):
     source, found, _ = read(coco(tmp_path, images=[coco_image(2**53)], annotations=[]))
-    assert found[str(2**53)].wanted_id is None
+    assert found[str(2**53)].preferred_id is None
     assert source.highest_id == -1
 
 

@@ -39,7 +39,7 @@ def test_it_knows_what_a_dictionary_would(seed, ascending):
     assert index.highest(10**11) == max([k for k in keys if k <= 10**11], default=-1)
     assert index.highest(-1) == -1
     strangers = [(key, own) for key in plain if key not in set(keys) for _, own in plain[key]]
-    assert sorted(index.strangers()) == sorted(strangers)
+    assert sorted(index.without_image()) == sorted(strangers)
     wanted = []
     for key in keys:
         found = plain[key]
@@ -53,11 +53,11 @@ def test_an_index_may_lack_images_or_annotations():
     without_images.annotation_add(5, 0, 1)
     without_images.annotation_add(6, 0, -1)
     without_images.close()
-    assert list(without_images.strangers()) == [(5, 1), (6, -1)]
+    assert list(without_images.without_image()) == [(5, 1), (6, -1)]
     assert (without_images.count, without_images.highest(10)) == (0, -1)
     without_annotations = CocoIndex()
     without_annotations.image_add(5)
     without_annotations.image_add(6)
     without_annotations.close()
     assert without_annotations.categories(0, 2) == [NOT_ANNOTATED] * 2
-    assert without_annotations.annotations_of(5) == list(without_annotations.strangers()) == []
+    assert without_annotations.annotations_of(5) == list(without_annotations.without_image()) == []

@@ -312,7 +312,7 @@ def test_what_is_not_there_is_refused(data):
 
 
 def test_refusals_are_counted_beyond_those_kept(data, monkeypatch):
-    monkeypatch.setattr("retrieval.importing.services.REFUSALS_KEPT", 2)
+    monkeypatch.setattr("retrieval.importing.services.MOST_REFUSALS", 2)
     told = []
     images = [coco_image(n, file_name="train/none.jpg") for n in range(1, 6)]
     report = import_images(path=coco(data, images=images), on_refusal=told.append)

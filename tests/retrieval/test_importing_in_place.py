@@ -65,13 +65,13 @@ def test_a_second_import_changes_nothing(data, bucket):
 @pytest.mark.parametrize(
     ("fields", "field", "says"),
     [
-        ({"width": None}, "width", "is missing; an image that stays where it is needs its size"),
-        ({"height": None}, "height", "is missing; an image that stays"),
+        ({"width": None}, "width", "is missing; an image that is left in place needs its size"),
+        ({"height": None}, "height", "is missing; an image that is left in place"),
         ({"width": 0}, "width", "must be a positive integer, not 0"),
         ({"height": 2**31}, "height", "must be at most 2147483647"),
         ({"width": 20_000, "height": 20_000}, "width", "20000 × 20000 pixels; 178956970"),
-        ({"file_name": "a/notes.txt"}, "file_name", "not that of a known format"),
-        ({"file_name": "jpg"}, "file_name", "not that of a known format"),
+        ({"file_name": "a/notes.txt"}, "file_name", "not that of a known image format"),
+        ({"file_name": "jpg"}, "file_name", "not that of a known image format"),
         ({"file_name": "/etc/passwd.jpg"}, "file_name", "must be a path below the folder"),
         ({"file_name": "../a.jpg"}, "file_name", "must be a path below the folder"),
         ({"file_name": "a/../../b.jpg"}, "file_name", "must be a path below the folder"),
@@ -88,7 +88,7 @@ def test_a_bad_record_is_named_and_the_rest_goes_on(data, bucket, fields, field,
 
 
 def test_refusals_are_told_on_the_callers_thread_and_all_counted(data, bucket, monkeypatch):
-    monkeypatch.setattr("retrieval.importing.services.REFUSALS_KEPT", 3)
+    monkeypatch.setattr("retrieval.importing.services.MOST_REFUSALS", 3)
     monkeypatch.setattr("retrieval.importing.files.BLOCK_IN_PLACE", 2)
     monkeypatch.setattr("retrieval.importing.services.BATCH_IN_PLACE", 4)
     images = [coco_image(n, width=None if n % 3 else 40, latitude=91 if n % 5 == 0 else 0)
@@ -110,7 +110,7 @@ def test_refusals_are_told_on_the_callers_thread_and_all_counted(data, bucket, m
 
 def test_a_folder_is_refused_in_words(data, bucket):
     coco(data)
-    with pytest.raises(ImportRefused, match="A folder doesn't tell the sizes of its images"):
+    with pytest.raises(ImportRefused, match="Images that are left in place need their sizes"):
         import_images(path=data, root=bucket)
     assert Image.objects.count() == 0
 
@@ -252,7 +252,7 @@ def test_the_command_leaves_images_below_the_files_folder_or_elsewhere(data, tmp
         call_command("import_images", str(path), "--in-place", "--root", str(other))
     with pytest.raises(CommandError, match="nowhere"):
         call_command("import_images", str(path), "--root", str(tmp_path / "nowhere"))
-    with pytest.raises(CommandError, match="A folder doesn't tell the sizes"):
+    with pytest.raises(CommandError, match="Images that are left in place need their sizes"):
         call_command("import_images", str(data), "--in-place")
 
 

@@ -228,7 +228,7 @@ def _bring_in(layout: Layout, folder: Path, dataset: str, on_refusal: OnRefusal 
         records = [
             ImageRecord(
                 source_id=str(image_id),
-                wanted_id=image_id,
+                preferred_id=image_id,
                 file_name=path,
                 record=f"image {image_id}",
             )

@@ -8,15 +8,14 @@ from django.core.management.base import BaseCommand, CommandError
 from core.commands.progress import Progress
 from core.commands.ready import require_migrated
 from retrieval.corpus.models import Image
-from retrieval.importing.checks import CheckReport, PlaceUnavailable, images_check
+from retrieval.importing.checks import CheckReport, RootsUnavailable, images_check
 
 
 class Command(BaseCommand):
     help = (
-        "Read the files of images that stay where they are (imported with --in-place or --root), "
-        "keep their SHA-256, and name those that are gone or broken. Ended in whatever way, it "
-        "goes on where it was when it is run again. The exit code is 1 if any file was no readable "
-        "picture."
+        "Read the files of images that are left in place (imported with --in-place or --root), "
+        "store their SHA-256, and list those that are missing or broken. If it is stopped, run it "
+        "again to continue. The exit code is 1 if any file isn't a readable image."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -24,8 +23,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--again",
             action="store_true",
-            help="also files that were looked at before: one that was replaced since gets its new "
-            "SHA-256 and size, and its embeddings are dropped",
+            help="also files that were checked before: one that was replaced gets its new SHA-256 "
+            "and size, and its embeddings are deleted",
         )
         parser.add_argument(
             "--after", type=int, default=-1, metavar="ID", help="only images with a higher id"
@@ -43,7 +42,7 @@ class Command(BaseCommand):
         def progress(report: CheckReport, total: int) -> None:
             nonlocal last
             last = report.last
-            show(report.looked_at, total, f"up to image {report.last}")
+            show(report.checked, total, f"up to image {report.last}")
 
         def on_problem(image_id: int, file_name: str, reason: str) -> None:
             show.close()
@@ -57,14 +56,14 @@ class Command(BaseCommand):
                 progress=progress,
                 on_problem=on_problem,
             )
-        except PlaceUnavailable as error:
-            behind = f" with --after {last}" if last >= 0 else ""
-            raise CommandError(f"{error} Run this again{behind} when it is there.") from error
+        except RootsUnavailable as error:
+            option = f" with --after {last}" if last >= 0 else ""
+            raise CommandError(f"{error} Run this again{option} when it answers.") from error
         finally:
             show.close()
         self.stdout.write(
-            f"{report.looked_at} images looked at: {report.filled} are known by their content now, "
+            f"{report.checked} images checked: {report.filled} with a new SHA-256, "
             f"{report.changed} changed, {report.problems} not readable"
         )
         if report.problems:
-            raise CommandError(f"{report.problems} not readable; each is named above.")
+            raise CommandError(f"{report.problems} not readable; each is listed above.")

@@ -16,24 +16,24 @@ from retrieval.importing.services import import_images
 
 class Command(BaseCommand):
     help = (
-        "Bring images into the corpus. PATH is a COCO file (as iNat24's train.json) or a folder "
-        "with one sub-folder per species. Run it again when the data set changed, or when it was "
-        "stopped: nothing is doubled. The exit code is 1 if any record was refused."
+        "Import images into the corpus. PATH is a COCO file (such as iNat24's train.json) or a "
+        "folder with one sub-folder per species. Run it again when the data set has changed or the "
+        "import was stopped: nothing is duplicated. The exit code is 1 if any record was refused."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", metavar="PATH")
         parser.add_argument(
             "--dataset",
-            help="the name under which the images are known again; by default the file's folder "
+            help="the name by which the images are recognized again; by default the file's folder "
             "and name (photos/train), or the folder's name",
         )
         place = parser.add_mutually_exclusive_group()
         place.add_argument(
             "--in-place",
             action="store_true",
-            help="leave the images where they are, below the folder of the COCO file, without "
-            "reading or copying them",
+            help="leave the images in place, below the folder of the COCO file, without reading or "
+            "copying them",
         )
         place.add_argument(
             "--root",
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(
-                f"{error}. What was imported until then stays; run this again to go on."
+                f"{error}. What was imported so far stays; run this again to continue."
             ) from error
         finally:
             checking.close()
@@ -78,11 +78,11 @@ class Command(BaseCommand):
             f"{report.skipped} skipped, {report.refused_count} refused"
         )
         if report.refused_count:
-            raise CommandError(f"{report.refused_count} refused; each is named above.")
+            raise CommandError(f"{report.refused_count} refused; each is listed above.")
 
 
 def _root(options: dict[str, Any]) -> ImageRoot | None:
-    """The place that the images stay at, or None where they are copied."""
+    """Return the root of images left in place, or None if they are copied."""
     location = options["root"]
     if options["in_place"]:
         path = Path(options["path"]).resolve()
