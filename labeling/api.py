@@ -22,7 +22,7 @@ from labeling.judging.access import get_query_for, own_assignment, queries_visib
 from labeling.judging.api import LabelingActions
 from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import Progress, progress
-from labeling.lifecycle.imports import queries_import_uploads
+from labeling.lifecycle.imports import LARGEST_UPLOAD, queries_import_uploads
 from labeling.lifecycle.opening import queries_open
 from labeling.lifecycle.serializers import (
     ImportParameters,
@@ -48,7 +48,6 @@ from labeling.review.overview import QueryOverview, overview_of, queries_filtere
 from labeling.review.selectors import OpenPoint, given_up, left_open
 from labeling.studio.api import StudioActions
 
-LARGEST_UPLOAD = 5 * 1024 * 1024
 STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
 
 
@@ -251,7 +250,4 @@ def _uploads(request: Request) -> tuple[list[tuple[str, bytes]], str]:
     split = options["split"]
     if split and split not in Query.Split.values:
         raise exceptions.ValidationError({"split": "val or test is needed."})
-    for name, data in files:
-        if len(data) > LARGEST_UPLOAD:
-            raise exceptions.ValidationError({"file": f"{name} is larger than 5 MB."})
     return files, split

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import uuid
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -27,6 +27,7 @@ from retrieval.species.selectors import species_resolve
 
 IMAGES_AT_A_TIME = 5000
 LINES_OF_UPLOADS = 1000
+LARGEST_UPLOAD = 5 * 1024 * 1024
 
 #: Names of a query's fields in the file, where they differ.
 _COLUMNS = {"text": "query_text"}
@@ -49,24 +50,18 @@ class ImportReport:
     unchanged: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """One file of queries, read."""
-
-    name: str
-    rows: list[QueryRow]
-    columns: frozenset[str]
-    """The optional columns that it has; existing queries keep their values of the others.
-    """
-
-
 def queries_import_uploads(
     *, files: Sequence[tuple[str, bytes]], by: Any, split: str = ""
 ) -> ImportReport:
-    """Import CSVs of queries in a request, which is answered within seconds: QueryImportRefused
-    also for more than LINES_OF_UPLOADS lines in all files. See `queries_import`."""
+    """Import CSVs of queries in a request, which is answered within seconds; see `queries_import`.
+
+    Raises also ValidationError for a file of more than LARGEST_UPLOAD bytes, and QueryImportRefused
+    for more than LINES_OF_UPLOADS lines in all files.
+    """
     lines = 0
     for name, data in files:
+        if len(data) > LARGEST_UPLOAD:
+            raise ValidationError({"file": f"{name} is larger than 5 MB."})
         lines += data.count(b"\n")
         if lines > LINES_OF_UPLOADS:
             message = (
@@ -86,110 +81,78 @@ def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = 
     every error.
     """
     errors: list[RowError] = []
-    read = [_read(name, data, split, errors) for name, data in files]
-    _refuse_duplicates(read, errors)
+    rows = [(name, row) for name, data in files for row in _read(name, data, split, errors)]
+    _refuse_duplicates(rows, errors)
     if errors:
         raise QueryImportRefused(errors)
+    counts: Counter[str] = Counter()
+    species = cache(lambda name: list(species_resolve([name])[0]))
     with transaction.atomic():
         lock_query_ids()
-        _lock_known(read)
-        counts = {"added": 0, "updated": 0, "unchanged": 0}
-        species = _SpeciesByName()
-        for file in read:
-            for row in file.rows:
-                outcome = _import_row(file, row, species, by, errors)
-                if outcome:
-                    counts[outcome] += 1
+        # In the order of their keys, as an import of judgments does, so that they don't deadlock.
+        known = Query.objects.filter(query_id__in=[row.query_id for _, row in rows])
+        for query in known.order_by("pk"):
+            lock_query(query)
+        for name, row in rows:
+            try:
+                counts[_import_row(row, species, by)] += 1
+            except ValidationError as error:
+                for field, messages in error.message_dict.items():
+                    column = _COLUMNS.get(field, field)
+                    errors.append(RowError(name, row.line, column, " ".join(messages)))
+            except Conflict as error:
+                errors.append(RowError(name, row.line, "", str(error)))
         if errors:
             raise QueryImportRefused(errors)
     return ImportReport(**counts)
 
 
-def _read(name: str, data: bytes, split: str, errors: list[RowError]) -> _File:
+def _read(name: str, data: bytes, split: str, errors: list[RowError]) -> list[QueryRow]:
+    """The rows of a file; with "split" among their columns where anything but a default says it."""
     rows, found = read_queries(io.BytesIO(data), name=name)
     errors += found
-    # What is wrong is refused anyway, and a header that isn't CSV can't be read a second time.
-    columns = set() if found else _columns(data)
     if split:
         rows = [replace(row, split=split) for row in rows]
     if split or split_of_name(name):
-        columns.add("split")
-    return _File(name, rows, frozenset(columns))
+        rows = [replace(row, columns=row.columns | {"split"}) for row in rows]
+    return rows
 
 
-def _columns(data: bytes) -> set[str]:
-    """The columns of a file that was found right."""
-    records = csv.reader(io.StringIO(data.decode("utf-8-sig")), strict=True)
-    return {column.strip() for column in next(filter(None, records))}
+def _refuse_duplicates(rows: Sequence[tuple[str, QueryRow]], errors: list[RowError]) -> None:
+    """Add an error for each query that an earlier file has; `read_queries` finds those of one."""
+    first: dict[int, tuple[str, QueryRow]] = {}
+    for name, row in rows:
+        earlier, other = first.setdefault(row.query_id, (name, row))
+        if other is not row:
+            message = f"{row.query_id} is already in {earlier}, line {other.line}"
+            errors.append(RowError(name, row.line, "query_id", message))
 
 
-def _refuse_duplicates(files: Sequence[_File], errors: list[RowError]) -> None:
-    first: dict[int, str] = {}
-    for file in files:
-        for row in file.rows:
-            if row.query_id in first:
-                message = f"{row.query_id} is already in {first[row.query_id]}"
-                errors.append(RowError(file.name, row.line, "query_id", message))
-        first |= {row.query_id: f"{file.name}, line {row.line}" for row in file.rows}
-
-
-def _lock_known(files: Sequence[_File]) -> None:
-    """Lock the queries that exist in the order of their keys, as an import of judgments does, so
-    that they don't deadlock.
-    """
-    requested = [row.query_id for file in files for row in file.rows]
-    for query in Query.objects.filter(query_id__in=requested).order_by("pk"):
-        lock_query(query)
-
-
-class _SpeciesByName:
-    """Looks names of a species filter up, each once."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, list[Species]] = {}
-
-    def __call__(self, name: str) -> list[Species]:
-        if name not in self.known:
-            self.known[name] = list(species_resolve([name])[0])
-        return self.known[name]
-
-
-def _import_row(
-    file: _File, row: QueryRow, species: _SpeciesByName, by: Any, errors: list[RowError]
-) -> str | None:
-    """Write one row; returns what it did, or None after adding its errors."""
+def _import_row(row: QueryRow, species: Callable[[str], list[Species]], by: Any) -> str:
+    """Write one row; returns what it did. Raises ValidationError and Conflict."""
     missing = [name for name in row.species if not species(name)]
     if missing:
         message = f"not in the corpus: {', '.join(missing)}; import its images first"
-        errors.append(RowError(file.name, row.line, "species", message))
-        return None
+        raise ValidationError({"species": message})
     fields: QueryFields = {
         "query_id": row.query_id,
         "text": row.query_text,
         "category": row.category,
         "iconic_group": row.iconic_group,
-        "split": row.split if "split" in file.columns else "",
+        "split": row.split if "split" in row.columns else "",
         "guidelines": row.guidelines,
         "scientific_terms": bool(row.scientific_terms),
         "species": list({s.pk: s for name in row.species for s in species(name)}.values()),
     }
-    try:
-        query = Query.objects.filter(query_id=row.query_id).first()
-        if query is None:
-            query_create(created_by=by, **fields)  # type: ignore[typeddict-item]
-            return "added"
-        changes = _changes(query, fields, file.columns)
-        if not changes:
-            return "unchanged"
-        query_update(query=query, by=by, **changes)
-        return "updated"
-    except ValidationError as error:
-        for name, messages in error.message_dict.items():
-            column = _COLUMNS.get(name, name)
-            errors.append(RowError(file.name, row.line, column, " ".join(messages)))
-    except Conflict as error:
-        errors.append(RowError(file.name, row.line, "", str(error)))
-    return None
+    query = Query.objects.filter(query_id=row.query_id).first()
+    if query is None:
+        query_create(created_by=by, **fields)  # type: ignore[typeddict-item]
+        return "added"
+    changes = _changes(query, fields, row.columns)
+    if not changes:
+        return "unchanged"
+    query_update(query=query, by=by, **changes)
+    return "updated"
 
 
 def _changes(query: Query, fields: QueryFields, columns: frozenset[str]) -> QueryFields:
@@ -263,7 +226,7 @@ def _judgments_store(
     by_query: defaultdict[int, list[JudgmentRow]] = defaultdict(list)
     for row in rows:
         by_query[row.query_id].append(row)
-    counts = {"added": 0, "updated": 0, "unchanged": 0}
+    counts: Counter[str] = Counter()
     for query_id, group in by_query.items():
         writer = JudgmentWriter.load(
             query=queries[query_id],

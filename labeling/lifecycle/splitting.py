@@ -7,10 +7,10 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Required, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from core.errors import Conflict
@@ -92,51 +92,32 @@ class SplitPlan:
         return SplitRow("", *counts)
 
 
-def split_plan(
-    *,
-    val_share: float,
-    seed: int,
-    stratify: bool = False,
-    redraw: bool = False,
-    unfinished: bool = False,
-    released: Mapping[int, str],
-) -> SplitPlan:
-    """What `queries_split` would do; changes nothing."""
-    return _plan(
-        _queries(unfinished),
-        val_share=val_share,
-        seed=seed,
-        stratify=stratify,
-        redraw=redraw,
-        released=released,
-    )
+class SplitChoices(TypedDict, total=False):
+    """How to draw."""
+
+    val_share: Required[float]
+    """For validation, from 0 to 1."""
+    seed: Required[int]
+    released: Required[Mapping[int, str]]
+    """Query id -> title of the newest release that has it."""
+    stratify: bool
+    """Meet the share in each category (see `queries.splits`)."""
+    redraw: bool
+    """Draw all again, also settled and released ones."""
+    unfinished: bool
+    """Draw for all queries that aren't rejected, not only for complete ones."""
 
 
 @transaction.atomic
-def queries_split(
-    *,
-    val_share: float,
-    seed: int,
-    stratify: bool = False,
-    redraw: bool = False,
-    unfinished: bool = False,
-    released: Mapping[int, str],
-    expected: str = "",
-) -> SplitPlan:
-    """Draw the splits of the complete queries, with `unfinished` of all that aren't rejected.
+def queries_split(*, expected: str = "", **choices: Unpack[SplitChoices]) -> SplitPlan:
+    """Draw the splits of the complete queries; afterwards all of them are settled.
 
-    `val_share`, from 0 to 1, is the share for validation, `stratify` meets it in each category
-    (see `queries.splits`). Settled splits and those of queries that `released` names (query id ->
-    the newest release that has it) are kept, unless `redraw` draws all again. Afterwards all are
-    settled. `expected` is the fingerprint of the plan that somebody agreed to.
-
-    Raises ValidationError with the field named, and SplitChanged for another plan than expected.
+    Settled splits and those of released queries are kept. `expected` is the fingerprint of the plan
+    that somebody agreed to. Raises ValidationError with the field named, and SplitChanged for
+    another plan than expected.
     """
     lock_query_ids()
-    queries = _queries(unfinished).select_for_update(no_key=True)
-    plan = _plan(
-        queries, val_share=val_share, seed=seed, stratify=stratify, redraw=redraw, released=released
-    )
+    plan = split_plan(**choices, lock=True)
     if expected and plan.fingerprint != expected:
         raise SplitChanged(
             "Queries were changed meanwhile, so this isn't the draw that was shown. Check it again."
@@ -149,26 +130,28 @@ def queries_split(
     return plan
 
 
-def _queries(unfinished: bool) -> QuerySet[Query]:
-    queries = Query.objects.order_by("query_id")
-    if unfinished:
-        return queries.exclude(state=Query.State.REJECTED)
-    return queries.filter(state=Query.State.COMPLETE)
-
-
-def _plan(
-    queries: QuerySet[Query],
+def split_plan(
     *,
     val_share: float,
     seed: int,
-    stratify: bool,
-    redraw: bool,
     released: Mapping[int, str],
+    stratify: bool = False,
+    redraw: bool = False,
+    unfinished: bool = False,
+    lock: bool = False,
 ) -> SplitPlan:
+    """What `queries_split` would do; changes nothing, and locks the queries only with `lock`."""
     if not 0 <= val_share <= 1:
         raise ValidationError({"val_share": "The share for validation is a number from 0 to 1."})
     if not 0 <= seed <= LARGEST_SEED:
         raise ValidationError({"seed": f"The seed is a whole number from 0 to {LARGEST_SEED}."})
+    queries = Query.objects.order_by("query_id")
+    if unfinished:
+        queries = queries.exclude(state=Query.State.REJECTED)
+    else:
+        queries = queries.filter(state=Query.State.COMPLETE)
+    if lock:
+        queries = queries.select_for_update(no_key=True)
     found = list(queries.values_list("query_id", "category", "split", "split_settled"))
     categories = {query_id: category for query_id, category, _, _ in found}
     before = {query_id: split for query_id, _, split, _ in found}

@@ -23,7 +23,11 @@ from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import annotators_of, progress
 from labeling.lifecycle.examples import pinned_examples
 from labeling.lifecycle.forms import GiveUpForm, QueryForm, QueryImportForm, RejectForm
-from labeling.lifecycle.imports import QueryImportRefused, queries_import_uploads
+from labeling.lifecycle.imports import (
+    LARGEST_UPLOAD,
+    QueryImportRefused,
+    queries_import_uploads,
+)
 from labeling.lifecycle.opening import OpeningReport, queries_open
 from labeling.lifecycle.services import query_create, query_update
 from labeling.lifecycle.services import query_delete as delete_query
@@ -37,7 +41,6 @@ from labeling.review.selectors import agreements_of, given_up, left_open
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.species.selectors import species_by_ids
 
-LARGEST_UPLOAD = 5 * 1024 * 1024
 #: Drafts on a page.
 DRAFTS_SHOWN: Final = 500
 DRAFT_FILTERS: Final = ("search", "split", "category")
@@ -171,23 +174,21 @@ def query_import(request: HttpRequest) -> HttpResponse:
     row_errors: list[Any] = []
     if request.method == "POST" and form.is_valid():
         upload = form.cleaned_data["file"]
-        if upload.size > LARGEST_UPLOAD:
-            form.add_error("file", "The file is larger than 5 MB.")
-        else:
-            try:
-                report = queries_import_uploads(
-                    files=[(upload.name, upload.read())],
-                    split=form.cleaned_data["split"],
-                    by=request.user,
-                )
-                messages.success(
-                    request,
-                    f"{report.added} added, {report.updated} updated, "
-                    f"{report.unchanged} unchanged.",
-                )
-                return redirect("dashboard")
-            except QueryImportRefused as error:
-                row_errors = list(error.errors)
+        try:
+            report = queries_import_uploads(
+                files=[(upload.name, upload.read(LARGEST_UPLOAD + 1))],
+                split=form.cleaned_data["split"],
+                by=request.user,
+            )
+            messages.success(
+                request,
+                f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged.",
+            )
+            return redirect("dashboard")
+        except ValidationError as error:
+            form.add_error(None, error)
+        except QueryImportRefused as error:
+            row_errors = list(error.errors)
     return render(request, "labeling/query_import.html", {"form": form, "row_errors": row_errors})
 
 

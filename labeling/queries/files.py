@@ -6,7 +6,7 @@ iconic_group. The unnamed column is the query's position, from 0, among all quer
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final, TextIO
 
@@ -52,6 +52,8 @@ class QueryRow:
     """The line of the file on which the row begins, from 1."""
     index: int = -1
     """What the unnamed column says; -1 without it, or where it holds no whole number."""
+    columns: frozenset[str] = field(default=frozenset(), compare=False)
+    """The columns that the file has."""
 
 
 def split_of_name(name: str) -> str | None:
@@ -111,7 +113,7 @@ def _row(
     for column, text in fields.items():
         if has_controls(text.translate(_LAYOUT)):
             problems.append((column, f"holds control characters: {text[:60]!r}"))
-    value = {column: field.strip() for column, field in fields.items()}
+    value = {column: text.strip() for column, text in fields.items()}
     text = value["query_id"]
     query_id = id_of(text.lstrip("0") or text[-1:])
     if not text:
@@ -154,6 +156,7 @@ def _row(
         scientific_terms=_BOOLEANS.get(terms),
         line=line,
         index=-1 if index is None else index,
+        columns=frozenset(fields),
     )
     return row, problems
 
@@ -191,5 +194,5 @@ def write_queries(
         if row.split not in files:
             raise ValueError(f"query {row.query_id} has the split {row.split!r}, which has no file")
         fields = (row.query_text, row.supercategory, row.category, row.iconic_group)
-        quoted = ",".join(csv_field(field) for field in fields)
+        quoted = ",".join(csv_field(text) for text in fields)
         files[row.split].write(f"{indexes[row.query_id]},{row.query_id},{quoted}\n")

@@ -20,7 +20,7 @@ from labeling.judging.progress import progress
 from labeling.judging.serializers import ProgressSerializer
 from labeling.lifecycle.examples import example_pin, example_unpin
 from labeling.studio.candidates import candidates_at, similar_images
-from labeling.studio.filters import facets, matching_ranks
+from labeling.studio.filters import CandidateFilter, facets, matching_ranks
 from labeling.studio.outline import changes_since, outline
 from labeling.studio.reference import reference
 from labeling.studio.serializers import (
@@ -37,7 +37,6 @@ from labeling.studio.serializers import (
     ReferenceSerializer,
     SimilarParameters,
     SimilarSerializer,
-    candidate_filter,
 )
 from retrieval.corpus.models import Image
 
@@ -112,7 +111,7 @@ class StudioActions:
         """
         query = get_query_for(request.user, pk)
         hidden = names_hidden_from(request.user)
-        conditions = candidate_filter(parameters(request, MatchingParameters, names_hidden=hidden))
+        conditions = CandidateFilter(**parameters(request, MatchingParameters, names_hidden=hidden))
         ranks = matching_ranks(query=query, user=request.user, candidate_filter=conditions)
         return Response({"count": len(ranks), "ranks": ranks})
 

@@ -5,9 +5,10 @@ Filters narrow what is shown; the stop rules ignore them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date
-from typing import Any
+from typing import Any, Literal
 
 from django.db import connection
 
@@ -49,16 +50,17 @@ class CandidateFilter:
     date_from: date | None = None
     """First day of observation, in UTC as all dates here."""
     date_to: date | None = None
-    months: tuple[int, ...] = ()
+    month: Sequence[int] = ()
     """1..12, in any year."""
     bbox: Box | None = None
-    licenses: tuple[str, ...] = ()
+    license: Sequence[str] = ()
     """As the images have them; "" for unknown."""
-    species_ids: tuple[int, ...] = ()
-    judged: bool | None = None
-    """Whether the person has judged it for this query."""
-    flagged: bool | None = None
-    """Whether it has an open flag."""
+    species: Sequence[int] = ()
+    """Ids."""
+    judged: Literal["yes", "no"] | None = None
+    """By the person, for this query."""
+    flagged: Literal["yes", "no"] | None = None
+    """With an open flag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +138,21 @@ def _conditions(
         add(f"{_DATE} >= %s", candidate_filter.date_from)
     if candidate_filter.date_to is not None:
         add(f"{_DATE} <= %s", candidate_filter.date_to)
-    if candidate_filter.months:
-        add(f"extract(month FROM {_DATE}) = ANY(%s)", list(candidate_filter.months))
+    if candidate_filter.month:
+        add(f"extract(month FROM {_DATE}) = ANY(%s)", list(candidate_filter.month))
     if candidate_filter.bbox is not None:
         west, south, east, north = candidate_filter.bbox
         add("i.latitude BETWEEN %s AND %s", south, north)
         either = "OR" if west > east else "AND"
         add(f"(i.longitude >= %s {either} i.longitude <= %s)", west, east)
-    if candidate_filter.licenses:
-        add("i.license = ANY(%s)", list(candidate_filter.licenses))
-    if candidate_filter.species_ids:
-        add("i.species_id = ANY(%s)", list(candidate_filter.species_ids))
+    if candidate_filter.license:
+        add("i.license = ANY(%s)", list(candidate_filter.license))
+    if candidate_filter.species:
+        add("i.species_id = ANY(%s)", list(candidate_filter.species))
     if candidate_filter.judged is not None:
-        add(_JUDGED if candidate_filter.judged else f"NOT {_JUDGED}", query.pk, user.pk)
+        add(_JUDGED if candidate_filter.judged == "yes" else f"NOT {_JUDGED}", query.pk, user.pk)
     if candidate_filter.flagged is not None:
-        add(_FLAGGED if candidate_filter.flagged else f"NOT {_FLAGGED}")
+        add(_FLAGGED if candidate_filter.flagged == "yes" else f"NOT {_FLAGGED}")
     return conditions, values
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
@@ -14,7 +13,6 @@ from labeling.candidates.serializers import ListSerializer
 from labeling.judging.models import JudgmentSource, Relevance
 from labeling.judging.serializers import ProgressSerializer
 from labeling.queries.models import Query
-from labeling.studio.filters import CandidateFilter
 from labeling.studio.reference import MOST_EXAMPLES, MOST_LOOKALIKES, MOST_SPECIES, Lookalike
 from retrieval.corpus.models import Species
 from retrieval.corpus.serializers import SpeciesBriefSerializer
@@ -189,21 +187,6 @@ class MatchingParameters(serializers.Serializer):
         if first is not None and last is not None and last < first:
             raise serializers.ValidationError({"date_to": "It is before date_from."})
         return attrs
-
-
-def candidate_filter(parameters: Mapping[str, Any]) -> CandidateFilter:
-    """The filter that `MatchingParameters` describe."""
-    yes_no = {"yes": True, "no": False}
-    return CandidateFilter(
-        date_from=parameters.get("date_from"),
-        date_to=parameters.get("date_to"),
-        months=tuple(parameters.get("month", ())),
-        bbox=parameters.get("bbox"),
-        licenses=tuple(parameters.get("license", ())),
-        species_ids=tuple(parameters.get("species", ())),
-        judged=yes_no.get(parameters.get("judged", "")),
-        flagged=yes_no.get(parameters.get("flagged", "")),
-    )
 
 
 class MatchingSerializer(serializers.Serializer):

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
+from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
@@ -313,7 +314,22 @@ def test_an_empty_body_is_told_to_be_empty(content_type: str, admin_api: APIClie
     answer = admin_api.post("/api/queries/import/?name=q_val.csv", b"", content_type=content_type)
     assert (answer.status_code, fields(answer)) == (400, ["file"])
     [error] = answer.json()["errors"]
-    assert error["detail"] == ("q_val.csv, line 1: the file is empty; a header line is needed")
+    assert error["detail"].startswith(
+        "q_val.csv, line 1: the file is empty; a header with query_id"
+    )
+
+
+@pytest.mark.parametrize("format", ["text/csv", "multipart"])
+def test_a_file_of_more_than_5_megabytes_is_refused(format: str, admin_api: APIClient) -> None:
+    content = bytes(LARGEST_UPLOAD + 1)
+    if format == "multipart":
+        body = {"file": SimpleUploadedFile("q_val.csv", content)}
+        answer = admin_api.post("/api/queries/import/", body, format="multipart")
+    else:
+        address = "/api/queries/import/?name=q_val.csv"
+        answer = admin_api.post(address, content, content_type="text/csv")
+    assert (answer.status_code, fields(answer)) == (400, ["file"])
+    assert answer.json()["errors"][0]["detail"] == "q_val.csv is larger than 5 MB."
 
 
 def test_an_upload_without_a_file_is_told(admin_api: APIClient) -> None:

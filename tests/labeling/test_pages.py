@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from labeling.judging.models import Judgment
+from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.templatetags.durations import duration
@@ -200,6 +201,7 @@ def test_a_csv_is_imported_by_upload_or_refused_whole_by_line(clients: dict[str,
         file = SimpleUploadedFile("../../queries_val.csv", content.encode())
         return clients["admin"].post("/queries/import/", {"file": file}, follow=True)
 
+    assert b"queries_val.csv is larger than 5 MB." in upload("0" * (LARGEST_UPLOAD + 1)).content
     answer = upload(bad)
     assert [(e.line, e.field) for e in answer.context["row_errors"]] == [(3, "query_id")]
     assert not Query.objects.exists()

@@ -276,7 +276,7 @@ def test_the_image_table_is_never_read_whole(
         cursor.execute("ANALYZE")
         for ask in (
             lambda: matching_ranks(
-                query=query, user=annotator, candidate_filter=CandidateFilter(licenses=("",))
+                query=query, user=annotator, candidate_filter=CandidateFilter(license=("",))
             ),
             lambda: facets(query=query, user=annotator),
         ):
