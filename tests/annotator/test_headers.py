@@ -95,7 +95,8 @@ def test_which_hosts_are_the_machine_itself(host, loopback):
 
 
 def test_check_deploy_is_clean_in_production_settings(tmp_path, monkeypatch):
-    monkeypatch.delenv("HTTPS_ONLY", raising=False)
+    for variable in ("HTTPS_ONLY", "DJANGO_ALLOW_ASYNC_UNSAFE"):
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "annotator.settings")
     monkeypatch.setenv("VAR_DIR", str(tmp_path))
     command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
