@@ -1,4 +1,4 @@
-"""The API's way in: a token for a name and a password."""
+"""API of tokens: a token for a name and a password."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 
 class Credentials(serializers.Serializer):
-    """What a person types to log in."""
+    """A name and a password."""
 
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=4096, trim_whitespace=False)
@@ -34,7 +34,7 @@ class TokenView(APIView):
     permission_classes: ClassVar[list[type[BasePermission]]] = []
 
     def get_authenticate_header(self, request: Request) -> str:
-        """Wrong credentials are a 401, which needs a scheme to be named."""
+        """Return the scheme that a 401 for wrong credentials must name."""
         return "Token"
 
     @extend_schema(

@@ -1,4 +1,4 @@
-"""The application that holds people and workers' signs of life."""
+"""The app of users and of workers' heartbeats."""
 
 from django.apps import AppConfig
 
@@ -10,7 +10,7 @@ class AnnotatorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Connect the worker's signals, and tell how workers are counted."""
+        """Connect the worker's signals, and register how workers are counted."""
         from annotator.worker import live_workers
         from core.jobs.kinds import count_workers_by
 

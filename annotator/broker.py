@@ -41,7 +41,7 @@ class Channel(filesystem.Channel):
 
     @property
     def control_folder(self) -> Path:
-        """Where the exchanges' tables lie."""
+        """The folder of the exchanges' tables."""
         return Path(self.transport_options["folder"]) / "exchanges"
 
     def get_table(self, exchange: str) -> Table:
@@ -119,7 +119,7 @@ class Channel(filesystem.Channel):
 
 
 class Transport(filesystem.Transport):
-    """Messages in the folder that the transport option `folder` names."""
+    """A transport whose messages are in the folder of the transport option `folder`."""
 
     Channel = Channel
     driver_type = "files"

@@ -1,4 +1,4 @@
-"""Whether the parts work: asked by people's monitors, without a log-in and without secrets."""
+"""The health check for monitoring, without a log-in and without secrets."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How many wrong passwords are taken, per name and per address, and the answer to one too many."""
+"""Limits on wrong passwords, per name and per address, and the answer above them."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -44,11 +44,11 @@ class LoginLimits(AxesDatabaseHandler):
     """
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """How many of the limits are reached; AXES_FAILURE_LIMIT is one.
+        """Return how many of the limits are exceeded; AXES_FAILURE_LIMIT is one.
 
         The request is marked with the longest time in minutes for which they hold.
         """
-        reached = []
+        exceeded = []
         recorded = self.get_user_attempts(request, credentials)
         for attempts, (_, limit, minutes) in zip(recorded, settings.LOGIN_LIMITS, strict=True):
             since = request.axes_attempt_time - timedelta(minutes=minutes)  # type: ignore[attr-defined]
@@ -56,9 +56,9 @@ class LoginLimits(AxesDatabaseHandler):
                 sum=Sum("failures_since_start", default=0)
             )
             if failures["sum"] >= limit:
-                reached.append(minutes)
-        request.lockout_minutes = max(reached, default=0)  # type: ignore[attr-defined]
-        return len(reached)
+                exceeded.append(minutes)
+        request.lockout_minutes = max(exceeded, default=0)  # type: ignore[attr-defined]
+        return len(exceeded)
 
     def reset_user_attempts(
         self, request: HttpRequest, credentials: dict[str, Any] | None = None

@@ -54,7 +54,7 @@ class LoopbackSecurityMiddleware(SecurityMiddleware):
 
 
 class PrivateMiddleware:
-    """Keeps answers out of every cache, unless their view says what may be kept.
+    """Keeps answers out of every cache, unless their view allows caching.
 
     Static files come from a middleware before this one.
     """
@@ -78,13 +78,13 @@ class NonsenseMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Pass everything on; views are looked at when they are known."""
+        """Pass everything on; `process_view` checks requests."""
         return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Any, _arguments: Any, named: dict[str, Any]
     ) -> HttpResponse | None:
-        """Look at what the address says, and a page's form."""
+        """Check the address's parameters and a page's form."""
         if any("\0" in str(value) for value in named.values()):
             raise Http404
         program = is_api(request)

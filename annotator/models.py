@@ -1,4 +1,4 @@
-"""The people who use the application, and the sign of life of its workers."""
+"""Users and workers' heartbeats."""
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models

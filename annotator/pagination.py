@@ -10,7 +10,7 @@ from core.ids import LARGEST_ID
 
 
 class Pagination(LimitOffsetPagination):
-    """`limit` (50 unless told, at most 500) and `offset`; the answer has count, next, previous.
+    """`limit` (by default 50, at most 500) and `offset`; the answer has count, next, previous.
 
     What isn't one of these numbers is refused (400).
     """

@@ -1,4 +1,4 @@
-"""Errors of the API as problem documents (RFC 9457), and the pages' errors."""
+"""Errors of the API as problem documents (RFC 9457), and pages of errors."""
 
 import logging
 import sys

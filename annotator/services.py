@@ -1,4 +1,4 @@
-"""Writes on people."""
+"""Creation and update of users."""
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -10,7 +10,7 @@ from core.access import Role
 
 
 class UserExists(ValueError):
-    """The name is taken and an update was not asked for."""
+    """The name is taken, and no update was requested."""
 
 
 def user_create(

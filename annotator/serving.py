@@ -21,7 +21,7 @@ from annotator.embedded_postgres import embedded_postgres
 from annotator.supervisor import Child, Supervisor, python
 
 MODEL_SECONDS = 60.0
-"""For so long the start waits until the model that encodes texts is loaded."""
+"""Seconds that the start waits for the model that encodes texts."""
 WORKER_OPTIONS = ("--loglevel", "INFO", "--without-gossip", "--without-mingle")
 
 
@@ -102,8 +102,8 @@ class Services:
         return self.supervisor.wait(self._healthy, every=0.3)
 
     def _healthy(self) -> bool:
-        """Whether all parts work; a disk that runs full is told, and a model that takes long to
-        load, and we go on.
+        """Whether all parts work; a nearly full disk, or a model that loads slowly, is only
+        reported.
         """
         try:
             with urllib.request.urlopen(f"{self.address}/healthz", timeout=10) as answer:

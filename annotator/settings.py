@@ -34,7 +34,7 @@ try:
 except OSError as error:
     raise BadSetting(f"The secret key can't be kept in {VAR_DIR}: {error.strerror}.") from None
 
-# What is labeled, and how.
+# Labeling.
 EMBEDDING_MODEL = (
     env.text("EMBEDDING_MODEL") or chosen_model(VAR_DIR) or "ViT-H-14-378-quickgelu/dfn5b"
 )
@@ -63,7 +63,7 @@ HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
 SEARCH_EXACT_IMAGES = env.number("SEARCH_EXACT_IMAGES", 100_000, minimum=0)
 SEARCH_TIMEOUT = env.number("SEARCH_TIMEOUT", 20, minimum=1, maximum=110)
 
-# What is submitted to leaderboards.
+# Submissions to leaderboards.
 RUN_MAX_BYTES = env.number("RUN_MAX_BYTES", 200 * 1024 * 1024, minimum=1)
 RUN_MAX_TEXT_BYTES = env.number("RUN_MAX_TEXT_BYTES", 2**30, minimum=1)
 TEST_SUBMISSIONS_PER_DAY = env.number("TEST_SUBMISSIONS_PER_DAY", 5, minimum=0)
@@ -141,7 +141,7 @@ _database: dict[str, Any] = env.database("DATABASE_URL") or {
     "USER": DATABASE_USER,
     "HOST": str(Layout(VAR_DIR).socket_dir),
 }
-# Seconds after which a server that says nothing is taken for gone.
+# Seconds after which a silent server is considered gone.
 _patience = {"connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10}
 _database["OPTIONS"] = _patience | _database.get("OPTIONS", {})
 DATABASES = {"default": _database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
@@ -345,7 +345,7 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": env.choice("LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"handlers": [], "propagate": True},
-        # They tell each request, and of the whole picture in it at the level of debugging.
+        # They log each request, at the level DEBUG with the whole image.
         "openai": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},

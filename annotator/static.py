@@ -1,4 +1,4 @@
-"""Static files under names that carry their content's hash, and the one that a library carries."""
+"""Static files under names with their content's hash, and Vega's script from a library."""
 
 from importlib.metadata import version
 from typing import Any
@@ -30,7 +30,7 @@ class StaticFilesStorage(CompressedManifestStaticFilesStorage):
 
 
 class _VegaStorage(LazyObject):
-    """The folder of `js/vega.js`, which is made when it is asked for first."""
+    """The folder of `js/vega.js`, which is made on first use."""
 
     def _setup(self) -> None:
         import vl_convert

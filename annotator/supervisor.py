@@ -46,7 +46,7 @@ class Child:
     pause: float = field(default=FIRST_PAUSE_SECONDS)
 
     def start(self) -> None:
-        """Start it as the leader of a session of its own, so that a Ctrl-C reaches only us."""
+        """Start it as the leader of its own session, so that Ctrl-C does not reach it."""
         parent = os.getpid()
         output = None if self.log is None else _open_log(self.log)
         try:
@@ -86,7 +86,7 @@ class Child:
 
 
 class Supervisor:
-    """Runs children until asked to end by SIGINT, SIGTERM or SIGHUP, or by `finish`."""
+    """Runs children until SIGINT, SIGTERM or SIGHUP, or `finish`."""
 
     def __init__(self, say: Callable[[str], Any]) -> None:
         self.say = say

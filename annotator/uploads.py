@@ -1,4 +1,4 @@
-"""A limit on uploads that holds before anything of them is kept."""
+"""A limit on uploads that is checked before anything of them is stored."""
 
 from typing import Any
 

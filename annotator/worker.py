@@ -1,4 +1,4 @@
-"""What a Celery worker does beside its tasks: it shows that it lives, and repeats lost looks."""
+"""What a Celery worker does beside its tasks: heartbeats, and repeating lost messages."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The web server's way in."""
+"""The WSGI application for the web server."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Roles, and the questions that pages and the API ask of them.
+"""Roles, and the checks of them by pages and the API.
 
 Every view goes through these helpers, so that a role means the same thing everywhere. The user
 model lives in ``annotator``; here a user is anything with ``is_active`` and ``role``.
@@ -14,13 +14,12 @@ from django.db import models
 
 
 class Role(models.TextChoices):
-    """What a user may do.
+    """A user's role.
 
     From the annotator on, each role may do all that the one before it may. A researcher evaluates
     runs on releases and takes no part in making the labels: no queries in labeling, no judgments,
-    no search of the corpus. So pages ask `at_least(user, Role.ANNOTATOR)` for what belongs to
-    labeling, which is also what the API asks where a view says nothing else, and `is_evaluator`
-    for releases.
+    no search of the corpus. So pages of labeling check `at_least(user, Role.ANNOTATOR)`, which is
+    also the API's default permission, and pages of releases check `is_evaluator`.
     """
 
     RESEARCHER = "researcher", "Researcher"
@@ -40,30 +39,30 @@ def role_of(user: Any) -> Role | None:
 
 
 def at_least(user: Any, role: Role) -> bool:
-    """Tell whether the user holds `role` or one above it."""
+    """Whether the user has `role` or a higher one."""
     held = role_of(user)
     return held is not None and _ORDER.index(held) >= _ORDER.index(role)
 
 
 def require_role(user: Any, role: Role) -> None:
-    """Raise PermissionDenied (HTTP 403) unless the user holds `role` or one above it."""
+    """Raise PermissionDenied (HTTP 403) unless the user has `role` or a higher one."""
     if not at_least(user, role):
         raise PermissionDenied(f"This needs the role {role.label.lower()}.")
 
 
 def is_evaluator(user: Any) -> bool:
-    """Tell whether the user may see releases: whoever doesn't label blind, as annotators do."""
+    """Whether the user may see releases: everybody except annotators, who label blind."""
     return role_of(user) in {Role.RESEARCHER, Role.REVIEWER, Role.ADMIN}
 
 
 def require_evaluator(user: Any) -> None:
-    """Raise PermissionDenied (HTTP 403) for annotators and for who isn't logged in."""
+    """Raise PermissionDenied (HTTP 403) for annotators and anonymous users."""
     if not is_evaluator(user):
         raise PermissionDenied("This needs the role researcher or reviewer.")
 
 
 def names_hidden_from(user: Any) -> bool:
-    """Tell whether species names are kept from the user (HIDE_SPECIES_NAMES), so that they don't
-    steer the judgment.
+    """Whether species names are hidden from the user (HIDE_SPECIES_NAMES), so that they don't bias
+    judgments.
     """
     return bool(settings.HIDE_SPECIES_NAMES) and not is_evaluator(user)

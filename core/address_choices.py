@@ -1,4 +1,4 @@
-"""What the address of a page asks for; nonsense finds nothing (404), and is not passed over."""
+"""Parameters of pages' addresses; an invalid value raises Http404 and is never ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.ids import id_of
 
 
 def chosen(parameters: QueryDict, name: str, known: Container[str], usual: str = "") -> str:
-    """The value of a parameter, one of `known`; `usual` where it is left out or empty."""
+    """Return a parameter's value, one of `known`; `usual` if it is absent or empty."""
     value = parameters.get(name, "")
     if value and value not in known:
         raise Http404(f"“{value[:50]}” is none of the values of {name}.")
@@ -20,13 +20,13 @@ def chosen(parameters: QueryDict, name: str, known: Container[str], usual: str =
 
 
 def chosen_id(parameters: QueryDict, name: str) -> int | None:
-    """The id that a parameter names; None where it is left out or empty."""
+    """Return the id in a parameter, or None if it is absent or empty."""
     found = chosen_ids(parameters, name)
     return found[-1] if found else None
 
 
 def chosen_ids(parameters: QueryDict, name: str) -> list[int]:
-    """The ids that a parameter names, in their order, each once; empty values count for nothing."""
+    """Return the ids in a parameter, in their order, each once; empty values are ignored."""
     found = []
     for text in filter(None, parameters.getlist(name)):
         number = id_of(text)
@@ -37,7 +37,7 @@ def chosen_ids(parameters: QueryDict, name: str) -> list[int]:
 
 
 def chosen_page(pages: Paginator[Any], parameters: QueryDict) -> Page[Any]:
-    """The page that `page` names, by default the first."""
+    """Return the page with the number in `page`, by default the first."""
     try:
         return pages.page(parameters.get("page") or 1)
     except InvalidPage as error:

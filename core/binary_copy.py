@@ -22,7 +22,7 @@ _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class BadCopy(ValueError):
-    """Bytes that are not the rows that were asked for."""
+    """The bytes are not rows of the expected layout."""
 
 
 def row_layout(integers: Sequence[str], *, dimension: int | None = None) -> np.dtype[Any]:
@@ -65,11 +65,11 @@ def parse_rows(data: bytes | memoryview, layout: np.dtype[Any]) -> NDArray[np.vo
     body = len(view) - len(HEADER) - len(END)
     whole = body >= 0 and view[: len(HEADER)] == HEADER and view[-len(END) :] == END
     if not whole or body % layout.itemsize:
-        raise BadCopy("The database's rows are not of the form that was asked for.")
+        raise BadCopy("The database's rows are not of the expected layout.")
     rows = np.frombuffer(view, dtype=layout, offset=len(HEADER), count=body // layout.itemsize)
     for name, value in _constants(layout).items():
         if not (rows[name] == value).all():
-            raise BadCopy(f"The database's rows are not of the form that was asked for: {name}.")
+            raise BadCopy(f"The database's rows are not of the expected layout: {name}.")
     return rows
 
 

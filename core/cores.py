@@ -6,7 +6,7 @@ import os
 
 
 def cores() -> int:
-    """Return the number of cores, at least one: those it was given where the system tells."""
+    """Return the number of cores that this process may use, at least one."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The PostgreSQL extensions that the corpus rests on, and the oldest pgvector that will do."""
+"""The required PostgreSQL extensions, and the oldest supported pgvector."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def version_tuple(version: str) -> tuple[int, ...]:
 
 
 def pgvector_problem(installed: str | None) -> str | None:
-    """Say what is wrong with an installed pgvector version, or return None if it will do."""
-    wanted = ".".join(map(str, OLDEST_PGVECTOR))
+    """Return what is wrong with an installed pgvector version, or None."""
+    oldest = ".".join(map(str, OLDEST_PGVECTOR))
     if installed is None:
-        return f"This server has no pgvector. Install {wanted} or newer on it, then migrate again."
+        return f"This server has no pgvector. Install {oldest} or newer on it, then migrate again."
     if version_tuple(installed) < OLDEST_PGVECTOR:
         return (
-            f"This database has pgvector {installed}; {wanted} or newer is needed. "
+            f"This database has pgvector {installed}; {oldest} or newer is needed. "
             "Update pgvector on the server, then migrate again."
         )
     return None
 
 
 def extensions_create(connection: Any) -> None:
-    """Create the required extensions and bring pgvector up to what the server offers.
+    """Create the required extensions and update pgvector to the version that the server offers.
 
-    Raises NotSupportedError, in words for whoever runs the server, if pgvector is missing or too
+    Raises NotSupportedError, with a message for operators, if pgvector is missing or too
     old.
     """
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Files and directories: that appear whole, that others name, and whether a path stays below."""
+"""Atomic writing of files and directories, and safe reading of files named by others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RENAME_EXCHANGE = 2
 
 @contextmanager
 def whole_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Write a file that appears whole or not at all, and replaces one that is there.
+    """Write a file that appears whole or not at all, and replaces an existing one.
 
     With `durable` its bytes are on the disk before it has its name, so that no crash leaves half of
     it. An error within removes what was written. Raises OSError.
@@ -45,7 +45,7 @@ def whole_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 class TargetRefused(Exception):
-    """The directory can't be written where it was asked for; the text says why and what to do."""
+    """The directory can't be written; the message says why and what to do."""
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def _partial_make(target: Path) -> tuple[Path, int]:
 
     Who writes one has it open and locked: the lock ends with its process.
     """
-    # mkdir, not mkdtemp: the directory shall have the permissions that the umask gives.
+    # mkdir, not mkdtemp: the permissions must follow the umask.
     partial = target.parent / f".{target.name}.partial-{uuid.uuid4().hex}"
     beside = os.open(target.parent, os.O_RDONLY)
     try:
@@ -118,7 +118,7 @@ def _remove_left(target: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open directory; False where somebody else has it, or the file system has no locks."""
+    """Lock an open directory; False if it is locked, or the file system has no locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
@@ -153,7 +153,7 @@ def _foreign(target: Path, replaceable: Collection[str]) -> list[str]:
 
 
 def sync_path(path: Path) -> None:
-    """Have a file's bytes, or the names in a folder, on the disk."""
+    """Write a file's bytes, or the names in a folder, to the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -180,7 +180,7 @@ def _exchange(first: Path, second: Path) -> None:
 
 
 class NotRegular(OSError):
-    """What a path leads to is no regular file."""
+    """The path leads to something other than a regular file."""
 
 
 def open_regular(path: Path, *, flags: int = 0) -> BinaryIO:
@@ -201,10 +201,8 @@ def open_regular(path: Path, *, flags: int = 0) -> BinaryIO:
 
 
 def is_below(name: str) -> bool:
-    """Tell whether a relative path, by its text alone, names something below the folder that it
-    starts at. What links there do is not looked at.
-    """
-    # Nearly all are seen to be without being taken apart.
+    """Whether a relative path stays below the folder that it starts at; links aren't followed."""
+    # Fast for nearly all names.
     if name and not name.startswith(("/", ".")) and ".." not in name and "\0" not in name:
         return True
     path = PurePosixPath(name)

@@ -15,12 +15,14 @@ class IdConverter:
     regex = "[0-9]+"
 
     def to_python(self, value: str) -> int:
+        """Parse an id; ValueError if it is too large."""
         number = id_of(value)
         if number is None:
             raise ValueError("No id is so large.")
         return number
 
     def to_url(self, value: Any) -> str:
+        """Format an id."""
         return str(value)
 
 
@@ -33,5 +35,5 @@ def id_of(text: Any) -> int | None:
 
 
 def ids_of(texts: Iterable[str]) -> list[int]:
-    """The primary keys among texts, in their order; what is none is left out."""
+    """Return the primary keys among texts, in their order; other texts are left out."""
     return [number for text in texts if (number := id_of(text)) is not None]

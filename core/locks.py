@@ -1,7 +1,6 @@
-"""Advisory locks: one place that gives each subject a number of its own.
+"""Advisory locks of PostgreSQL, with a number for each subject.
 
-PostgreSQL frees a session's advisory locks when its connection ends, so a killed worker holds
-nothing back.
+A session's advisory locks end with its connection, so a killed worker blocks nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def session_lock(key: int) -> Iterator[None]:
 
 
 def is_locked(key: int) -> bool:
-    """Tell whether another session holds `key` now."""
+    """Whether another session holds `key` now."""
     with try_session_lock(key) as free:
         return not free
 

@@ -1,4 +1,4 @@
-"""The models of this app, in the folders of their subjects; Django looks for them here."""
+"""The models of this app, defined in subfolders; Django imports them from here."""
 
 from core.jobs.models import Job, JobItemError
 

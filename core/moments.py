@@ -1,4 +1,4 @@
-"""One moment of the database."""
+"""Reading the database as of one moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 @contextmanager
 def snapshot() -> Iterator[None]:
-    """A transaction that sees one moment of the database, whatever is written meanwhile.
+    """A transaction that sees the database as of one moment.
 
     Within a caller's transaction it sees what that one sees. OperationalError: a row that the block
     changes or locks was changed by somebody else since.

@@ -1,4 +1,4 @@
-"""What the server lacks for a while: its database, or room on a disk."""
+"""Temporary outages: no database, or no space on the disk."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ LOG_SEGMENT_BYTES = 16 * 2**20
 
 @dataclass(frozen=True)
 class Outage:
-    """What is missing: the status that says so, a sentence, and the seconds after which to ask
-    again.
-    """
+    """An outage, with the HTTP status, a sentence for people, and the seconds until a retry."""
 
     status: HTTPStatus
     sentence: str
@@ -38,7 +36,7 @@ DISK_FULL = Outage(HTTPStatus.INSUFFICIENT_STORAGE, "The server's disk is full."
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
-    """The outage that an error, or one behind it, speaks of; None where it is something else."""
+    """Return the outage that caused an error, or None if something else did."""
     errors = list(_chain(error))
     codes = [str(getattr(one, "pgcode", None) or "") for one in errors]
     if DISK_FULL_CODE in codes or any(_says_full(one) for one in errors):
@@ -50,7 +48,7 @@ def outage_of(error: BaseException | None) -> Outage | None:
 
 
 def free_bytes() -> int:
-    """How much room the disk of VAR_DIR has for us, also before that folder is made."""
+    """Return the free bytes on the disk of VAR_DIR, which may not exist yet."""
     folder = Path(settings.VAR_DIR).absolute()
     return shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
 

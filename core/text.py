@@ -1,4 +1,4 @@
-"""Characters that no name may hold, and how they are shown."""
+"""Control characters, which no name may contain."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 
 
 def has_controls(value: str) -> bool:
-    """Tell whether a text holds control characters or bytes that are no text.
+    """Whether a text contains control characters or undecodable bytes.
 
     The joiners that Persian or Hindi names need are neither, though not “printable” either.
     """

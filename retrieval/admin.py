@@ -1,4 +1,4 @@
-"""The corpus in Django's admin: to look at. Imports and jobs write it."""
+"""The corpus in Django's admin, read-only: imports and jobs write it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from retrieval.species.search import species_search
 
 
 class ReadOnly:
-    """Nothing is added, changed or deleted here."""
+    """An admin in which nothing can be added, changed or deleted."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -32,12 +32,16 @@ class ReadOnly:
 
 
 class SpeciesNameInline(ReadOnly, admin.TabularInline):
+    """Names of a species."""
+
     model = SpeciesName
     fields = ("language", "name")
 
 
 @admin.register(Species)
 class SpeciesAdmin(ReadOnly, admin.ModelAdmin):
+    """Species."""
+
     list_display = ("scientific_name", "common_name", "family", "iconic_group")
     list_filter = ("iconic_group",)
     search_fields = ("scientific_name", "names__name")
@@ -49,6 +53,8 @@ class SpeciesAdmin(ReadOnly, admin.ModelAdmin):
 
 @admin.register(Image)
 class ImageAdmin(ReadOnly, LargeTableAdmin):
+    """Images."""
+
     list_display = ("id", "dataset", "place", "file_name", "species", "width", "height")
     list_select_related = ("species", "root")
     list_filter = (DatasetFilter,)
@@ -73,16 +79,22 @@ class ImageAdmin(ReadOnly, LargeTableAdmin):
 
 @admin.register(ImageRoot)
 class ImageRootAdmin(ReadOnly, admin.ModelAdmin):
+    """Roots of images left in place."""
+
     list_display = ("id", "location", "created_at")
 
 
 @admin.register(EmbeddingModel)
 class EmbeddingModelAdmin(ReadOnly, admin.ModelAdmin):
+    """Embedding models."""
+
     list_display = ("name", "dimension", "precision", "created_at")
 
 
 @admin.register(ImageFlag)
 class ImageFlagAdmin(ReadOnly, admin.ModelAdmin):
+    """Flags on images."""
+
     list_display = ("id", "image_id", "kind", "state", "raised_by", "raised_at", "decided_by")
     list_select_related = ("raised_by", "decided_by")
     list_filter = ("state", "kind")
@@ -91,6 +103,8 @@ class ImageFlagAdmin(ReadOnly, admin.ModelAdmin):
 
 @admin.register(ImageWithdrawal)
 class ImageWithdrawalAdmin(ReadOnly, admin.ModelAdmin):
+    """Withdrawals of images."""
+
     list_display = (
         "id",
         "image_id",
@@ -106,6 +120,8 @@ class ImageWithdrawalAdmin(ReadOnly, admin.ModelAdmin):
 
 @admin.register(JobItemError)
 class JobItemErrorAdmin(ReadOnly, LargeTableAdmin):
+    """Failed items of jobs."""
+
     list_display = ("id", "job_id", "item", "message")
     search_help_text = "A job's number."
 
@@ -116,6 +132,8 @@ class JobItemErrorAdmin(ReadOnly, LargeTableAdmin):
 
 @admin.register(Job)
 class JobAdmin(ReadOnly, admin.ModelAdmin):
+    """Jobs."""
+
     list_display = ("id", "kind", "title", "state", "done", "failed", "total", "created_by")
     list_select_related = ("created_by",)
     list_filter = ("state", "kind")

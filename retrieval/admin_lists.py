@@ -1,4 +1,4 @@
-"""Lists of Django's admin over tables of millions of rows: nothing in them counts or sorts a table.
+"""Lists of Django's admin for tables of millions of rows, which are never counted or sorted whole.
 
 Django's own would count all rows, search by `LIKE '%…%'` and sort by any column.
 """
@@ -51,7 +51,7 @@ class LargeTableAdmin(admin.ModelAdmin):
     sortable_by = ()
 
     def searched(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
-        """Narrow the list to what a text means, by an index; blanks at its ends are gone."""
+        """Filter the list by a stripped text, using an index."""
         number = id_of(text)
         return rows.none() if number is None else rows.filter(pk=number)
 
@@ -70,7 +70,7 @@ class LargeTableAdmin(admin.ModelAdmin):
 
 
 class DatasetFilter(admin.SimpleListFilter):
-    """The data sets that there are, found without reading the images."""
+    """A filter by data set, whose names are found without reading all images."""
 
     title = "data set"
     parameter_name = "dataset"

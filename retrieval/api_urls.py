@@ -1,3 +1,5 @@
+"""Addresses of the API of the corpus."""
+
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 

@@ -1,9 +1,13 @@
+"""The app of the corpus, embeddings and search."""
+
 from importlib import import_module
 
 from django.apps import AppConfig
 
 
 class RetrievalConfig(AppConfig):
+    """Django's configuration of this app."""
+
     name = "retrieval"
     default_auto_field = "django.db.models.BigAutoField"
 

@@ -1,4 +1,4 @@
-"""The kinds of long work that this app does; imported when the app is ready."""
+"""Registration of this app's job kinds, when the app is ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models of this app, in the folders of their subjects; Django looks for them here."""
+"""The models of this app, defined in subfolders; Django imports them from here."""
 
 from retrieval.corpus.models import (
     CorpusCount,

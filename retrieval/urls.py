@@ -1,3 +1,5 @@
+"""Addresses of the pages of the corpus."""
+
 from django.urls import path
 
 from core.jobs.views import job

@@ -1,4 +1,4 @@
-"""Pages of the corpus: species and embeddings, flagged images, jobs."""
+"""The page of the corpus: species, embeddings and jobs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECENT_JOBS = 8
 @login_required
 @require_http_methods(["GET", "POST"])
 def corpus(request: HttpRequest) -> HttpResponse:
-    """What the corpus holds; admins start an embedding job here."""
+    """Show the corpus; admins can start an embedding job."""
     require_role(request.user, Role.ANNOTATOR)
     form_error = ""
     if request.method == "POST":

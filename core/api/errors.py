@@ -1,4 +1,4 @@
-"""What the API answers where a request is well formed and still can't be done."""
+"""Errors of well-formed requests that can't be processed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rest_framework.exceptions import APIException
 
 
 class ConflictProblem(APIException):
-    """409: not possible in the state in which things are."""
+    """409: not possible in the present state."""
 
     status_code = status.HTTP_409_CONFLICT
 

@@ -1,6 +1,4 @@
-"""Fields that bodies and filters of the API share: they take what they say, and turn nothing else
-into it, neither numbers into text nor text into numbers.
-"""
+"""Serializer fields that convert nothing: neither numbers to text nor text to numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from core.ids import LARGEST_ID
 
 
 class TextField(serializers.CharField):
-    """A text; a number is none."""
+    """A text; numbers are refused."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -23,7 +21,7 @@ class TextField(serializers.CharField):
 
 
 class TruthField(serializers.BooleanField):
-    """True or false, and in a form the words for them."""
+    """True or false; in a form also the words for them."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, bool) and not _of_a_form(self):
@@ -44,7 +42,7 @@ class NumberField(serializers.FloatField):
 
 
 class IdField(serializers.IntegerField):
-    """A primary key that a body or a filter names; refused where it is larger than any can be."""
+    """A primary key; refused if no column can hold it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"min_value": 0, "max_value": LARGEST_ID} | options)

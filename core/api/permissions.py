@@ -1,4 +1,4 @@
-"""Who may use the API where a view says nothing else."""
+"""The API's default permission."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.access import Role, require_role
 
 
 class TakesPartInLabeling(IsAuthenticated):
-    """Annotators and above; researchers get 403, and who isn't logged in 401."""
+    """Annotators and above; researchers get 403, anonymous users 401."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if not super().has_permission(request, view):

@@ -1,4 +1,4 @@
-"""What management commands share."""
+"""Shared parts of management commands."""
 
 from django.conf import settings
 

@@ -1,3 +1,5 @@
+"""A check of management commands that the database is migrated."""
+
 from __future__ import annotations
 
 from django.core.management.base import CommandError

@@ -1,3 +1,5 @@
+"""API of jobs."""
+
 from __future__ import annotations
 
 from typing import Any, ClassVar
@@ -19,7 +21,7 @@ from core.jobs.services import job_cancel, job_retry
 
 
 class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Job]):
-    """Long work: admins see all of it, others what they started."""
+    """Jobs: admins see all of them, others the ones that they started."""
 
     permission_classes: ClassVar = [IsAuthenticated]
     queryset = Job.objects.none()
@@ -40,7 +42,7 @@ class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     @extend_schema(request=None, responses=JobDetailSerializer)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
-        """Queue a failed or canceled job again; it goes on from where it was."""
+        """Queue a failed or canceled job again; it continues where it stopped."""
         return self._changed(request, job_retry, "Only a failed or canceled job can be retried.")
 
     def _changed(self, request: Request, change: Any, refusal: str) -> Response:

@@ -1,9 +1,8 @@
-"""The kinds of long work, and who does each.
+"""The registry of job kinds and their handlers.
 
 A handler does one slice of a job: at least one unit of work, then more until `deadline` (of
-`time.monotonic`). It commits its work and its progress together (`services.jobs.job_advance`), so
-that a slice cut short anywhere is done again without a trace. It returns True when nothing is left
-to do.
+`time.monotonic`). It commits its work and its progress together (`job_advance`), so
+that an interrupted slice can be repeated. It returns True when nothing is left to do.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ class UnknownJobKind(LookupError):
 
 
 class JobFailed(Exception):
-    """What a handler raises to fail its job with a text for people."""
+    """Raised by a handler to fail its job, with a message for people."""
 
 
 class JobCanceled(Exception):
-    """The job was canceled while a slice was at work; its open transaction is undone."""
+    """The job was canceled during a slice, whose open transaction is rolled back."""
 
 
 def job_handler(kind: str) -> Callable[[StepHandler], StepHandler]:
@@ -53,12 +52,10 @@ def handler_for(kind: str) -> StepHandler:
 
 
 def count_workers_by(count: Callable[[], int]) -> None:
-    """Say how living workers are counted; only the project around the apps knows them."""
+    """Register the function that counts living workers; only the project knows them."""
     _worker_counts[:] = [count]
 
 
 def workers_alive() -> int:
-    """Return how many workers showed a sign of life within the last minute; 1 where nobody
-    counts them.
-    """
+    """Return how many workers were alive within the last minute; 1 if they aren't counted."""
     return _worker_counts[0]() if _worker_counts else 1

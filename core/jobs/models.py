@@ -1,3 +1,5 @@
+"""Jobs: long work that workers do."""
+
 from __future__ import annotations
 
 from django.conf import settings
@@ -5,12 +7,14 @@ from django.db import models
 
 
 class Job(models.Model):
-    """Long work, held by the database: what is to be done and how far it is.
+    """Long work with its parameters and progress.
 
-    A Celery message only says "look at this job"; losing one loses no work.
+    Celery messages only name a job to work on; losing a message loses no work.
     """
 
     class State(models.TextChoices):
+        """Where a job is on its way."""
+
         QUEUED = "queued", "Queued"
         RUNNING = "running", "Running"
         DONE = "done", "Done"
@@ -55,7 +59,7 @@ class Job(models.Model):
             ),
         ]
         indexes = [
-            # The sweep looks for unfinished jobs every few seconds.
+            # The sweep selects unfinished jobs every few seconds.
             models.Index(
                 fields=["id"],
                 condition=models.Q(state__in=["queued", "running"]),
@@ -68,7 +72,7 @@ class Job(models.Model):
 
     @property
     def rate(self) -> float | None:
-        """Items a second of working time."""
+        """Items per second of working time."""
         return (self.done + self.failed) / self.active_seconds if self.active_seconds else None
 
     @property
@@ -80,7 +84,7 @@ class Job(models.Model):
 
 
 class JobItemError(models.Model):
-    """One item that a job could not do, and why."""
+    """An item that a job could not process, and the reason."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="item_errors")
     image_id = models.BigIntegerField(
@@ -95,7 +99,7 @@ class JobItemError(models.Model):
 
     class Meta:
         constraints = [
-            # Doing a slice of work twice names a failed item once.
+            # A slice that is repeated records a failed item once.
             models.UniqueConstraint(fields=["job", "item"], name="job_item_error_once"),
         ]
 

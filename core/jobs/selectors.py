@@ -1,3 +1,5 @@
+"""Reading of jobs."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Jobs in answers of the API."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,6 +13,8 @@ ITEM_ERRORS_SHOWN = 100
 
 
 class JobItemErrorSerializer(serializers.ModelSerializer[JobItemError]):
+    """An item that a job could not process."""
+
     image = serializers.IntegerField(source="image_id", allow_null=True)
 
     class Meta:
@@ -20,7 +24,7 @@ class JobItemErrorSerializer(serializers.ModelSerializer[JobItemError]):
 
 
 class JobSerializer(serializers.ModelSerializer[Job]):
-    """Long work and how far it is; `rate` in items a second of working time."""
+    """A job with its progress; `rate` in items per second of working time."""
 
     created_by = serializers.CharField(source="created_by.username", default=None, read_only=True)
     rate = serializers.FloatField(read_only=True, allow_null=True)
@@ -50,7 +54,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
 
 class JobDetailSerializer(JobSerializer):
-    """A job with the first hundred items that it could not do."""
+    """A job with the first hundred items that it could not process."""
 
     item_errors = serializers.SerializerMethodField()
 

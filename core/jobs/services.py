@@ -28,31 +28,31 @@ logger = logging.getLogger(__name__)
 
 TASK = "core.run_job"
 SLICE_SECONDS = 5.0
-# Where nothing else waits; short enough for a worker that is asked to end.
+# Times a slice, if no other job waits; short enough for a worker that must stop.
 LONG_SLICE = 2
-# What a job waits for, in words: the disk's last room is for judgments.
+# Shown on a job that waits: the last free space is reserved for judgments.
 DISK_LOW = "The server's disk is nearly full. The job goes on when there is room."
 
-# A slice that kills its worker, or that the database refuses each time, is not tried for ever.
+# A slice that kills its worker, or that the database refuses each time, is given up.
 FRUITLESS_TURNS = 10
 
 
 class Slice(enum.Enum):
-    """What became of one look at a job."""
+    """The outcome of working on a job."""
 
     FINISHED = "finished"
     MORE = "more"
     FAILED = "failed"
-    LATER = "later"  # the database was in trouble, or the disk is full: the sweep looks again
+    LATER = "later"  # the database failed or the disk is full; the sweep will retry
     BUSY = "busy"  # another worker has it
-    STALE = "stale"  # an old message, or nothing is left to do
+    STALE = "stale"  # an old message, or the job has ended
     CANCELED = "canceled"
 
 
 def job_create(
     *, kind: str, params: dict[str, Any], created_by: Any = None, title: str = ""
 ) -> Job:
-    """Store a job and, once that is committed, tell the workers to look at it.
+    """Store a job and, once that is committed, send a message to the workers.
 
     Raises UnknownJobKind if no handler is registered for the kind.
     """
@@ -124,7 +124,7 @@ def job_cancel(*, job: Job) -> bool:
 
 @transaction.atomic
 def job_retry(*, job: Job) -> bool:
-    """Queue a failed or canceled job again, from where it was; tells whether it was either."""
+    """Queue a failed or canceled job again, from where it stopped; False if it was neither."""
     queued = Job.objects.filter(pk=job.pk, state__in=[Job.State.FAILED, Job.State.CANCELED]).update(
         state=Job.State.QUEUED,
         error="",
@@ -139,7 +139,7 @@ def job_retry(*, job: Job) -> bool:
 
 
 def jobs_sweep() -> int:
-    """Send a message for every unfinished job again; returns how many there are.
+    """Send a message for each unfinished job again; returns their number.
 
     Called when a worker starts and every few seconds, so that no lost message loses work.
     """
@@ -152,7 +152,7 @@ def jobs_sweep() -> int:
 
 
 def job_slice_run(*, job_id: int, turn: int | None = None) -> Slice:
-    """Do one slice of a job, unless another worker is at it or `turn` is past.
+    """Do one slice of a job, unless another worker has it or `turn` is past.
 
     Errors of the database and a full disk leave the job to the sweep, as does a disk with less than
     DISK_MIN_FREE_BYTES; any other error fails the job with its text.
@@ -167,7 +167,7 @@ def job_slice_run(*, job_id: int, turn: int | None = None) -> Slice:
         if job is None:
             return Slice.STALE
         outcome = _turn_work(job)
-    # Only now is the lock free for whoever takes the next message.
+    # Sent after the lock was released, which the next worker needs.
     if outcome is Slice.MORE:
         _send(job.pk, job.turn)
     return outcome
@@ -231,7 +231,7 @@ def _fail(job: Job, text: str) -> Slice:
 
 
 def _note_trouble(job: Job, text: str) -> None:
-    """Show on the job why it waits, if the database can be asked to."""
+    """Store on the job why it waits, if the database allows it."""
     try:
         if not connection.is_usable():
             connection.close()
@@ -241,7 +241,7 @@ def _note_trouble(job: Job, text: str) -> None:
 
 
 def _send_on_commit(job: Job) -> None:
-    # robust: with the broker away the job is stored all the same, and the sweep speaks of it later.
+    # robust: if the broker fails, the job is stored anyway, and the sweep sends a message later.
     transaction.on_commit(lambda: _send(job.pk, job.turn), robust=True)
 
 

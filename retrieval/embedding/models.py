@@ -1,3 +1,5 @@
+"""Embedding models, embeddings, vectors of texts, and their bookkeeping."""
+
 from __future__ import annotations
 
 from typing import Final
