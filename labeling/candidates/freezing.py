@@ -17,8 +17,8 @@ from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import lock_key, try_session_lock
-from labeling.candidates.checksum import list_checksum
 from labeling.candidates.models import CandidateList
+from labeling.candidates.selectors import list_checksum
 from labeling.candidates.services import candidates_store, lock_query
 from retrieval.embedding.embedding_models import (
     embedding_model_freeze,

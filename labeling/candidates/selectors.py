@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
 
 from core.jobs.models import Job
-from labeling.candidates.checksum import list_checksum
 from labeling.candidates.models import CandidateList
 from labeling.queries.models import Query
 from retrieval.ranking.selectors import rank_images
@@ -109,6 +111,18 @@ def _ready_detail(current: CandidateList) -> str:
             "so it can't be exhausted. Embed them, then make a new list."
         )
     return ""
+
+
+def list_checksum(rows: Iterable[tuple[int, float]]) -> str:
+    """SHA-256 (hexadecimal) over a ranking of (image id, score), best first.
+
+    Each row goes in as a little-endian 64-bit id and a little-endian float64 score, so two rankings
+    agree in this exactly when they agree bit for bit.
+    """
+    digest = hashlib.sha256()
+    for image_id, score in rows:
+        digest.update(struct.pack("<qd", image_id, score))
+    return digest.hexdigest()
 
 
 def list_verify(candidate_list: CandidateList) -> bool:

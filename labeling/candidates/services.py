@@ -14,9 +14,8 @@ from core.errors import Conflict, QueryGone
 from core.jobs.models import Job
 from core.jobs.services import job_cancel, job_create
 from core.locks import lock_key, transaction_lock
-from labeling.candidates.checksum import list_checksum
 from labeling.candidates.models import Candidate, CandidateList
-from labeling.candidates.selectors import filter_species_ids, list_fits
+from labeling.candidates.selectors import filter_species_ids, list_checksum, list_fits
 from labeling.queries.models import Query
 from retrieval.ranking.selectors import rank_images
 

@@ -94,20 +94,20 @@ def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool
 
 
 def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:
-    """The current judgments of a query by rank: all for reviewers, annotators' own."""
+    """The current judgments, by rank, of a query that the user sees: all for reviewers, annotators'
+    own.
+    """
     judgments = Judgment.objects.filter(query=query).select_related("annotator")
-    if not queries_visible_to(user).filter(pk=query.pk).exists():
-        return judgments.none()
     if not at_least(user, Role.REVIEWER):
         judgments = judgments.filter(annotator=user)
     return judgments.order_by(F("rank").asc(nulls_last=True), "image_id", "annotator_id")
 
 
 def judgment_history(query: Query, image_id: int, user: Any) -> QuerySet[JudgmentEvent]:
-    """The judgment events of this image for this query in order; an annotator sees their own."""
+    """The judgment events of an image for a query that the user sees, in order; an annotator sees
+    their own.
+    """
     events = JudgmentEvent.objects.filter(query=query, image=image_id)
-    if not queries_visible_to(user).filter(pk=query.pk).exists():
-        return events.none()
     if not at_least(user, Role.REVIEWER):
         events = events.filter(annotator=user)
     return events.select_related("annotator").order_by("pk")

@@ -44,6 +44,7 @@ from labeling.judging.services import (
     LARGEST_BATCH,
     JudgmentInput,
     JudgmentOutcome,
+    JudgmentStatus,
     RefusalCode,
     judgments_record,
 )
@@ -178,8 +179,8 @@ class LabelingActions:
         )
 
 
-def _read(raw: Any) -> JudgmentInput | str:
-    """One item as the service takes it, or what is wrong with it."""
+def _read(raw: Any) -> JudgmentInput | JudgmentOutcome:
+    """One item as the service takes it, or its refusal."""
     try:
         given = _ITEM.run_validation(raw)
     except exceptions.ValidationError as error:
@@ -187,7 +188,13 @@ def _read(raw: Any) -> JudgmentInput | str:
             f"{field}: {' '.join(map(str, messages))}"
             for field, messages in error.detail.items()  # type: ignore[union-attr]
         ]
-        return "; ".join(part.removeprefix("non_field_errors: ") for part in parts)
+        image = raw.get("image") if isinstance(raw, Mapping) else None
+        return JudgmentOutcome(
+            image_id=image if isinstance(image, int) else None,
+            status=JudgmentStatus.REFUSED,
+            code=RefusalCode.INVALID,
+            detail="; ".join(part.removeprefix("non_field_errors: ") for part in parts),
+        )
     return JudgmentInput(
         image_id=given["image"],
         relevance=given["relevance"],
@@ -199,25 +206,11 @@ def _read(raw: Any) -> JudgmentInput | str:
     )
 
 
-def _answer(raw: Any, outcome: JudgmentOutcome | str) -> dict[str, Any]:
-    """The answer for one item, with the client id and image as they were sent."""
-    sent = raw if isinstance(raw, Mapping) else {}
-    client_id, image = sent.get("client_id"), sent.get("image")
-    echo = {
-        "client_id": client_id[:100] if isinstance(client_id, str) else None,
-        "image": image if isinstance(image, int) else None,
-    }
-    if isinstance(outcome, str):
-        return echo | {
-            "status": "refused",
-            "code": RefusalCode.INVALID,
-            "detail": outcome,
-            "relevance": None,
-            "current": None,
-            "rank": None,
-        }
+def _answer(raw: Any, outcome: JudgmentOutcome) -> dict[str, Any]:
+    """The answer for one item, with the client id as it was sent."""
+    client_id = raw.get("client_id") if isinstance(raw, Mapping) else None
     return {
-        "client_id": echo["client_id"],
+        "client_id": client_id[:100] if isinstance(client_id, str) else None,
         "image": outcome.image_id,
         "status": outcome.status,
         "code": outcome.code,

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db import connection
 from django.db.models import Count, Max
 
+from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.candidates.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
 from labeling.judging.consensus import Consensus, Vote, consensus_by_key
@@ -214,9 +214,7 @@ def _list_labels(queries: Sequence[Query], annotator: Any) -> dict[int, _ListLab
         "sizes": [one.size if one else 0 for one in lists],
         "annotator": None if annotator is None else annotator.pk,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_CONSENSUS if annotator is None else _OWN, values)
-        rows = cursor.fetchall()
+    rows = fetch_all(_CONSENSUS if annotator is None else _OWN, values)
     found: dict[int, _ListLabels] = {}
     contested: dict[tuple[int, int], int] = {}
     for (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,8 +71,8 @@ class JudgmentInput:
 class JudgmentOutcome:
     """The outcome of one item."""
 
-    client_id: uuid.UUID
-    image_id: int
+    image_id: int | None
+    """None where the client sent none that can be read."""
     status: JudgmentStatus
     code: RefusalCode = RefusalCode.NONE
     detail: str = ""
@@ -186,8 +185,6 @@ def _refusal(
     item: JudgmentInput, facts: ImageFacts | None, closed: str, query: Query
 ) -> tuple[RefusalCode, str] | None:
     """The code and reason for which a new item is refused, or None."""
-    if problem := _problem(item):
-        return RefusalCode.INVALID, problem
     if closed:
         return RefusalCode.CLOSED, closed
     from_list = item.source == JudgmentSource.LIST
@@ -208,19 +205,6 @@ def _refusal(
     ):
         return RefusalCode.CONFLICT, _conflict(item.expected, facts.current)
     return None
-
-
-def _problem(item: JudgmentInput) -> str:
-    for name, relevance in (("relevance", item.relevance), ("expected", item.expected)):
-        if relevance not in (None, ..., *Relevance.values):
-            return f"{name}: {relevance!r} is none of {', '.join(Relevance.values)}."
-    if item.source not in SOURCES:
-        return f"source: {item.source!r} is none of {', '.join(SOURCES)}."
-    if not (math.isfinite(item.seconds) and 0 <= item.seconds <= MOST_SECONDS):
-        return f"seconds: a number from 0 to {MOST_SECONDS:.0f} is needed."
-    if math.isnan(item.age):
-        return "age: a number is needed."
-    return ""
 
 
 def _not_in_list(item: JudgmentInput, query: Query) -> str:
@@ -252,7 +236,6 @@ def _outcome(
     item: JudgmentInput, event: JudgmentEvent, facts: ImageFacts | None, status: JudgmentStatus
 ) -> JudgmentOutcome:
     return JudgmentOutcome(
-        client_id=item.client_id,
         image_id=item.image_id,
         status=status,
         relevance=event.relevance or None,
@@ -265,7 +248,6 @@ def _refused(
     item: JudgmentInput, facts: ImageFacts | None, code: RefusalCode, detail: str
 ) -> JudgmentOutcome:
     return JudgmentOutcome(
-        client_id=item.client_id,
         image_id=item.image_id,
         status=JudgmentStatus.REFUSED,
         code=code,

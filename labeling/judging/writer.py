@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.utils import timezone
 
 from core.locks import lock_key, transaction_lock
+from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource
 from labeling.queries.models import Query
@@ -83,9 +83,6 @@ class JudgmentWriter:
             "annotator": annotator.pk,
             "images": list(set(image_ids)),
         }
-        with connection.cursor() as cursor:
-            cursor.execute(_FACTS, values)
-            rows = cursor.fetchall()
         images = {
             image_id: ImageFacts(
                 rank=rank,
@@ -95,7 +92,7 @@ class JudgmentWriter:
                 source=source or "",
                 stored=relevance is not None,
             )
-            for image_id, rank, withdrawn, relevance, seconds, source in rows
+            for image_id, rank, withdrawn, relevance, seconds, source in fetch_all(_FACTS, values)
         }
         return cls(query, annotator, images)
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db import connection
 
 from core.cache import LruCache
+from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.judging.progress import Activity, Progress, activity_of, minimum_labels, progress_of
@@ -152,19 +152,15 @@ def tallies() -> dict[LatestEvent, Tally]:
 
     One SQL query, and a second where somebody judged since.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _ALL_EVENTS.format(queries=f"(SELECT id FROM {Query._meta.db_table})")
-            + "SELECT query_id, annotator_id, event FROM latest"
-        )
-        pairs = [LatestEvent(*row) for row in cursor.fetchall()]
+    latest = _ALL_EVENTS.format(queries=f"(SELECT id FROM {Query._meta.db_table})")
+    rows = fetch_all(f"{latest} SELECT query_id, annotator_id, event FROM latest")
+    pairs = [LatestEvent(*row) for row in rows]
     found = _tallies.get_many(pairs)
     missing = [pair for pair in pairs if pair not in found]
     if missing:
         columns = zip(*((pair.query, pair.annotator, pair.event) for pair in missing), strict=True)
-        with connection.cursor() as cursor:
-            cursor.execute(_TALLIES, [list(column) for column in columns])
-            new = {LatestEvent(*row[:3]): Tally(*row[3:]) for row in cursor.fetchall()}
+        rows = fetch_all(_TALLIES, [list(column) for column in columns])
+        new = {LatestEvent(*row[:3]): Tally(*row[3:]) for row in rows}
         _tallies.set_many(new)
         found |= new
     return found
@@ -180,9 +176,8 @@ def _states(queries: Sequence[Query], annotator: Any) -> dict[int, QueryState]:
     events = (
         _OWN_EVENTS if annotator else _ALL_EVENTS.format(queries="unnest(%(queries)s::bigint[])")
     )
-    with connection.cursor() as cursor:
-        cursor.execute(events + _STATES, values)
-        return {pk: (ids or "", tuple(ranks or ())) for pk, ids, ranks in cursor.fetchall()}
+    rows = fetch_all(events + _STATES, values)
+    return {pk: (ids or "", tuple(ranks or ())) for pk, ids, ranks in rows}
 
 
 def _key(query: Query, annotator: Any, state: QueryState) -> Any:

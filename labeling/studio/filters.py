@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date
 from typing import Any, Literal
 
-from django.db import connection
-
 from core.access import names_hidden_from
+from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
@@ -85,12 +84,8 @@ def matching_ranks(*, query: Query, user: Any, candidate_filter: CandidateFilter
         return []
     conditions, values = _conditions(query, user, candidate_filter)
     where = "".join(f" AND {condition}" for condition in conditions)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT c.rank {_LISTED}{where} ORDER BY c.rank",
-            [current.pk, *values],
-        )
-        return [rank for (rank,) in cursor.fetchall()]
+    sql = f"SELECT c.rank {_LISTED}{where} ORDER BY c.rank"
+    return [rank for (rank,) in fetch_all(sql, [current.pk, *values])]
 
 
 def facets(*, query: Query, user: Any) -> Facets:
@@ -101,15 +96,13 @@ def facets(*, query: Query, user: Any) -> Facets:
     current = query.current_list
     if current is None or not current.ready:
         return Facets()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT grouping(i.license, i.species_id), i.license, i.species_id, count(*),"
-            " min(i.observed_at), max(i.observed_at),"
-            " count(*) FILTER (WHERE i.latitude IS NOT NULL AND i.longitude IS NOT NULL)"
-            f"{_LISTED} GROUP BY GROUPING SETS ((i.license), (i.species_id), ())",
-            [current.pk],
-        )
-        rows = cursor.fetchall()
+    rows = fetch_all(
+        "SELECT grouping(i.license, i.species_id), i.license, i.species_id, count(*),"
+        " min(i.observed_at), max(i.observed_at),"
+        " count(*) FILTER (WHERE i.latitude IS NOT NULL AND i.longitude IS NOT NULL)"
+        f"{_LISTED} GROUP BY GROUPING SETS ((i.license), (i.species_id), ())",
+        [current.pk],
+    )
     by_license, by_species = 0b01, 0b10
     licenses = [(row[1], row[3]) for row in rows if row[0] == by_license]
     counts = [(row[2], row[3]) for row in rows if row[0] == by_species and row[2] is not None]

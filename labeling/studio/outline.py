@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db import connection
 from django.utils import timezone
 
+from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.queries.models import Query
@@ -67,18 +67,14 @@ SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
 def outline(*, query: Query, user: Any) -> Outline:
     """The current list in short, with a person's own labels. One SQL query."""
     current = query.current_list
-    ready = current is not None and current.ready
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _OUTLINE,
-            {
-                "query": query.pk,
-                "user": user.pk,
-                "list": current.pk if current and ready else None,
-                "size": current.size if current else 0,
-            },
-        )
-        [(last, images, scores, relevance, sources, withdrawn, flagged)] = cursor.fetchall()
+    values = {
+        "query": query.pk,
+        "user": user.pk,
+        "list": query.current_list_id,
+        "size": current.size if current else 0,
+    }
+    [row] = fetch_all(_OUTLINE, values)
+    last, images, scores, relevance, sources, withdrawn, flagged = row
     return Outline(
         images=images or [],
         scores=scores or [],
@@ -139,18 +135,19 @@ def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
     One annotator's events are stored one after another, so none appears later before a cursor.
     Three SQL queries, each by an index.
     """
-    events = _own_events(query, user, cursor)
+    events = fetch_all(_OWN, [query.current_list_id, query.pk, user.pk, cursor])
     latest: dict[int, OwnChange] = {}
     for _, image_id, relevance, source, rank in events:
         latest.pop(image_id, None)  # ordered by the last event
         latest[image_id] = OwnChange(image_id, rank, relevance or None, source)
-    withdrawn, flagged = _withdrawn_and_flagged(query)
+    marked = fetch_all(_WITHDRAWN_AND_FLAGGED, [query.current_list_id])
+    values = {"query": query.pk, "user": user.pk, "since": timezone.now() - RECENT}
     return Changes(
         cursor=events[-1][0] if events else cursor,
         own=list(latest.values()),
-        withdrawn=withdrawn,
-        flagged=flagged,
-        others=_others(query, user),
+        withdrawn=[rank for flagged, rank in marked if not flagged],
+        flagged=[rank for flagged, rank in marked if flagged],
+        others=[OtherAnnotator(*row) for row in fetch_all(_OTHERS, values)],
     )
 
 
@@ -161,14 +158,6 @@ SELECT e.id, e.image_id, e.relevance, e.source, c.rank
  WHERE e.query_id = %s AND e.annotator_id = %s AND e.id > %s
  ORDER BY e.id LIMIT {MOST_EVENTS}
 """
-
-
-def _own_events(
-    query: Query, user: Any, cursor: int
-) -> list[tuple[int, int, str, str, int | None]]:
-    with connection.cursor() as database:
-        database.execute(_OWN, [query.current_list_id, query.pk, user.pk, cursor])
-        return database.fetchall()
 
 
 # From the few withdrawn or flagged images to their ranks, not through the list.
@@ -183,31 +172,14 @@ SELECT marked.flagged, c.rank
 """
 
 
-def _withdrawn_and_flagged(query: Query) -> tuple[list[int], list[int]]:
-    """The withdrawn and the flagged ranks of the current list."""
-    with connection.cursor() as database:
-        database.execute(_WITHDRAWN_AND_FLAGGED, [query.current_list_id])
-        rows = database.fetchall()
-    return [rank for flagged, rank in rows if not flagged], [
-        rank for flagged, rank in rows if flagged
-    ]
-
-
 _OTHERS = f"""
-SELECT person.{get_user_model().USERNAME_FIELD}, recent.last,
+SELECT person.{get_user_model().USERNAME_FIELD},
        (SELECT count(*) FROM {Judgment._meta.db_table} j
-         WHERE j.query_id = %(query)s AND j.annotator_id = recent.annotator_id)
+         WHERE j.query_id = %(query)s AND j.annotator_id = recent.annotator_id),
+       recent.last
   FROM (SELECT annotator_id, max(updated_at) AS last FROM {Judgment._meta.db_table}
          WHERE query_id = %(query)s AND updated_at >= %(since)s AND annotator_id <> %(user)s
          GROUP BY annotator_id) recent
   JOIN {get_user_model()._meta.db_table} person ON person.id = recent.annotator_id
  ORDER BY 1
 """
-
-
-def _others(query: Query, user: Any) -> list[OtherAnnotator]:
-    since = timezone.now() - RECENT
-    with connection.cursor() as database:
-        database.execute(_OTHERS, {"query": query.pk, "user": user.pk, "since": since})
-        rows = database.fetchall()
-    return [OtherAnnotator(name, judged, last) for name, last, judged in rows]

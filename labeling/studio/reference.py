@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
 from django.db.models import Count, Window
 
 from core.access import names_hidden_from
+from core.sql import fetch_all
 from labeling.lifecycle.examples import pinned_examples
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.counts import image_counts
@@ -122,10 +122,8 @@ def _lookalikes(species_ids: list[int]) -> dict[int, list[int]]:
     """The ids of each species' look-alikes, by name: its group, or without one its genus."""
     found: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
     if species_ids:
-        with connection.cursor() as cursor:
-            cursor.execute(_LOOKALIKES, [species_ids])
-            for pk, other, grouped in cursor.fetchall():
-                found[pk].append((other, grouped))
+        for pk, other, grouped in fetch_all(_LOOKALIKES, [species_ids]):
+            found[pk].append((other, grouped))
     return {
         pk: [other for other, grouped in found[pk] if grouped == found[pk][0][1]]
         for pk in species_ids

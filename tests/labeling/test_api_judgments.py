@@ -75,7 +75,7 @@ GOOD = {"image": FIRST_ID, "relevance": "relevant", "client_id": "c", "seconds":
         (GOOD | {"image": "x"}, "image:"),
         (GOOD | {"image": 2**63}, "image:"),
         (GOOD | {"seconds": -1}, "seconds:"),
-        (GOOD | {"seconds": 3601}, "seconds:"),
+        (GOOD | {"seconds": 3600.1}, "seconds:"),
         (GOOD | {"client_id": ""}, "client_id:"),
         (GOOD | {"source": "import"}, "source:"),
         (GOOD | {"expected": "yes"}, "expected:"),

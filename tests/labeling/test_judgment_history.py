@@ -235,12 +235,6 @@ class TestExpecting:
         judge(query, annotator, [0], "relevant")
         assert record(query, annotator, item(0, "unsure"))[0].status == "stored"
 
-    def test_an_unknown_one_is_invalid(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
-        [outcome] = record(open_query(), annotator, item(0, "unsure", expected="maybe"))
-        assert (outcome.code, outcome.detail[:18]) == ("invalid", "expected: 'maybe' ")
-
 
 class TestWhen:
     @pytest.mark.parametrize(
@@ -268,12 +262,6 @@ class TestWhen:
         event = query.judgment_events.get()
         assert before - waited <= event.acted_at <= after - waited
         assert before <= event.made_at <= after
-
-    def test_no_number_is_no_age(
-        self, images: list[Image], open_query: MakeQuery, annotator: Any
-    ) -> None:
-        [outcome] = record(open_query(), annotator, item(0, "relevant", age=math.nan))
-        assert (outcome.code, outcome.detail) == ("invalid", "age: a number is needed.")
 
 
 class TestWithdrawnImages:

@@ -1,5 +1,6 @@
 """Scores are exact, and the fast product is never further off than its bound."""
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -111,6 +112,20 @@ def test_what_was_stored_at_the_last_moment_is_ranked_and_nothing_later():
     eligible = Eligible(np.empty(0, np.int64), until=110)
     [found] = rank_rows([part], vectors[:1], limit=30, eligible=eligible)
     assert sorted(image_id for image_id, _ in found) == list(range(11))
+
+
+def test_many_queries_are_scored_in_smaller_chunks():
+    vectors, ids = unit(random_vectors(scan.CHUNK_ROWS, 4)), np.arange(scan.CHUNK_ROWS)
+    part, everything = Part(0, ids, ids, vectors), Eligible(np.empty(0, np.int64))
+    tracemalloc.start()
+    try:
+        lists = rank_rows([part], vectors[:600], limit=1, eligible=everything)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(lists) == 600
+    # Of all rows at once the scores would take 315 MB.
+    assert most < 160e6
 
 
 def test_a_processor_whose_product_is_worse_than_its_bound_is_noticed(monkeypatch):
