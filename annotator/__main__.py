@@ -19,8 +19,15 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except Exception as error:
+        from psycopg2.errors import UndefinedColumn, UndefinedTable
+
         from core.outages import outage_of
 
+        if isinstance(error.__cause__, UndefinedColumn | UndefinedTable):
+            raise SystemExit(
+                "The database is not set up for this version. Start the application with “serve”, "
+                "or run “migrate”, then try again."
+            ) from None
         outage = outage_of(error)
         if outage is None:
             raise

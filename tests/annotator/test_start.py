@@ -82,3 +82,16 @@ def test_pages_are_answered_without_any_model(
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout.splitlines()[-1])
     assert answers == [dict.fromkeys(addresses, 200), 302, []]
+
+
+def test_a_command_says_that_the_database_is_not_set_up(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "verify_lists"],
+        cwd=ROOT,
+        env=os.environ | {"VAR_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "annotator.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("The database is not set up for this version.")
