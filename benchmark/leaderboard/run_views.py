@@ -195,7 +195,7 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
         "other": other,
         "within": page.FOUND_WITHIN,
         "parameters": urlencode(parameters),
-        **_neighbours(board.query_ids.tolist(), query_id),
+        **_neighbors(board.query_ids.tolist(), query_id),
     }
     scored = np.flatnonzero(board.query_ids == query_id)
     if row is not None and scored.size:
@@ -220,7 +220,7 @@ def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> li
     return figures
 
 
-def _neighbours(query_ids: list[int], query_id: int) -> dict[str, int | None]:
+def _neighbors(query_ids: list[int], query_id: int) -> dict[str, int | None]:
     before = [one for one in query_ids if one < query_id]
     after = [one for one in query_ids if one > query_id]
     return {

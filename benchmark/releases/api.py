@@ -43,6 +43,7 @@ class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):
     format = serializers.CharField(default="", help_text="which format it belongs to")
 
     def get_access(self, entry: dict[str, Any]) -> str:
+        """Who may have the file."""
         return str(selectors.access_of(entry))
 
 
@@ -112,12 +113,15 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
         read_only_fields: tuple[str, ...] = fields
 
     def get_error(self, release: Release) -> str:
+        """Why it could not be made; else empty."""
         return selectors.release_error(release)
 
     def get_positives(self, release: Release) -> int | None:
+        """How many relevant pairs, as far as the user may know."""
         return release.positives if self._labels_visible(release) else None
 
     def get_judgments(self, release: Release) -> int | None:
+        """How many judgments, as far as the user may know."""
         return release.known_judgments if self._labels_visible(release) else None
 
     def _labels_visible(self, release: Release) -> bool:
@@ -125,11 +129,13 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
     @extend_schema_field(ReleaseFileSerializer(many=True))
     def get_files(self, release: Release) -> Any:
+        """The files that the user may have."""
         files = selectors.files_for(self.context["request"].user, release)
         return ReleaseFileSerializer(files, many=True).data
 
     @extend_schema_field(ReleaseArchiveSerializer(allow_null=True))
     def get_archive(self, release: Release) -> Any:
+        """The archive that the user may have."""
         return selectors.archive_for(self.context["request"].user, release)
 
 
@@ -147,10 +153,12 @@ class ReleaseDetailSerializer(ReleaseSerializer):
 
     @extend_schema_field(OpenApiTypes.OBJECT)
     def get_difference(self, release: Release) -> Any:
+        """What changed, as far as the user may know."""
         return selectors.difference_for(self.context["request"].user, release)
 
     @extend_schema_field(ReleaseStepSerializer(many=True))
     def get_progress(self, release: Release) -> Any:
+        """The steps of its making."""
         return selectors.release_steps(release)
 
 
@@ -209,6 +217,7 @@ class ReleaseViewSet(
         return selectors.releases()
 
     def get_serializer_class(self) -> type[ReleaseSerializer]:
+        """With details but in lists."""
         return ReleaseSerializer if self.action == "list" else ReleaseDetailSerializer
 
     @extend_schema(request=ReleaseCreateSerializer, responses={201: ReleaseDetailSerializer})

@@ -10,7 +10,7 @@ from benchmark.releases.formats.markdown import counted, plain
 
 FIRST_VERSION: Final = "This is the first version."
 NO_SNAPSHOT: Final = (
-    "The version before was made without a snapshot, so what changed since can't be told."
+    "The version before was made without a snapshot, so what changed since is not known."
 )
 WITHHELD: Final = "Which labels of the test split changed is withheld."
 NOTHING: Final = "Nothing changed."
@@ -19,7 +19,7 @@ NOTHING: Final = "Nothing changed."
 def sentences(difference: dict[str, Any]) -> list[str]:
     """What changed, one sentence each, from `difference.as_json` or `without_test_labels`;
     [NOTHING] where nothing did."""
-    told = [
+    found = [
         f"{counted(len(difference[key]), 'query', 'queries')} {words}."
         for key, words in (
             ("added", "added"),
@@ -40,26 +40,26 @@ def sentences(difference: dict[str, Any]) -> list[str]:
         queries = counted(len(difference["judgments_by_query"]), "query", "queries")
         if difference.get("withheld"):
             queries = f"{queries} of the validation split"
-        told.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
+        found.append(f"Judged pairs in {queries} that both versions have: {', '.join(changed)}.")
     if difference["corpus"]["changed"]:
         was, now = difference["corpus"]["images"]
-        told.append(
+        found.append(
             f"The corpus changed: {now:,} images as before, but not the same."
             if was == now
             else f"The corpus changed: from {was:,} to {now:,} images."
         )
     was, now = difference["rerank_model"]
     if was != now:
-        told.append(
+        found.append(
             f"The fixed lists for re-ranking are of {now or 'no model'}; "
             f"they were of {was or 'no model'}."
         )
-    return told or [NOTHING]
+    return found or [NOTHING]
 
 
 def markdown(difference: dict[str, Any], *, title: str, previous: str) -> str:
     """The difference as a Markdown document; `previous` names the version before, empty where
-    there is none. An empty difference is one that can't be told.
+    there is none. An empty difference is one that is not known.
     """
     lines = [f"# {plain(title)}: what changed", ""]
     if not previous:

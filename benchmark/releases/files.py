@@ -77,7 +77,7 @@ def file_sha256(path: Path) -> str:
 
 
 DIFFERENCE_FILE: Final = "difference.md"
-#: The same with what tells of labels of the test split, where anything does.
+#: The same with the changed labels of the test split, where there are any.
 TEST_DIFFERENCE_FILE: Final = "difference_test.md"
 
 DIFFERENCE_STEP: Final = "What changed"
@@ -121,8 +121,8 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
             written += [(one.key, file) for file in made]
     with progress.step(DIFFERENCE_STEP):
         difference = _difference(release, snapshot)
-        told = _difference_write(release, difference, directory, hidden=hidden)
-        written += [(RELEASE_KEY, file) for file in told]
+        files = _difference_write(release, difference, directory, hidden=hidden)
+        written += [(RELEASE_KEY, file) for file in files]
     folders = {SNAPSHOT_FOLDER: Access.LABELS} | ({OPEN_FOLDER: Access.OPEN} if hidden else {})
     written += [
         (SNAPSHOT_KEY, WrittenFile(f"{folder}/{path.name}", access))
@@ -144,7 +144,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
             entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
 
         if hidden:
-            # Checksums and sizes of the other files would tell whether guessed labels are right.
+            # Checksums and sizes of the other files would show whether guessed labels are right.
             shown = [entry for entry in entries if entry["access"] == Access.OPEN]
             manifest_write(OPEN_MANIFEST_FILE, Access.OPEN, shown, counts_of(snapshot.open))
         access = Access.LABELS if hidden else Access.OPEN

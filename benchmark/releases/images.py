@@ -50,10 +50,10 @@ def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
     Streams from one statement with all ids in one array, which PostgreSQL looks up in a single walk
     along the index, and so mostly along the disk.
     """
-    wanted = RawSQL(
+    has_id = RawSQL(
         "retrieval_image.id = ANY(%s::bigint[])", [list(image_ids)], output_field=BooleanField()
     )
-    rows = Image.objects.filter(wanted).order_by("pk").values_list(*_COLUMNS)
+    rows = Image.objects.filter(has_id).order_by("pk").values_list(*_COLUMNS)
     stream = rows.iterator(IMAGES_AT_A_TIME)
     # There are far fewer species than images, and the next images are mostly of the same ones.
     names: dict[int, str] = {}

@@ -29,6 +29,8 @@ class Release(models.Model):
     """
 
     class Origin(models.TextChoices):
+        """Where its labels come from."""
+
         MADE = "made", "Made here"
         IMPORTED = "imported", "Imported"
 

@@ -49,19 +49,19 @@ class Progress:
         that isn't among the steps."""
         step = {one.title: one for one in self.steps}[title]
         step.state, step.done, step.total = "running", 0, total
-        self._tell()
+        self._notify()
 
         def count(more: int = 1) -> None:
             step.done += more
             if time.monotonic() - self._reported >= SECONDS_BETWEEN_REPORTS:
-                self._tell()
+                self._notify()
 
         yield count
         step.state = "done"
         step.total = step.done = step.done if step.total is None else step.total
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._reported = time.monotonic()
         if self._report is not None:
             self._report(self.steps)

@@ -13,7 +13,7 @@ from labeling.queries.files import read_queries
 def released_queries_by_id() -> dict[int, str]:
     """Query id -> the title of the newest release made here that has it.
 
-    A release whose files are gone tells nothing.
+    A release whose files are missing is passed over.
     """
     found: dict[int, str] = {}
     made = Release.objects.made().filter(origin=Release.Origin.MADE)

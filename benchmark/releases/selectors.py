@@ -47,7 +47,7 @@ class FileGroup:
 
 def releases() -> QuerySet[Release]:
     """All releases, the newest first, with who made them and their jobs."""
-    # Of the version before, pages only name it: what it tells of itself is long.
+    # Of the version before, pages only name it: its other fields are long.
     long = (f"previous__{name}" for name in LONG_FIELDS)
     return Release.objects.select_related("created_by", "job", "previous").defer(*long)
 
@@ -155,7 +155,7 @@ def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
 
 
 def access_of(entry: dict[str, Any]) -> Access:
-    """Who may have a listed file. A file without a label, of an older version, tells all labels."""
+    """Who may have a listed file. A file without a label, of an older version, holds all labels."""
     return Access(entry.get("access", Access.LABELS))
 
 

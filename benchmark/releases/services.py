@@ -148,7 +148,7 @@ def _job_begin(release: Release, by: Any) -> None:
 
 
 def _options(requested: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as they are kept, with what was left open decided."""
+    """The options as they are stored, with what was left open decided."""
     name = requested.get("rerank_model")
     if name is None:
         model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()

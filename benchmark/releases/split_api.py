@@ -85,16 +85,16 @@ class SplitView(APIView):
         kept, unless `redraw` is set.
         """
         require_role(request.user, Role.ADMIN)
-        asked = SplitWriteSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted = dict(asked.validated_data)
-        dry_run, expected = wanted.pop("dry_run"), wanted.pop("expected")
+        written = SplitWriteSerializer(data=request.data)
+        written.is_valid(raise_exception=True)
+        options = dict(written.validated_data)
+        dry_run, expected = options.pop("dry_run"), options.pop("expected")
         released = released_queries_by_id()
         try:
             if dry_run:
-                plan = split_plan(**wanted, released=released)
+                plan = split_plan(**options, released=released)
             else:
-                plan = queries_split(**wanted, released=released, expected=expected)
+                plan = queries_split(**options, released=released, expected=expected)
         except SplitChanged as error:
             raise ConflictProblem(str(error)) from error
         answer = {

@@ -124,6 +124,7 @@ class AdminRunView(RunView):
     """A view for admins alone."""
 
     def check_permissions(self, request: Request) -> None:
+        """Refuse everybody but admins."""
         super().check_permissions(request)
         require_role(request.user, Role.ADMIN)
 

@@ -59,7 +59,7 @@ def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
         rankings[query_id] = reranked(images[query_id], scores, depth=depth)
         if time.monotonic() >= deadline:
             break
-    _keep(run, job, rankings, depth)
+    _store_part(run, job, rankings, depth)
     if len(rankings) < len(images):
         return False
     if not run.ready:
@@ -68,8 +68,8 @@ def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
     return True
 
 
-def _keep(run: Run, job: Job, rankings: dict[int, Ranking], depth: int) -> None:
-    """Store what there is and count it anew, however often a slice was cut short."""
+def _store_part(run: Run, job: Job, rankings: dict[int, Ranking], depth: int) -> None:
+    """Store the rankings so far and count them anew, since a slice may have been cut short."""
     done = sum(min(depth, len(ranking.image_ids)) for ranking in rankings.values())
     unscored = done - sum(int((ranking.scores > BEHIND).sum()) for ranking in rankings.values())
     with transaction.atomic():

@@ -18,11 +18,11 @@ from django.conf import settings
 from django.db import transaction
 
 from benchmark.reranking.multimodal.answers import (
-    KeptAnswer,
     Question,
-    answers_keep,
-    answers_kept,
+    StoredAnswer,
     dollars,
+    store_answers,
+    stored_answers,
 )
 from benchmark.reranking.multimodal.client import Client
 from benchmark.reranking.multimodal.prompt import EndpointRefused, ImageFailed, Reply, Usage
@@ -104,17 +104,17 @@ class _Step:
 
     def settle(self, part: list[Pair]) -> bool:
         """Have every pair of a part answered or failed; False if the deadline came first."""
-        # An answer is kept by the content of the image file that it is about.
+        # An answer is stored by the content of the image file that it is about.
         image_contents_read(image_ids={image_id for _, image_id in part})
         questions, refused = questions_of(part, texts=self.texts, side=self.setup.max_side)
-        kept = self._kept(questions)
+        stored = self._stored(questions)
         failed = self._failed(part)
         self._fail({pair: text for pair, text in refused.items() if pair not in failed})
         # Counted anew, since a slice may have been cut short between an answer and its count.
         before = self.part * PART - (self.job.failed - len(failed.keys() | refused.keys()))
-        answered = len(kept.keys() - failed.keys() - refused.keys())
+        answered = len(stored.keys() - failed.keys() - refused.keys())
         self._advance(done=before + answered - self.job.done)
-        pending = deque(one for one in questions if one.key not in kept and one.key not in failed)
+        pending = deque(one for one in questions if one.key not in stored and one.key not in failed)
         if self.stop is not None:
             self._stopped(self.stop)
         if pending and not self._ask(pending):
@@ -129,21 +129,21 @@ class _Step:
         found, usage, known = dict[Pair, float](), Usage(), True
         for part in parts:
             questions, _ = questions_of(part, texts=self.texts, side=self.setup.max_side)
-            for key, answer in self._kept(questions).items():
+            for key, answer in self._stored(questions).items():
                 found[key] = answer.score
                 usage += answer.usage
                 known = known and answer.usage_known
         return found, usage if known else None
 
-    def _kept(self, questions: list[Question]) -> dict[Pair, KeptAnswer]:
-        return answers_kept(
+    def _stored(self, questions: list[Question]) -> dict[Pair, StoredAnswer]:
+        return stored_answers(
             endpoint=self.setup.base_url, model=self.setup.model, questions=questions
         )
 
     def _ask(self, pending: deque[Question]) -> bool:
         """Ask until nothing is pending; False if the deadline came first.
 
-        However it ends, what was sent is waited for and kept: it is paid for.
+        However it ends, what was sent is waited for and stored: it is paid for.
         """
         try:
             client = Client(
@@ -241,7 +241,7 @@ class _Step:
                 if not result.usage_known and self.setup.max_cost is not None:
                     self.stop = self.stop or JobFailed(
                         "The server doesn't say how many tokens an answer took, so a cost limit "
-                        "can't be kept. Start again without one."
+                        "can't be met. Start again without one."
                     )
             elif isinstance(result, ImageFailed):
                 failed[question.key] = str(result)
@@ -255,19 +255,19 @@ class _Step:
                 self.stop = self.stop or JobFailed(str(result))
             else:
                 self.stop = self.stop or result
-        self._keep(replies, paid)
+        self._store(replies, paid)
         try:
             self._fail(failed)
             self._advance(done=len(replies))
         except JobCanceled as error:
             self.stop = error
 
-    def _keep(self, replies: list[tuple[Question, Reply]], paid: Usage) -> None:
-        """Keep answers and what they took at once, also of a job that is canceled."""
+    def _store(self, replies: list[tuple[Question, Reply]], paid: Usage) -> None:
+        """Store answers and what they took at once, also of a job that is canceled."""
         if not paid.requests:
             return
         with transaction.atomic():
-            answers_keep(endpoint=self.setup.base_url, model=self.setup.model, replies=replies)
+            store_answers(endpoint=self.setup.base_url, model=self.setup.model, replies=replies)
             held = Run.objects.select_for_update(of=("self",)).filter(pk=self.run.pk).first()
             if held is not None:
                 self.paid = EndpointSetup.of(held).paid + paid
@@ -324,7 +324,7 @@ class _Step:
 def _store(
     run: Run, images: dict[int, Any], scores: dict[Pair, float], usage: Usage | None
 ) -> None:
-    """Store the ranking, with what its answers took, kept ones from earlier included."""
+    """Store the ranking, with what its answers took, those stored earlier included."""
     depth = run.rerank_depth or 0
     rankings = {
         query_id: reranked(

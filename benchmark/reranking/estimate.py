@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from benchmark.reranking.multimodal.answers import answers_kept, mean_tokens
+from benchmark.reranking.multimodal.answers import mean_tokens, stored_answers
 from benchmark.reranking.multimodal.prompt import Usage
 from benchmark.reranking.pairs import (
     first_stage_images,
@@ -31,7 +31,7 @@ class Estimate:
     """Of these pairs those without an embedding; for a multimodal model those whose image is
     withdrawn or not in the corpus."""
     kept: int = 0
-    """Pairs whose answer is kept from earlier."""
+    """Pairs whose answer is stored already."""
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -58,7 +58,7 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
     for part in in_parts(pairs, _PART):
         questions, refused = questions_of(part, texts=texts, side=setup.max_side)
         unavailable += len(refused)
-        kept += len(answers_kept(endpoint=setup.base_url, model=setup.model, questions=questions))
+        kept += len(stored_answers(endpoint=setup.base_url, model=setup.model, questions=questions))
     requests = len(pairs) - kept - unavailable
     known = mean_tokens(endpoint=setup.base_url, model=setup.model)
     prompt, completion = known or GUESSED_TOKENS
@@ -79,9 +79,9 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
 
 def _without_embedding(model: EmbeddingModel, image_ids: list[int]) -> int:
     """How many of these ids, each as often as it occurs, have no embedding."""
-    wanted = sorted(set(image_ids))
+    ids = sorted(set(image_ids))
     embedded = set[int]()
-    for start in range(0, len(wanted), _PART):
-        rows = Embedding.objects.filter(model=model, image_id__in=wanted[start : start + _PART])
+    for start in range(0, len(ids), _PART):
+        rows = Embedding.objects.filter(model=model, image_id__in=ids[start : start + _PART])
         embedded.update(rows.values_list("image_id", flat=True))
     return sum(image_id not in embedded for image_id in image_ids)

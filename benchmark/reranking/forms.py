@@ -27,6 +27,7 @@ class ModelChoice(forms.ModelChoiceField):
     """A choice of embedding models by name."""
 
     def label_from_instance(self, obj: Any) -> str:
+        """The model's name."""
         return str(obj.name)
 
 

@@ -1,4 +1,4 @@
-"""How a run uses a multimodal model: kept in `Run.endpoint`."""
+"""How a run uses a multimodal model: stored in `Run.endpoint`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EndpointSetup:
     max_side: int = 0
     """Longest side in pixels at which images are sent."""
     paid: Usage = field(default_factory=Usage)
-    """What this run's own requests took, without answers that were kept from earlier."""
+    """What this run's own requests took, without answers that were stored before."""
 
     @classmethod
     def of(cls, run: Run) -> EndpointSetup:

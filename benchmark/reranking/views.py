@@ -57,7 +57,7 @@ def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
     form = RerankForm(request.POST or None, release=release, fixed=len(data.fixed))
     context: dict[str, Any] = {"release": release, "form": form}
     if not data.header.corpus_images:
-        context["lost"] = "The images of this release are not here, so nothing can look at them."
+        context["lost"] = "The images of this release are not here, so nothing can re-rank them."
     elif request.method == "POST" and form.is_valid():
         try:
             choice = rerank_checked(form.choice)
@@ -68,7 +68,7 @@ def rerank_run(request: HttpRequest, pk: int) -> HttpResponse:
                 messages.success(request, f"“{run.name}” is being made.")
                 return redirect("rerank-run", pk=pk)
             estimate = rerank_estimate(choice)
-            context |= {"choice": choice, "seen": seen, **_told(estimate)}
+            context |= {"choice": choice, "seen": seen, **_estimate_context(estimate)}
         except ValidationError as error:
             for name, texts in error.message_dict.items():
                 form.add_error(name if name in form.fields else None, texts)
@@ -102,7 +102,7 @@ def rerank_stop_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop a run that is at work; what was answered stays."""
     run = _two_stage_run(request, pk)
     if run.job is not None and job_cancel(job=run.job):
-        messages.success(request, f"“{run.name}” is stopped. What was answered is kept.")
+        messages.success(request, f"“{run.name}” is stopped. Its answers are stored.")
     return redirect("rerank-run", pk=run.release_id)
 
 
@@ -119,7 +119,7 @@ def _mark(form: RerankForm) -> str:
     return hashlib.sha256("\n".join(values).encode()).hexdigest()
 
 
-def _told(estimate: Estimate) -> dict[str, Any]:
+def _estimate_context(estimate: Estimate) -> dict[str, Any]:
     return {
         "estimate": estimate,
         "cost": "" if estimate.cost is None else dollars(estimate.cost),

@@ -1,1 +1,1 @@
-"""Runs: kept, submitted, scored, shown to whom they are for."""
+"""Runs: stored, submitted, scored, published."""

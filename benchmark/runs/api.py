@@ -80,10 +80,12 @@ class RunView(APIView):
     permission_classes: ClassVar = [IsAuthenticated]
 
     def check_permissions(self, request: Request) -> None:
+        """Refuse annotators too."""
         super().check_permissions(request)
         require_evaluator(request.user)
 
     def handle_exception(self, exc: Exception) -> Response:
+        """Answer a reached limit with 429."""
         return super().handle_exception(LimitProblem(exc) if isinstance(exc, LimitReached) else exc)
 
 
@@ -103,11 +105,13 @@ class RunViewSet(
         return runs_visible_to(self.request.user).select_related(*RELATED)
 
     def filter_queryset(self, queryset: QuerySet[Run]) -> QuerySet[Run]:
+        """By the parameters of a list."""
         if self.action != "list":
             return queryset
         return queryset.filter(**parameters(self.request, RunsParameters))
 
     def get_serializer_class(self) -> type[RunSerializer]:
+        """With details but in lists."""
         return RunSerializer if self.action == "list" else RunDetailSerializer
 
     @extend_schema(request=CardSerializer(partial=True), responses=RunDetailSerializer)
@@ -173,8 +177,8 @@ class RunViewSet(
             made = run_score_elsewhere(run=run, release=release)
             shown = query_scores_for(request.user, made)
             return Response(QueryScoresSerializer(shown).data, status=status.HTTP_201_CREATED)
-        wanted = parameters(request, ScoresParameters).get("release")
-        release = get_release(wanted) if wanted else run.release
+        name = parameters(request, ScoresParameters).get("release")
+        release = get_release(name) if name else run.release
         visible = scores_visible_to(request.user, run)
         found = next((one for one in visible if one.release_id == release.pk), None)
         if found is None:

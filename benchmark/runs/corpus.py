@@ -31,13 +31,13 @@ def in_corpus(release: Release, image_ids: npt.NDArray[np.int64]) -> npt.NDArray
     """
     if not release_data(release).header.corpus_images:
         return np.ones(len(image_ids), dtype=np.bool_)
-    wanted, places = np.unique(image_ids, return_inverse=True)
-    known = np.zeros(len(wanted), dtype=np.bool_)
+    ids, places = np.unique(image_ids, return_inverse=True)
+    known = np.zeros(len(ids), dtype=np.bool_)
     images = _corpus(corpus_moment(release))
-    for start in range(0, len(wanted), IDS_AT_A_TIME):
+    for start in range(0, len(ids), IDS_AT_A_TIME):
         part = slice(start, start + IDS_AT_A_TIME)
-        found = images.filter(pk__in=wanted[part].tolist()).values_list("pk", flat=True)
-        known[part] = np.isin(wanted[part], np.fromiter(found, dtype=np.int64))
+        found = images.filter(pk__in=ids[part].tolist()).values_list("pk", flat=True)
+        known[part] = np.isin(ids[part], np.fromiter(found, dtype=np.int64))
     return known[places]
 
 

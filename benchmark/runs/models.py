@@ -21,10 +21,14 @@ class Run(models.Model):
     """
 
     class Task(models.TextChoices):
+        """What is ranked: the corpus, or the fixed list of each query."""
+
         FULL = "full", "Full ranking"
         RERANK = "rerank", "Re-ranking of the fixed top 100"
 
     class Kind(models.TextChoices):
+        """How the ranking was made."""
+
         UPLOAD = "upload", "Submitted"
         MODEL = "model", "Embedding model"
         RANDOM = "random", "Random order"
@@ -184,7 +188,7 @@ class RunScores(models.Model):
 
 
 class Submission(models.Model):
-    """One upload that was taken in, kept when its run is deleted: the daily limit counts these."""
+    """An accepted upload, for the daily limit; it stays when its run is deleted."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="+")

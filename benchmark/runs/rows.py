@@ -35,7 +35,7 @@ class RunRow:
 
     @property
     def job(self) -> Job | None:
-        """The job that scores or makes it, while there is something to tell of it."""
+        """The job that scores or makes it, while it is not done."""
         job = self.run.job
         return job if job is not None and job.state != Job.State.DONE else None
 
@@ -45,7 +45,7 @@ def run_rows(user: Any, *, everybody: bool = False) -> list[RunRow]:
     runs = Run.objects.exclude(kind__in=Run.BASELINES)
     if not everybody:
         runs = runs.filter(owner=user.pk)
-    # Of a release only its name is shown, and what it tells of itself is long.
+    # Of a release only its name is shown, and its other fields are long.
     long = [f"release__{name}" for name in LONG_FIELDS]
     listed = list(runs.select_related("release", "owner", "job").defer(*long).order_by("-pk"))
     scores = {

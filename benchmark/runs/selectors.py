@@ -74,7 +74,7 @@ def release_queries(release: Release) -> dict[int, SnapshotQuery]:
 
 def release_measures(release: Release) -> list[Measure]:
     """The measures that runs are scored by; how much was judged isn't among them where the release
-    doesn't tell it. NoSnapshot: see `release_data`."""
+    doesn't say. NoSnapshot: see `release_data`."""
     known = release_data(release).header.tells_negatives
     return [measure for measure in DEFAULT_MEASURES if known or measure.kind != "Judged"]
 

@@ -64,6 +64,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         read_only_fields: tuple[str, ...] = fields
 
     def get_state(self, run: Run) -> str:
+        """Ready, or the state of its job."""
         if run.ready:
             return "ready"
         if run.job is None or run.job.state == Job.State.DONE:
@@ -71,9 +72,11 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         return run.job.state
 
     def get_sha256(self, run: Run) -> str:
+        """Of the stored ranking, unless that would show labels."""
         return "" if run.kind == Run.Kind.BEST else run.sha256
 
     def get_error(self, run: Run) -> str:
+        """The job's error."""
         return "" if run.ready or run.job is None else run.job.error
 
 
@@ -112,6 +115,7 @@ class RunDetailSerializer(RunSerializer):
 
     @extend_schema_field(RunScoresSerializer(many=True))
     def get_scores(self, run: Run) -> list[dict[str, Any]]:
+        """The means that the user may see."""
         return [
             {
                 "release": scores.release_id,

@@ -41,7 +41,7 @@ CARD_FIELDS: Final = (
 
 
 def run_store(*, run: Run, rankings: Mapping[int, Ranking]) -> Run:
-    """Keep the rankings of a run that isn't scored yet, and count what is in them.
+    """Store the rankings of a run that isn't scored yet, and count what is in them.
 
     In a transaction, so that a run whose file could not be written never says that it has one.
     Conflict: the run is scored already.
@@ -296,8 +296,8 @@ def run_contents(release: Release, rankings: Mapping[int, Ranking]) -> dict[str,
 
 
 def _within(ranking: Ranking, fixed: npt.NDArray[np.int64]) -> Ranking:
-    kept = np.isin(ranking.image_ids, fixed)
-    return Ranking(image_ids=ranking.image_ids[kept], scores=ranking.scores[kept])
+    inside = np.isin(ranking.image_ids, fixed)
+    return Ranking(image_ids=ranking.image_ids[inside], scores=ranking.scores[inside])
 
 
 def _random(run: Run, release: Release) -> dict[str, npt.NDArray[np.float64]]:

@@ -1,5 +1,5 @@
-"""Rankings as they are kept: one .npz a run, with equal bytes for equal rankings; and uploads that
-wait to be read.
+"""Stored rankings, one .npz a run with equal bytes for equal rankings; and uploads that wait to be
+read.
 
     query_ids   (q,) int64, ascending
     offsets     (q + 1,) int64: the images of query i are [offsets[i], offsets[i + 1])
@@ -77,9 +77,9 @@ def load_run(path: Path) -> dict[int, Ranking]:
                 for name in ("query_ids", "offsets", "image_ids", "scores")
             )
     except FileNotFoundError:
-        raise RunDamaged(f"{_told(path)} is gone: restore it from a backup.") from None
+        raise RunDamaged(f"{_short_path(path)} is missing: restore it from a backup.") from None
     except (OSError, ValueError, KeyError, struct.error, zipfile.BadZipFile) as error:
-        text = f"{_told(path)} can't be read ({error}): restore it from a backup."
+        text = f"{_short_path(path)} can't be read ({error}): restore it from a backup."
         raise RunDamaged(text) from error
     parts = [
         slice(begin, end)
@@ -91,8 +91,8 @@ def load_run(path: Path) -> dict[int, Ranking]:
     }
 
 
-def _told(path: Path) -> str:
-    """A file's place for people who needn't know where VAR_DIR is."""
+def _short_path(path: Path) -> str:
+    """A file's path below VAR_DIR, for messages."""
     return f"{path.parent.name}/{path.name}"
 
 

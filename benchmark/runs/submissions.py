@@ -1,5 +1,5 @@
-"""Submitted runs: stored as they come, read and checked whole by a job, kept private, limited on
-the test split."""
+"""Submitted runs: stored as they come, read and checked whole by a job, and limited on the test
+split."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def run_submit(
     publish: bool = False,
     limited: bool = True,
 ) -> Run:
-    """Keep a run file as it is; a job reads it (`run_read`) and scores it.
+    """Store a run file as it is; a job reads it (`run_read`) and scores it.
 
     `split` says which queries it holds: "val", "test" or "all" for both. `card` has the fields of
     CARD_FIELDS, of which only the name is needed. The run is private unless `publish` is set, which
@@ -143,7 +143,7 @@ def run_submit(
     card_validate(run)
     test_split = split != "val"
     if limited and owner is not None and test_split:
-        # Before anything is kept; counted again below.
+        # Before anything is stored; counted again below.
         allowance = allowance_of(owner)
         if not allowance.left:
             raise LimitReached(allowance)
@@ -185,23 +185,23 @@ def run_read(*, run: Run, job: Job) -> None:
                     file, upload["name"], release=run.release, task=run.task, split=upload["split"]
                 )
         except FileNotFoundError:
-            raise JobFailed("The submitted file is gone; submit it again.") from None
+            raise JobFailed("The submitted file is missing; submit it again.") from None
         except RunRefused as error:
             with transaction.atomic():
                 job_advance(job=job, result={"errors": [asdict(one) for one in error.errors]})
                 Submission.objects.filter(run=run).delete()
             run.upload.unlink(missing_ok=True)
             raise JobFailed(f"The file is refused. {error}") from None
-        _keep(run, rankings, job)
+        _store(run, rankings, job)
     run.upload.unlink(missing_ok=True)
 
 
-def _keep(run: Run, rankings: dict[int, Ranking], job: Job) -> None:
+def _store(run: Run, rankings: dict[int, Ranking], job: Job) -> None:
     """Store what was read, and count the submission as what it holds."""
     queries = release_data(run.release).queries
     test_split = any(queries[query_id].split == "test" for query_id in rankings)
     with transaction.atomic():
-        # Of a job that was canceled, or whose run was deleted meanwhile, nothing is kept.
+        # Of a job that was canceled, or whose run was deleted meanwhile, nothing is stored.
         job_advance(job=job)
         run_store(run=run, rankings=rankings)
         Submission.objects.filter(run=run).update(test_split=test_split)
@@ -250,8 +250,8 @@ def short_rankings(
     release: Release, task: str, rankings: Mapping[int, Ranking], file_name: str
 ) -> list[RowError]:
     """What keeps a run from being measured on hidden labels: one that holds test queries ranks at
-    least `hidden.DEPTH` images, or all that there are, for each of them, so that no score tells of
-    a few images.
+    least `hidden.DEPTH` images, or all that there are, for each of them, so that no score reveals
+    the labels of a few images.
     """
     data = release_data(release)
     test = [query_id for query_id, query in data.queries.items() if query.split == "test"]

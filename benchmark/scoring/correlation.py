@@ -1,6 +1,6 @@
 """Whether two measures, or two releases, put runs in the same order: Kendall's tau-b.
 
-Source: Chun et al. 2022, "ECCV Caption", section 5 and table 5, which asks so whether metrics rank
+Source: Chun et al. 2022, "ECCV Caption", section 5 and table 5, which asks whether metrics rank
 methods alike; Kendall 1945 for the variant b, which allows for ties.
 """
 

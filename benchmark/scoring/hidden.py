@@ -37,7 +37,7 @@ DECIMALS: Final = 3
 
 
 class LabelsHidden(Exception):
-    """A figure was asked for that would reveal labels of the test split."""
+    """The figure would reveal labels of the test split."""
 
     def __init__(self) -> None:
         super().__init__("This release keeps the labels of its test split hidden.")

@@ -57,7 +57,7 @@ class _Column:
     lines: "array[int]" = field(default_factory=lambda: array("q"))
 
 
-#: The line, and what stands there for query id, image id and score.
+#: The line, and its query id, image id and score as written.
 Fields = tuple[int, object, object, object]
 UnknownImages = Callable[[Sequence[int]], Collection[int]]
 AllowedImages = Mapping[int, Collection[int]]
@@ -89,14 +89,14 @@ def read_run(
 ) -> tuple[dict[int, Ranking], list[RowError]]:
     """Read a run file: the ranking of each query in it, and everything that is wrong.
 
-    `name` is the file's name for messages. The format, and whether it is compressed, is told by the
-    content. Rows of one query may stand anywhere. `queries` tells the split of each query there is,
-    and a query that isn't among them is an error, as is one of another split than `split`; each is
-    named once, where it first stands. `unknown_images` is asked with up to IDS_AT_A_TIME different
-    image ids, ascending, and gives those that there are not. `allowed_images` tells the images that
-    each query may have, for re-ranking; a query that isn't in it is an error, too. Errors besides:
-    a wrong number of fields, no whole or finite number, an image twice for one query, no row at
-    all, and more than `max_bytes` bytes of text, counted decompressed.
+    `name` is the file's name for messages. The format, and whether it is compressed, follows from
+    the content. Rows of one query may be anywhere. `queries` has the split of each query of the
+    release, and a query that isn't among them is an error, as is one of another split than `split`;
+    each is named once, where it first occurs. `unknown_images` gets up to IDS_AT_A_TIME different
+    image ids, ascending, and returns those that don't exist. `allowed_images` has the images that
+    each query may hold, for re-ranking; a query that isn't in it is an error, too. Errors besides:
+    a wrong number of fields, no whole or finite number, an image twice for one query, no row, and
+    more than `max_bytes` bytes of text, counted decompressed.
 
     Never raises for what the file holds: callers refuse it whole when there is any error, of which
     at most MAX_ERRORS are collected, by line. Memory grows with the rankings alone, by 24 bytes a
@@ -187,7 +187,7 @@ class _Rows:
                 self._check_images()
 
     def finish(self) -> None:
-        """Find what only the whole file tells."""
+        """Find the errors that only the whole file shows."""
         if not self._last_line and not self._errors:
             self._error(1, "", "the file holds no row")
         self._check_images()
@@ -232,7 +232,7 @@ class _Rows:
 
 
 def _fields(file: IO[bytes], name: str, errors: list[RowError], max_bytes: int) -> Iterator[Fields]:
-    """What stands in each row for query id, image id and score, of any format."""
+    """The query id, image id and score of each row, of any format."""
     lines = text_lines(file, max_bytes=max_bytes)
     head = []
     for number, text in lines:

@@ -3,7 +3,7 @@
     with ChatServer() as server:
         server.url, server.requests, server.script = …
 
-Its answers follow from the picture's bytes and the prompt alone (`yes_no`). It can be told to
+Its answers follow from the image's bytes and the prompt alone (`yes_no`). It can be told to
 misbehave, for every request or for the next ones.
 """
 
@@ -73,12 +73,12 @@ class ChatServer:
     script: deque[str] = field(default_factory=deque)
     #: What every request gets, once the script is at its end.
     always: str = ""
-    #: Pictures that are always refused, by their bytes.
+    #: Images that are always refused, by their bytes.
     refused: set[bytes] = field(default_factory=set)
     retry_after: str = ""
     #: Seconds that an answer takes.
     delay: float = 0.0
-    tokens_told: bool = True
+    counts_tokens: bool = True
 
     def __post_init__(self) -> None:
         self.requests: list[Asked] = []
@@ -98,9 +98,9 @@ class ChatServer:
         self._server.server_close()
         self._thread.join()
 
-    def completion(self, asked: Asked, mood: str) -> Any:
+    def completion(self, sent: Asked, mood: str) -> Any:
         """The body of a response."""
-        yes, no = yes_no(asked.prompt, asked.jpeg)
+        yes, no = yes_no(sent.prompt, sent.jpeg)
         top = [("Yes", yes), (" no", no), ("The", -20.0)]
         if mood == "maybe":
             top = [("Perhaps", -0.1), ("The", -3.0)]
@@ -116,7 +116,7 @@ class ChatServer:
             "id": "1",
             "object": "chat.completion",
             "created": 0,
-            "model": asked.body["model"],
+            "model": sent.body["model"],
             "choices": [
                 {
                     "index": 0,
@@ -125,7 +125,7 @@ class ChatServer:
                     "logprobs": logprobs,
                 }
             ],
-            **({"usage": usage} if self.tokens_told else {}),
+            **({"usage": usage} if self.counts_tokens else {}),
         }
 
 
@@ -135,26 +135,26 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked = Asked(self.path, self.headers.get("Authorization", ""), body, time.time())
+            sent = Asked(self.path, self.headers.get("Authorization", ""), body, time.time())
             with server.lock:
-                server.requests.append(asked)
+                server.requests.append(sent)
                 server.at_once += 1
                 server.most_at_once = max(server.most_at_once, server.at_once)
                 mood = server.script.popleft() if server.script else server.always
             try:
                 time.sleep(3.0 if mood == "slow" else server.delay)
-                self._answer(asked, mood)
+                self._answer(sent, mood)
             except BrokenPipeError:
                 self.close_connection = True
             finally:
                 with server.lock:
                     server.at_once -= 1
 
-        def _answer(self, asked: Asked, mood: str) -> None:
-            error = {"error": {"message": f"told to: {mood} {asked.key}", "code": None}}
-            if asked.path != "/v1/chat/completions":
+        def _answer(self, sent: Asked, mood: str) -> None:
+            error = {"error": {"message": f"told to: {mood} {sent.key}", "code": None}}
+            if sent.path != "/v1/chat/completions":
                 self._send(404, error)
-            elif asked.jpeg in server.refused or mood == "refuse":
+            elif sent.jpeg in server.refused or mood == "refuse":
                 self._send(400, {"error": {"message": "I can't open this picture", "code": None}})
             elif mood.isdigit():
                 self._send(int(mood), error)
@@ -165,7 +165,7 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
             elif mood == "garbage":
                 self._send(200, {"choices": "none"})
             else:
-                self._send(200, server.completion(asked, mood))
+                self._send(200, server.completion(sent, mood))
 
         def _send(self, status: int, data: Any) -> None:
             text = data if isinstance(data, str) else json.dumps(data)

@@ -37,8 +37,8 @@ def photo_snapshot(
         data = path.read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         files[digest] = data
-        with Image.open(path) as picture:
-            width, height = picture.size
+        with Image.open(path) as opened:
+            width, height = opened.size
         lineage = species[record.scientific_name]
         facts = {
             **BARE,

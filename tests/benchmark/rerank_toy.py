@@ -1,4 +1,4 @@
-"""A corpus with pictures, a release over it and a first stage, for tests of two-stage runs."""
+"""A corpus with images, a release over it and a first stage, for tests of two-stage runs."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ TEXTS = {1: "a stork on a nest", 2: "a red fox ", 3: "a dead bird"}
 FIRST = {1: [1, 2, 3, 4, 5, 6], 2: [6, 5, 4, 3, 2, 1], 3: [2, 4, 6, 1, 3]}
 
 
-def picture(number: int) -> Image:
-    """An image of the corpus with a picture of its own color, 40 pixels wide."""
+def toy_image(number: int) -> Image:
+    """An image of the corpus with a image of its own color, 40 pixels wide."""
     color = tuple(round(255 * part) for part in colorsys.hsv_to_rgb(number * 0.618 % 1, 0.6, 0.8))
     stored = image_store(jpeg(color))
     return image_row(number, sha256=stored.sha256, width=stored.width, height=stored.height)
 
 
 def bytes_of(image_id: int) -> bytes:
-    """The picture as it is shown and sent."""
+    """The image as it is shown and sent."""
     with display_file(ImageRef.of(Image.objects.get(pk=image_id))) as file:
         return file.read()
 
@@ -100,8 +100,8 @@ def expected_order(depth: int, without: Sequence[tuple[int, int]] = ()) -> dict[
     """What the answers of the tests' server make of the first stage."""
     orders = {}
     for query_id, ids in FIRST.items():
-        asked = [one for one in ids[:depth] if (query_id, one) not in without]
+        sent = [one for one in ids[:depth] if (query_id, one) not in without]
         prompt = prompt_for(TEXTS[query_id])
-        asked.sort(key=lambda one: -expected_score(prompt, bytes_of(one)))
-        orders[query_id] = asked + [one for one in ids if one not in asked]
+        sent.sort(key=lambda one: -expected_score(prompt, bytes_of(one)))
+        orders[query_id] = sent + [one for one in ids if one not in sent]
     return orders

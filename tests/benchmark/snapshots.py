@@ -3,7 +3,7 @@
 snapshot = toy_snapshot(tmp_path)                    # see its docstring for what it holds
 snapshot = write_snapshot(tmp_path, queries=[query(3)], pairs=[pair(3, 7, True)],
                           images=[image(7)])
-pictures, digests = toy_pictures(tmp_path, 2)        # real files, found by SHA-256
+images, digests = toy_image_files(tmp_path, 2)        # real files, found by SHA-256
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def judgment(
 
 
 def image(image_id: int, **values: Any) -> SnapshotImage:
-    """A white stork with a place, a date and a licence, whose file isn't here."""
+    """A white stork with a place, a date and a license, whose file isn't here."""
     defaults = {
         "dataset": "toy",
         "source_id": str(image_id),
@@ -268,8 +268,8 @@ def toy_fixed() -> list[FixedImage]:
 def toy_snapshot(
     directory: Path, *, digests: Iterable[str] = (), fixed: bool = True, **values: Any
 ) -> Snapshot:
-    """A small release with nasty texts: `toy_queries`, `toy_pairs`, `toy_judgments`, `toy_images`
-    and, unless `fixed` is false, `toy_fixed`.
+    """A small release with nasty texts: `toy_queries`, `toy_pairs`, `toy_judgments`,
+    `toy_image_files` and, unless `fixed` is false, `toy_fixed`.
 
     `digests` are the SHA-256 of the first images' files; `values` change the header.
     """
@@ -286,12 +286,12 @@ def toy_snapshot(
     )
 
 
-def no_pictures(image_id: int, file_name: str, sha256: str) -> bytes | None:
+def no_image_files(image_id: int, file_name: str, sha256: str) -> bytes | None:
     """Finds no image's file."""
     return None
 
 
-def toy_pictures(directory: Path, count: int) -> tuple[ImageFiles, list[str]]:
+def toy_image_files(directory: Path, count: int) -> tuple[ImageFiles, list[str]]:
     """Small JPEG files, what finds them by SHA-256, and their SHA-256s."""
     directory.mkdir(parents=True, exist_ok=True)
     found = {}

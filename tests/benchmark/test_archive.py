@@ -53,7 +53,7 @@ def test_what_is_in_it(tmp_path: Path) -> None:
         assert archive.namelist() == [f"birds-v1/{name}" for name in sorted(FILES)]
         assert {name: archive.read(f"birds-v1/{name}") for name in FILES} == FILES
         kinds = {entry.filename: entry.compress_type for entry in archive.infolist()}
-    # Pictures are compressed already.
+    # Images are compressed already.
     assert kinds["birds-v1/a/one.jpg"] == zipfile.ZIP_STORED
     assert kinds["birds-v1/b.csv"] == zipfile.ZIP_DEFLATED
     assert (tmp_path / "a.zip").stat().st_size < 4000

@@ -232,7 +232,7 @@ def test_best_reranks_that_are_missing_are_made(release):
     assert run.second_stages.count() == 2
 
 
-def test_a_release_without_a_snapshot_is_told_of(db, var_dir):
+def test_a_release_without_a_snapshot_is_reported(db, var_dir):
     release = Release.objects.create(name="old")
     with pytest.raises(Conflict, match="is not made yet"):
         baselines_begin(release=release)

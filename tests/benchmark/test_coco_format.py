@@ -9,13 +9,13 @@ from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.coco import write
 from retrieval.importing.coco import CocoSource
 from tests.benchmark.photos import photo_snapshot
-from tests.benchmark.snapshots import empty_snapshot, no_pictures, toy_snapshot
+from tests.benchmark.snapshots import empty_snapshot, no_image_files, toy_snapshot
 
 
 @pytest.fixture
 def path(tmp_path):
     """The toy snapshot's file."""
-    (file,) = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    (file,) = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert (file.name, file.access) == ("coco/images.json", Access.OPEN)
     return tmp_path / file.name
 
@@ -51,11 +51,11 @@ def test_pycocotools_reads_images_and_species(path):
     ]
 
 
-def test_images_carry_licence_and_attribution(path):
+def test_images_carry_license_and_attribution(path):
     document = json.loads(path.read_text(encoding="utf-8"))
-    licences = {one["id"]: one for one in document["licenses"]}
+    licenses = {one["id"]: one for one in document["licenses"]}
     images = {one["id"]: one for one in document["images"]}
-    assert licences[images[1]["license"]] == {
+    assert licenses[images[1]["license"]] == {
         "id": images[1]["license"],
         "name": "CC BY-NC 4.0",
         "url": "https://creativecommons.org/licenses/by-nc/4.0/",
@@ -86,14 +86,14 @@ def test_images_carry_licence_and_attribution(path):
 
 
 def test_a_release_with_nothing_is_a_document(tmp_path):
-    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     coco = COCO(str(tmp_path / "coco/images.json"))
     assert coco.getImgIds() == coco.getCatIds() == coco.getAnnIds() == []
 
 
 def test_real_photographs_come_out_as_they_went_in(tmp_path, shared_dir):
     snapshot, _ = photo_snapshot(tmp_path / "snapshot", shared_dir / "photos", changes={})
-    write(snapshot, tmp_path, no_pictures)
+    write(snapshot, tmp_path, no_image_files)
     refusals = []
     before = CocoSource(shared_dir / "photos/train.json", refusals.append)
     after = CocoSource(tmp_path / "coco/images.json", refusals.append)

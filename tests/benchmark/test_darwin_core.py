@@ -9,14 +9,14 @@ import pytest
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.darwin_core import write
 from tests.benchmark.photos import photo_snapshot
-from tests.benchmark.snapshots import LINES, empty_snapshot, no_pictures, toy_snapshot
+from tests.benchmark.snapshots import LINES, empty_snapshot, no_image_files, toy_snapshot
 
 TEXT = "{http://rs.tdwg.org/dwc/text/}"
 
 
 @pytest.fixture
 def written(tmp_path):
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert {file.name for file in files if file.access is Access.LABELS} == {
         "darwin_core/all/occurrence.csv"
     }
@@ -125,7 +125,7 @@ def test_the_archive_is_read_by_what_its_description_says(written, part):
 
 
 def test_without_relevant_images_there_are_columns(tmp_path):
-    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     frame = read(tmp_path / "darwin_core/all/occurrence.csv")
     assert len(frame) == 0
     assert "scientificName" in frame.columns
@@ -133,7 +133,7 @@ def test_without_relevant_images_there_are_columns(tmp_path):
 
 def test_real_photographs_as_observations(tmp_path, shared_dir):
     snapshot, _ = photo_snapshot(tmp_path / "snapshot", shared_dir / "photos", changes={})
-    write(snapshot, tmp_path, no_pictures)
+    write(snapshot, tmp_path, no_image_files)
     frame = read(tmp_path / "darwin_core/all/occurrence.csv")
     assert len(frame) == 10
     assert (frame["scientificName"] != "").all()

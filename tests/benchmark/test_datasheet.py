@@ -14,7 +14,7 @@ from tests.benchmark.snapshots import (
     header,
     image,
     judgment,
-    no_pictures,
+    no_image_files,
     pair,
     query,
     toy_snapshot,
@@ -24,7 +24,7 @@ from tests.benchmark.snapshots import (
 
 def sheet(snapshot, directory):
     """The datasheet's answers by question."""
-    (file,) = write(snapshot, directory, no_pictures)
+    (file,) = write(snapshot, directory, no_image_files)
     assert (file.name, file.access) == ("DATASHEET.md", Access.OPEN)
     text = (directory / file.name).read_text(encoding="utf-8")
     parts = re.split(r"^\*\*(.+?)\*\*$", re.sub(r"^## .*$", "", text, flags=re.M), flags=re.M)
@@ -124,7 +124,7 @@ def test_names_are_no_markup(tmp_path):
     snapshot = write_snapshot(
         tmp_path / "snapshot", header=header(name="<b>*A*</b>\n# B | [c](d)", made_by="__ada__")
     )
-    write(snapshot, tmp_path, no_pictures)
+    write(snapshot, tmp_path, no_image_files)
     text = (tmp_path / "DATASHEET.md").read_text(encoding="utf-8")
     assert text.startswith(
         "# Datasheet of \\<b\\>\\*A\\*\\</b\\> \\# B \\| \\[c\\](d), version 2\n"
@@ -189,7 +189,7 @@ def test_pieces_of_markdown():
     assert (percent(1, 4), percent(0, 0)) == ("25.0 %", "–")
 
 
-def test_one_of_a_kind_is_told_in_the_singular(tmp_path):
+def test_one_of_a_kind_is_reported_in_the_singular(tmp_path):
     snapshot = write_snapshot(
         tmp_path / "snapshot",
         header=header(annotators=1),
@@ -204,7 +204,7 @@ def test_one_of_a_kind_is_told_in_the_singular(tmp_path):
     assert "1 image is named by a pair" in answer(answers, "How many instances")
 
 
-def test_nothing_judged_is_told_as_such(tmp_path):
+def test_nothing_judged_is_reported_as_such(tmp_path):
     snapshot = write_snapshot(
         tmp_path / "snapshot", header=header(annotators=0), queries=[query(3)]
     )
@@ -238,7 +238,7 @@ def test_what_was_left_open_is_counted_and_listed_with_its_reason(tmp_path):
         query(13),
     ]
     snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
-    files = write(snapshot, tmp_path, no_pictures)
+    files = write(snapshot, tmp_path, no_image_files)
     assert [(file.name, file.access) for file in files[1:]] == [
         ("left_open.csv", Access.LABELS),
         ("left_open_val.csv", Access.OPEN),

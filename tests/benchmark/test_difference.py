@@ -175,8 +175,8 @@ def test_sentences_say_what_changed(old: Snapshot, new: Snapshot) -> None:
 
 
 def test_the_document_has_a_table_for_each_change(old: Snapshot, new: Snapshot) -> None:
-    told = markdown(as_json(compare(old, new)), title="Birds v2", previous="Birds v1")
-    assert told.startswith(
+    shown = markdown(as_json(compare(old, new)), title="Birds v2", previous="Birds v1")
+    assert shown.startswith(
         "# Birds v2: what changed\n\n"
         "Compared with Birds v1, made 2026-05-01T10:00:00+00:00.\n\n- 1 query added.\n"
     )
@@ -188,20 +188,20 @@ def test_the_document_has_a_table_for_each_change(old: Snapshot, new: Snapshot) 
         "| 1 | query one | 1 | 1 | 2 | 1 |",
         "| images | 100 | 1,200 |",
     ):
-        assert f"\n{row}\n" in told
+        assert f"\n{row}\n" in shown
 
 
 def test_bars_and_line_ends_in_a_text_dont_break_the_table(tmp_path: Path, old: Snapshot) -> None:
     named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="a|b\nc")], [])
-    told = markdown(as_json(compare(old, named)), title="x", previous="y")
-    assert "| 9 | a\\|b c | val |" in told
+    shown = markdown(as_json(compare(old, named)), title="x", previous="y")
+    assert "| 9 | a\\|b c | val |" in shown
 
 
 def test_names_and_texts_are_no_markup(tmp_path: Path, old: Snapshot) -> None:
     named = snapshot(tmp_path / "named", [replace(QUERY, query_id=9, text="<b> *x*")], [])
-    told = markdown(as_json(compare(old, named)), title="a*b v2", previous="a*b v1")
-    assert "# a\\*b v2" in told
-    assert "| 9 | \\<b\\> \\*x\\* | val |" in told
+    shown = markdown(as_json(compare(old, named)), title="a*b v2", previous="a*b v1")
+    assert "# a\\*b v2" in shown
+    assert "| 9 | \\<b\\> \\*x\\* | val |" in shown
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_where_nothing_can_be_compared(previous: str, expected: str) -> None:
     assert expected in markdown(nothing, title="Birds v2", previous=previous)
 
 
-def test_without_labels_of_the_test_split_no_change_of_them_is_told(
+def test_without_labels_of_the_test_split_no_change_of_them_is_reported(
     old: Snapshot, new: Snapshot
 ) -> None:
     whole = as_json(compare(old, new))
@@ -224,9 +224,9 @@ def test_without_labels_of_the_test_split_no_change_of_them_is_told(
         one for one in sentences(whole) if one.startswith("Judged pairs")
     ]
     assert bare["added"] == whole["added"]
-    told = markdown(bare, title="Birds v2", previous="Birds v1")
-    assert "## Judged pairs" not in told
-    assert "Which labels of the test split changed is withheld." in told
+    shown = markdown(bare, title="Birds v2", previous="Birds v1")
+    assert "## Judged pairs" not in shown
+    assert "Which labels of the test split changed is withheld." in shown
     assert without_test_labels({}) == {}
 
 
@@ -235,11 +235,11 @@ def test_counts_of_test_queries_that_come_or_go_are_withheld(tmp_path: Path, old
     more = snapshot(tmp_path / "more", queries, [pair(7, 1, True), pair(8, 1, False)])
     bare = without_test_labels(as_json(compare(old, more)))
     assert [(one["judged"], one["relevant"]) for one in bare["added"]] == [(None, None), (1, 0)]
-    told = markdown(bare, title="x", previous="y")
-    assert "| 7 | a stork | test | Species ID | withheld | withheld |" in told
+    shown = markdown(bare, title="x", previous="y")
+    assert "| 7 | a stork | test | Species ID | withheld | withheld |" in shown
 
 
-def test_other_images_in_the_same_number_are_told(tmp_path: Path, old: Snapshot) -> None:
+def test_other_images_in_the_same_number_are_reported(tmp_path: Path, old: Snapshot) -> None:
     header = replace(HEADER, corpus_fingerprint="cc")
     same = snapshot(tmp_path / "same", [], [], header)
     assert sentences(as_json(compare(old, same)))[-1] == (

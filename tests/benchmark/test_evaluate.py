@@ -134,7 +134,7 @@ def test_measures_are_chosen_by_name(release, run_file):
         ("Judged@5", "name relevant images alone, so Judged@k can't be computed"),
     ],
 )
-def test_measures_that_cannot_be_told_are_refused(release, run_file, measures, message):
+def test_measures_that_cannot_be_known_are_refused(release, run_file, measures, message):
     with pytest.raises(CommandError, match=message):
         run_command("evaluate", run_file, "--release", release, "--measures", measures)
 

@@ -93,7 +93,7 @@ def test_ranks_follow_from_scores_and_ids_whatever_the_order_of_the_arrays():
     assert scored["RR@1"].tolist() == [[1, 0], [1, 0]]
 
 
-def test_ids_that_share_their_last_bits_are_told_apart():
+def test_ids_that_share_their_last_bits_are_distinguished():
     near = [5, 5 + (1 << 16), 5 + (1 << 40), -5]
     truth = qrels({1: {5 + (1 << 16), -5}}, {1: {5 + (1 << 40)}})
     scored = score_run(

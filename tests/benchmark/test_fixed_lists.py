@@ -71,8 +71,13 @@ def frozen(query: Query, model: EmbeddingModel, **values: Any) -> CandidateList:
     for candidate, (_, score) in zip(made.candidates.order_by("rank"), ranked, strict=True):
         candidate.score = score
         candidate.save(update_fields=["score"])
-    wanted = {"embedding_model": model, "model_name": model.name, "text_vector": vector, **values}
-    CandidateList.objects.filter(pk=made.pk).update(**wanted)
+    fields = {
+        "embedding_model": model,
+        "model_name": model.name,
+        "text_vector": vector,
+        **values,
+    }
+    CandidateList.objects.filter(pk=made.pk).update(**fields)
     made.refresh_from_db()
     return made
 
@@ -213,14 +218,14 @@ def test_a_release_holds_them_with_their_images(
     assert release.header["rerank_model"] == model.name
 
 
-def test_none_are_made_unless_wanted(query: Query, model: EmbeddingModel, var_dir: Any) -> None:
+def test_none_are_made_unless_requested(query: Query, model: EmbeddingModel, var_dir: Any) -> None:
     claimed = services.release_claim(name="v1", created_by=None, options={"rerank_model": ""})
     release = services.release_make(release=claimed)
     assert list(Snapshot(release.snapshot_directory).fixed()) == []
     assert release.header["rerank_model"] == ""
 
 
-def test_a_model_that_cant_be_loaded_is_told(
+def test_a_model_that_cant_be_loaded_is_reported(
     query: Query, model: EmbeddingModel, var_dir: Any
 ) -> None:
     claimed = services.release_claim(name="v1", created_by=None)

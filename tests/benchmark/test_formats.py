@@ -15,16 +15,16 @@ from tests.benchmark.snapshots import (
     empty_snapshot,
     header,
     image,
-    no_pictures,
+    no_image_files,
     pair,
     query,
-    toy_pictures,
+    toy_image_files,
     toy_snapshot,
     write_snapshot,
 )
 
 
-def write_all(snapshot, directory, pictures=no_pictures):
+def write_all(snapshot, directory, pictures=no_image_files):
     """Write every format below `directory`; the files by name."""
     directory.mkdir()
     files = [file for one in FORMATS for file in one.write(snapshot, directory, pictures)]
@@ -49,7 +49,7 @@ def test_formats_have_different_keys_and_titles():
 
 
 def test_equal_snapshots_give_equal_bytes(tmp_path):
-    find, shas = toy_pictures(tmp_path / "pictures", 9)
+    find, shas = toy_image_files(tmp_path / "pictures", 9)
     for name in ("a", "b"):
         snapshot = toy_snapshot(tmp_path / f"snapshot-{name}", digests=shas, include_images=True)
         write_all(snapshot, tmp_path / name, find)

@@ -63,8 +63,8 @@ def order(number: int, query_id: int) -> list[int]:
 
 def make_release(version: int, shift: int, test_labels: str) -> Release:
     """A release of four validation and twelve test queries with all of its files."""
-    wanted = {"rerank_model": "", "test_labels": test_labels}
-    release = release_claim(name="Secret", created_by=None, options=wanted)
+    options = {"rerank_model": "", "test_labels": test_labels}
+    release = release_claim(name="Secret", created_by=None, options=options)
     queries = [
         query(number, f"query {number}", split="val" if number in VAL else "test",
               category=CATEGORIES[number % 3], supercategory=CATEGORIES[number % 3])
@@ -238,13 +238,13 @@ def labels_from_scores(scores: dict[str, float], depth: int = 10) -> list[tuple[
     gains = 1 / np.log2(ranks + 1)
     found = []
     for relevant in range(1, len(IMAGES) + 1):
-        told = {
+        shown = {
             "P@10": hits.mean(axis=1),
             "R@10": hits.sum(axis=1) / relevant,
             "AP@10": (precision * hits).sum(axis=1) / min(relevant, depth),
             "nDCG@10": hits @ gains / gains[: min(relevant, depth)].sum(),
         }
-        same = [np.abs(told[key] - scores[key]) < 1e-9 for key in told]
+        same = [np.abs(shown[key] - scores[key]) < 1e-9 for key in shown]
         found += [tuple(row) for row in hits[np.all(same, axis=0)].tolist()]
     return sorted(set(found))
 
@@ -258,12 +258,12 @@ def test_labels_can_be_computed_from_single_scores_which_researchers_get_of_vali
     def attack(clients: dict[str, Client]) -> dict[str, dict[int, list[tuple[int, ...]]]]:
         found = {}
         for role in (Role.REVIEWER, Role.RESEARCHER):
-            told = clients[role].get("/api/runs/1/scores/").json()
+            shown = clients[role].get("/api/runs/1/scores/").json()
             found[role] = {
                 query_id: labels_from_scores(
-                    {key: values[place] for key, values in told["measures"].items()}
+                    {key: values[place] for key, values in shown["measures"].items()}
                 )
-                for place, query_id in enumerate(told["query_ids"])
+                for place, query_id in enumerate(shown["query_ids"])
             }
         return found
 
@@ -303,14 +303,14 @@ def test_a_best_possible_re_rank_is_shown_of_the_validation_split_alone(in_world
     def look(clients: dict[str, Client]) -> tuple[Any, Any, str]:
         best = Run.objects.filter(kind=Run.Kind.BEST, release=1, published_at__isnull=False)[0]
         page = clients[Role.RESEARCHER].get(f"/runs/{best.pk}/")
-        told = clients[Role.RESEARCHER].get(f"/api/runs/{best.pk}/").json()
+        shown = clients[Role.RESEARCHER].get(f"/api/runs/{best.pk}/").json()
         board = clients[Role.RESEARCHER].get("/releases/1/leaderboard/").content.decode()
-        return page.context["splits"], told, board
+        return page.context["splits"], shown, board
 
-    splits, told, board = in_world(0, "hidden", look)
+    splits, shown, board = in_world(0, "hidden", look)
     assert [value for value, _ in splits] == ["val"]
-    assert [list(one["means"]) for one in told["scores"]] == [["val"]]
-    assert told["sha256"] == ""
+    assert [list(one["means"]) for one in shown["scores"]] == [["val"]]
+    assert shown["sha256"] == ""
     assert "Best possible re-rank" not in board
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from benchmark.releases.formats import image_files as picture_files
+from benchmark.releases.formats import image_files as image_files_module
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.huggingface import write
 from tests.benchmark.photos import photo_snapshot
@@ -20,10 +20,10 @@ from tests.benchmark.snapshots import (
     empty_snapshot,
     header,
     image,
-    no_pictures,
+    no_image_files,
     pair,
     query,
-    toy_pictures,
+    toy_image_files,
     toy_snapshot,
     write_snapshot,
 )
@@ -52,7 +52,7 @@ def load(tmp_path, monkeypatch):
 
 
 def test_queries_are_read(tmp_path, load):
-    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     found = load("queries")
     assert {split: part["text"][:] for split, part in found.items()} == {
         "val": [COMMAS, ALL_RELEVANT],
@@ -72,7 +72,7 @@ def test_queries_are_read(tmp_path, load):
 
 
 def test_qrels_hold_judged_negatives(tmp_path, load):
-    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     found = load("qrels")
     assert found["test"].to_pandas().to_dict("list") == {
         "query_id": [8, 8, 8, 8, 13, 13],
@@ -83,7 +83,7 @@ def test_qrels_hold_judged_negatives(tmp_path, load):
 
 
 def test_the_corpus_tells_of_every_image(tmp_path, load):
-    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     corpus = load("corpus")["corpus"]
     assert corpus["image_id"][:] == list(range(1, 13))
     assert corpus[4]["file_name"] == 'train/a, "b"/5 🦊.jpg'
@@ -92,7 +92,7 @@ def test_the_corpus_tells_of_every_image(tmp_path, load):
 
 
 def test_fixed_lists_with_and_without_labels(tmp_path, load):
-    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     labeled = load("rerank")["test"].to_pandas()
     assert labeled["inat24_image_id"].tolist() == [12, 7, 6, 8, 2]
     assert labeled["relevant"].tolist() == [0, 1, 0, 0, 0]
@@ -101,7 +101,7 @@ def test_fixed_lists_with_and_without_labels(tmp_path, load):
 
 
 def test_the_folder_is_read_without_the_files_of_labels(tmp_path, load):
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     labels = [file.name for file in files if file.access is Access.LABELS]
     assert labels == [
         "huggingface/qrels/data/test-00000-of-00001.parquet",
@@ -123,7 +123,7 @@ def test_a_configuration_of_withheld_files_alone_doesnt_hide_the_others(tmp_path
         pairs=[pair(3, 7, True)],
         images=[image(7)],
     )
-    files = write(snapshot, tmp_path, no_pictures)
+    files = write(snapshot, tmp_path, no_image_files)
     assert {split: len(part) for split, part in load("qrels").items()} == {"test": 1}
     assert list(load("corpus")) == ["corpus"]
     for file in files:
@@ -133,8 +133,8 @@ def test_a_configuration_of_withheld_files_alone_doesnt_hide_the_others(tmp_path
     assert (tmp_path / "huggingface/qrels/WITHHELD.md").is_file()
 
 
-def test_pictures_whose_licence_allows_it_are_the_files_unchanged(tmp_path, load):
-    find, digests = toy_pictures(tmp_path / "pictures", 9)
+def test_images_whose_license_allows_it_are_the_files_unchanged(tmp_path, load):
+    find, digests = toy_image_files(tmp_path / "pictures", 9)
     snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
     files = write(snapshot, tmp_path, find)
     assert files[-1].name == "huggingface/refused_images.csv"
@@ -163,11 +163,11 @@ def test_pictures_whose_licence_allows_it_are_the_files_unchanged(tmp_path, load
     assert "6 of 12 pictures are here" in card
 
 
-def test_many_pictures_are_several_files(tmp_path, load, monkeypatch):
-    find, digests = toy_pictures(tmp_path / "pictures", 9)
+def test_many_images_are_several_files(tmp_path, load, monkeypatch):
+    find, digests = toy_image_files(tmp_path / "pictures", 9)
     size = len(find(1, "", digests[0]))
-    monkeypatch.setattr(picture_files, "ROWS_A_GROUP", 2)
-    monkeypatch.setattr(picture_files, "BYTES_A_SHARD", 3 * size)
+    monkeypatch.setattr(image_files_module, "ROWS_A_GROUP", 2)
+    monkeypatch.setattr(image_files_module, "BYTES_A_SHARD", 3 * size)
     snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
     names = [file.name for file in write(snapshot, tmp_path, find) if "/images/" in file.name]
     assert names == [
@@ -177,26 +177,26 @@ def test_many_pictures_are_several_files(tmp_path, load, monkeypatch):
     assert load("images")["images"]["image_id"][:] == [1, 2, 5, 6, 7, 9]
 
 
-def test_without_a_picture_that_may_be_passed_on_there_is_no_configuration(tmp_path, load):
+def test_without_a_image_that_may_be_passed_on_there_is_no_configuration(tmp_path, load):
     snapshot = toy_snapshot(tmp_path / "snapshot", include_images=True)
-    names = [file.name for file in write(snapshot, tmp_path, no_pictures)]
+    names = [file.name for file in write(snapshot, tmp_path, no_image_files)]
     assert not any("/images/" in name for name in names)
     assert len(pd.read_csv(tmp_path / "huggingface/refused_images.csv")) == 12
     with pytest.raises(ValueError, match="images"):
         load("images")
 
 
-def test_without_images_asked_for_none_are_looked_for(tmp_path):
-    asked = []
-    _, digests = toy_pictures(tmp_path / "pictures", 9)
+def test_without_images_requested_none_are_looked_for(tmp_path):
+    sent = []
+    _, digests = toy_image_files(tmp_path / "pictures", 9)
     snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests)
-    names = [file.name for file in write(snapshot, tmp_path, asked.append)]
-    assert asked == []
+    names = [file.name for file in write(snapshot, tmp_path, sent.append)]
+    assert sent == []
     assert not any("images" in name for name in names)
 
 
 def test_a_release_with_nothing_is_a_card(tmp_path):
-    files = write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    files = write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert [file.name for file in files] == ["huggingface/README.md"]
     assert "configs:" not in (tmp_path / files[0].name).read_text(encoding="utf-8")
 
@@ -219,7 +219,7 @@ def test_real_photographs_are_decoded(tmp_path, load, shared_dir):
     assert "A frog." in texts
 
 
-def test_real_photographs_under_an_unknown_licence_are_refused(tmp_path, shared_dir):
+def test_real_photographs_under_an_unknown_license_are_refused(tmp_path, shared_dir):
     snapshot, find = photo_snapshot(
         tmp_path / "snapshot", shared_dir / "photos", changes={}, include_images=True
     )

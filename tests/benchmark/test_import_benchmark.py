@@ -67,7 +67,9 @@ def test_a_benchmark_becomes_a_release(tmp_path: Path, admin: Any) -> None:
     assert not Query.objects.exists()
 
 
-def test_what_the_corpus_knows_of_its_images_is_told(images: list[Image], tmp_path: Path) -> None:
+def test_what_the_corpus_knows_of_its_images_is_released(
+    images: list[Image], tmp_path: Path
+) -> None:
     Image.objects.filter(pk=1).update(license="cc-by", latitude=1.5, longitude=2.5)
     rows = ['7,1,"inat/train/a, b/1.jpg"', '7,2,"a, b/2.jpg"', "7,99,a/99.jpg"]
     found = benchmark_import(directory=layout(tmp_path, annotations=rows)).found
@@ -169,7 +171,7 @@ def test_ids_of_another_corpus_name_none(images: list[Image], tmp_path: Path) ->
     assert found.found == ImagesFound(absent=1)
 
 
-def test_pictures_are_brought_in_under_their_ids(images: list[Image], tmp_path: Path) -> None:
+def test_images_are_brought_in_under_their_ids(images: list[Image], tmp_path: Path) -> None:
     folder = tmp_path / "photos"
     for number in (1, 50, 51):
         (folder / "a").mkdir(parents=True, exist_ok=True)
@@ -333,7 +335,7 @@ class TestCommand:
             call_command("import_benchmark", str(directory), "--replace-nothing")
         assert Release.objects.count() == 1
 
-    def test_a_refused_picture_is_named(self, tmp_path: Path, capsys: Any) -> None:
+    def test_a_refused_image_is_named(self, tmp_path: Path, capsys: Any) -> None:
         (tmp_path / "photos").mkdir()
         call_command(
             "import_benchmark", str(layout(tmp_path)), "--images", str(tmp_path / "photos")

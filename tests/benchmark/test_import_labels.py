@@ -33,7 +33,7 @@ from tests.benchmark.toy import WIDTH, make_list, make_query
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("var_dir")]
 
 RERANK = "query_id,rank,inat24_image_id,clip_score,relevant,judged,inat24_file_name"
-TOLD = "inat24_species_name,date,license,rights_holder,latitude,longitude,location_uncertainty"
+MORE = "inat24_species_name,date,license,rights_holder,latitude,longitude,location_uncertainty"
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_a_reviewers_word_against_a_majority_is_no_disagreement(exported: Path) 
 
 def write_lists(folder: Path, *rows: str) -> Path:
     (folder / "inquire_rerank").mkdir(exist_ok=True)
-    lines = (f"{RERANK},{TOLD}", *rows)
+    lines = (f"{RERANK},{MORE}", *rows)
     (folder / "inquire_rerank/val.csv").write_text("\n".join((*lines, "")))
     return folder
 

@@ -17,7 +17,7 @@ from tests.benchmark.snapshots import (
     LINES,
     empty_snapshot,
     header,
-    no_pictures,
+    no_image_files,
     query,
     toy_snapshot,
     write_snapshot,
@@ -29,7 +29,7 @@ QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 @pytest.fixture
 def written(tmp_path):
     """The folder with the toy snapshot's files."""
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert {(file.name, file.access) for file in files} == {
         ("inquire_queries_val.csv", Access.OPEN),
         ("inquire_queries_test.csv", Access.OPEN),
@@ -105,7 +105,7 @@ def test_the_files_can_be_evaluated(written):
 
 
 def test_without_queries_there_are_headers(tmp_path):
-    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert text(tmp_path / "inquire_queries_val.csv") == QUERY_HEADER
     assert text(tmp_path / "inquire_annotations.csv") == "query_id,image_id,image_path\n"
     assert len(text(tmp_path / "judgments.csv").splitlines()) == 1
@@ -118,7 +118,7 @@ def test_indexes_and_places_of_imported_files_are_kept(tmp_path):
         query(8, "c", split="val"),
     ]
     snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
-    write(snapshot, tmp_path, no_pictures)
+    write(snapshot, tmp_path, no_image_files)
     lines = text(tmp_path / "inquire_queries_val.csv").splitlines()
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["9", "5", "b"],
@@ -156,7 +156,7 @@ def test_the_released_inquire_files_come_out_unchanged(tmp_path, released):
     queries, originals = released
     assert len(queries) == 250
     snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=queries)
-    write(snapshot, tmp_path, no_pictures)
+    write(snapshot, tmp_path, no_image_files)
     for name, data in originals.items():
         assert (tmp_path / name).read_bytes() == data
 
@@ -169,7 +169,7 @@ def test_without_its_order_the_validation_file_comes_out_by_id(tmp_path, release
         for one in queries
     ]  # fmt: skip
     snapshot = write_snapshot(tmp_path / "snapshot", header=header(), queries=unplaced)
-    write(snapshot, tmp_path, no_pictures)
+    write(snapshot, tmp_path, no_image_files)
     test, val = "inquire_queries_test.csv", "inquire_queries_val.csv"
     assert (tmp_path / test).read_bytes() == originals[test]
     head, *lines = originals[val].splitlines()

@@ -83,12 +83,12 @@ def test_every_drawing_has_its_width_one_size_of_text_and_every_name():
         ),
     }
     for name, chart in drawings.items():
-        for size, picture in drawn(chart).items():
-            width = float(picture.get("width"))
+        for size, drawing in drawn(chart).items():
+            width = float(drawing.get("width"))
             assert 0.9 * SIZES[size] < width < 1.1 * SIZES[size], (name, size)
             sizes = {
                 float(one.get("font-size").removesuffix("px"))
-                for one in picture.iter()
+                for one in drawing.iter()
                 if one.get("font-size") and one.text
             }
             assert sizes <= {TEXT_SIZE - 1, TEXT_SIZE}, (name, size)

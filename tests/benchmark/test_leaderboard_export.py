@@ -73,16 +73,16 @@ def test_no_text_of_the_csv_is_taken_for_a_formula(release, researcher):
 
 
 def test_json_tells_runs_with_their_scores(release, published, private, researcher):
-    told = json.loads(exported(researcher, release, "json"))
-    assert (told["release"], told["version"]) == ("Toy, quoted", 1)
-    runs = {run["name"]: run for run in told["tasks"]["full"]["runs"]}
+    shown = json.loads(exported(researcher, release, "json"))
+    assert (shown["release"], shown["version"]) == ("Toy, quoted", 1)
+    runs = {run["name"]: run for run in shown["tasks"]["full"]["runs"]}
     assert "a secret method" not in runs
     strong = runs["strong"]
     assert strong["scores"]["test"]["all"]["measures"]["AP@50"] == 1
     assert strong["scores"]["test"]["all"]["intervals"]["AP@50"] == [1, 1]
     assert strong["groups"]["test"] == "a"
     assert runs["Best possible re-rank of the top 50"]["groups"]["test"] == ""
-    assert told["tasks"]["rerank"]["runs"] == []
+    assert shown["tasks"]["rerank"]["runs"] == []
 
 
 class Addresses(HTMLParser):
@@ -95,9 +95,9 @@ class Addresses(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        told = dict(attributes)
+        shown = dict(attributes)
         if tag != "a":
-            self.fetched += [told[name] for name in ("src", "href", "action") if told.get(name)]
+            self.fetched += [shown[name] for name in ("src", "href", "action") if shown.get(name)]
 
 
 def test_the_web_page_stands_alone(release, published, private, researcher):

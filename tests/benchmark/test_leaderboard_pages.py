@@ -166,7 +166,7 @@ def test_runs_scored_on_two_versions_stand_side_by_side(release, weak, strong, a
     assert "mAP@50 on v2" in response.content.decode()
 
 
-def test_two_stage_runs_stand_under_their_first_stage_if_asked(release, weak, strong, admin):
+def test_two_stage_runs_stand_under_their_first_stage_when_requested(release, weak, strong, admin):
     second = scored_run(
         release, STRONG, name="second", kind="rerank_embedding", first_stage=weak, rerank_depth=3
     )

@@ -46,10 +46,10 @@ def ask(client):
 
 def test_a_request_is_what_the_protocol_asks_for(server, client):
     reply = ask(client)
-    (asked,) = server.requests
-    assert asked.key == f"Bearer {KEY}"
-    assert (asked.prompt, asked.jpeg) == (PROMPT, b"\xff\xd8 a picture")
-    rest = {name: value for name, value in asked.body.items() if name != "messages"}
+    (sent,) = server.requests
+    assert sent.key == f"Bearer {KEY}"
+    assert (sent.prompt, sent.jpeg) == (PROMPT, b"\xff\xd8 a picture")
+    rest = {name: value for name, value in sent.body.items() if name != "messages"}
     assert rest == {
         "model": "a/model",
         "max_tokens": 2,
@@ -57,13 +57,13 @@ def test_a_request_is_what_the_protocol_asks_for(server, client):
         "logprobs": True,
         "top_logprobs": 20,
     }
-    assert (reply.score.yes, reply.score.no) == yes_no(asked.prompt, asked.jpeg)
-    assert reply.score.score == pytest.approx(expected_score(asked.prompt, asked.jpeg), abs=1e-12)
+    assert (reply.score.yes, reply.score.no) == yes_no(sent.prompt, sent.jpeg)
+    assert reply.score.score == pytest.approx(expected_score(sent.prompt, sent.jpeg), abs=1e-12)
     assert (reply.usage, reply.usage_known) == (Usage(1, 800, 1), True)
 
 
-def test_a_server_that_counts_no_tokens_is_told_from_one_that_does(server, client):
-    server.tokens_told = False
+def test_a_server_that_counts_no_tokens_differs_from_one_that_does(server, client):
+    server.counts_tokens = False
     reply = ask(client)
     assert (reply.usage, reply.usage_known) == (Usage(1, 0, 0), False)
 
@@ -210,27 +210,27 @@ def photo(width, height, format="JPEG", mode="RGB"):
 
 
 def stored(data, side):
-    picture = image_store(data)
-    return SentImage(ImageRef(picture.sha256, None, ""), picture.width, picture.height, side)
+    image = image_store(data)
+    return SentImage(ImageRef(image.sha256, None, ""), image.width, image.height, side)
 
 
-def test_a_picture_that_fits_is_sent_as_it_is_shown(var_dir):
+def test_a_image_that_fits_is_sent_as_it_is_shown(var_dir):
     data = photo(60, 40)
-    picture = stored(data, side=60)
-    assert picture.jpeg() == data
-    assert picture.fingerprint == picture.ref.sha256
+    image = stored(data, side=60)
+    assert image.jpeg() == data
+    assert image.fingerprint == image.ref.sha256
 
 
 @pytest.mark.parametrize(("format", "mode"), [("JPEG", "RGB"), ("JPEG", "L"), ("PNG", "RGBA")])
-def test_a_larger_picture_is_sent_smaller(var_dir, format, mode):
-    picture = stored(photo(60, 40, format, mode), side=30)
-    with PillowImage.open(io.BytesIO(picture.jpeg())) as sent:
+def test_a_larger_image_is_sent_smaller(var_dir, format, mode):
+    image = stored(photo(60, 40, format, mode), side=30)
+    with PillowImage.open(io.BytesIO(image.jpeg())) as sent:
         assert (sent.format, sent.size, sent.mode) == ("JPEG", (30, 20), "RGB")
-    other = SentImage(picture.ref, 60, 40, 31)
-    assert len({picture.fingerprint, other.fingerprint, picture.ref.sha256}) == 3
+    other = SentImage(image.ref, 60, 40, 31)
+    assert len({image.fingerprint, other.fingerprint, image.ref.sha256}) == 3
 
 
-def test_a_picture_of_another_format_is_sent_as_jpeg(var_dir):
-    picture = stored(photo(60, 40, "PNG"), side=60)
-    with PillowImage.open(io.BytesIO(picture.jpeg())) as sent:
+def test_a_image_of_another_format_is_sent_as_jpeg(var_dir):
+    image = stored(photo(60, 40, "PNG"), side=60)
+    with PillowImage.open(io.BytesIO(image.jpeg())) as sent:
         assert (sent.format, sent.size) == ("JPEG", (60, 40))

@@ -73,7 +73,7 @@ def test_spellings_of_an_answer_count_together():
     assert score.score == pytest.approx(0.75, abs=1e-12)
 
 
-def test_an_answer_that_is_not_told_counts_as_the_smallest_that_is():
+def test_an_answer_that_is_not_reported_counts_as_the_smallest_that_is():
     pairs = [("Yes", LOG(0.8)), ("The", LOG(0.1)), ("It", LOG(0.05))]
     score = score_from_logprobs(pairs)
     assert score.no is None

@@ -71,7 +71,7 @@ def test_each_role_at_each_page(
     assert client.get(retry).status_code == 405
 
 
-def test_strangers_are_asked_to_log_in(release: Release) -> None:
+def test_strangers_must_log_in(release: Release) -> None:
     for path in pages(release).values():
         assert Client().get(path)["Location"].startswith("/login/")
 

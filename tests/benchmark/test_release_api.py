@@ -88,13 +88,13 @@ def test_a_release_says_what_it_holds(release, reviewer_api):
     assert {step["state"] for step in body["progress"]} == {"done"}
 
 
-def test_researchers_are_told_of_the_files_that_they_may_have(release, researcher_api):
+def test_researchers_are_reported_the_files_that_they_may_have(release, researcher_api):
     body = researcher_api.get(f"/api/releases/{release.pk}/").json()
     names = {entry["name"] for entry in body["files"]}
     assert {entry["access"] for entry in body["files"]} == {"open"}
     assert {"manifest_open.json", "difference.md", "inquire_queries_test.csv"} <= names
-    told = {"judgments.csv", "inquire_annotations.csv", "snapshot/pairs.parquet", "manifest.json"}
-    assert not names & told
+    shown = {"judgments.csv", "inquire_annotations.csv", "snapshot/pairs.parquet", "manifest.json"}
+    assert not names & shown
     assert body["positives"] is body["judgments"] is None
     assert body["archive"] == release.archive["open"]
 
@@ -104,11 +104,11 @@ def test_each_role_gets_an_archive_of_what_it_may_have(release, researcher_api, 
         (reviewer_api, release.file_list),
         (researcher_api, [one for one in release.file_list if one["access"] == "open"]),
     ):
-        told = api.get(f"/api/releases/{release.pk}/").json()["archive"]
+        shown = api.get(f"/api/releases/{release.pk}/").json()["archive"]
         response = api.get(f"/api/releases/{release.pk}/archive")
         data = b"".join(response.streaming_content)
-        assert (len(data), hashlib.sha256(data).hexdigest()) == (told["size"], told["sha256"])
-        assert response["Content-Disposition"] == f'attachment; filename="{told["name"]}"'
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (shown["size"], shown["sha256"])
+        assert response["Content-Disposition"] == f'attachment; filename="{shown["name"]}"'
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = {name.removeprefix("v1-v1/") for name in archive.namelist()}
             read = archive.read("v1-v1/manifest_open.json")
@@ -144,9 +144,9 @@ def test_a_release_of_an_older_version_has_files_for_reviewers_alone(
     old = Release.objects.create(name="old")
     entry = {"name": "judgments.csv", "size": 3, "sha256": "0" * 64}
     Release.objects.filter(pk=old.pk).update(made_at="2026-01-01T00:00:00Z", file_list=[entry])
-    told = reviewer_api.get(f"/api/releases/{old.pk}/").json()
-    assert told["files"] == [entry | {"access": "labels", "format": ""}]
-    assert (told["archive"], told["progress"]) == (None, [])
+    shown = reviewer_api.get(f"/api/releases/{old.pk}/").json()
+    assert shown["files"] == [entry | {"access": "labels", "format": ""}]
+    assert (shown["archive"], shown["progress"]) == (None, [])
     assert researcher_api.get(f"/api/releases/{old.pk}/").json()["files"] == []
 
 
@@ -200,8 +200,8 @@ def test_an_unknown_model_is_refused_with_the_field_named(release, admin_api):
 
 
 def test_a_known_name_makes_its_next_version(release, admin_api):
-    asked = {"name": "v1", "rerank_model": "", "include_images": True}
-    body = admin_api.post("/api/releases/", asked).json()
+    choices = {"name": "v1", "rerank_model": "", "include_images": True}
+    body = admin_api.post("/api/releases/", choices).json()
     assert (body["version"], body["previous"]) == (2, release.pk)
     assert body["options"] == {"rerank_model": "", "include_images": True}
 

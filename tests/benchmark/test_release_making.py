@@ -145,20 +145,20 @@ def test_what_a_command_makes_is_neither_taken_up_nor_called_failed(
 
 def test_two_who_ask_for_a_version_at_once_get_one(var_dir: Path) -> None:
     ready = threading.Barrier(4)
-    asked: list[Release] = []
+    sent: list[Release] = []
     refused: list[str] = []
 
     def ask() -> None:
         ready.wait(30)
         try:
-            asked.append(services.release_create(name="v1", created_by=None))
+            sent.append(services.release_create(name="v1", created_by=None))
         except ValidationError as error:
             refused.append(" ".join(error.messages))
 
     threads = [elsewhere(ask) for _ in range(4)]
     for thread in threads:
         thread.join(30)
-    assert len(asked) == 1
+    assert len(sent) == 1
     assert refused == ["Version 1 of 'v1' is already being made."] * 3
     assert Release.objects.count() == Job.objects.count() == 1
 
@@ -173,8 +173,8 @@ def test_progress_is_seen_while_the_transaction_is_open(labeled: Query, var_dir:
 
     def report(steps: list[Step]) -> None:
         def look() -> None:
-            told = Job.objects.get(pk=release.job_id).result["steps"]
-            seen.extend(step["title"] for step in told if step["state"] == "running")
+            shown = Job.objects.get(pk=release.job_id).result["steps"]
+            seen.extend(step["title"] for step in shown if step["state"] == "running")
 
         elsewhere(look).join(30)
 

@@ -75,7 +75,7 @@ def test_a_failed_version_is_no_version_before(db: None, var_dir: Path) -> None:
     assert Release.objects.count() == 2
 
 
-def test_a_failed_one_is_tried_again_as_it_was_asked_for(db: None, var_dir: Path) -> None:
+def test_a_failed_one_is_tried_again_as_it_was_requested(db: None, var_dir: Path) -> None:
     options = {"include_images": True}
     release = services.release_create(name="Birds", created_by=None, options=options)
     with pytest.raises(ValidationError, match="already being made"):
@@ -113,8 +113,8 @@ def test_options_are_decided_when_a_release_is_begun(db: None, settings: Any) ->
     EmbeddingModel.objects.create(name="toy", dimension=2)
     # It has embedded nothing.
     assert services.release_claim(name="b", created_by=None).options["rerank_model"] == ""
-    asked = {"rerank_model": "toy", "include_images": True}
-    assert services.release_claim(name="c", created_by=None, options=asked).options == asked
+    options = {"rerank_model": "toy", "include_images": True}
+    assert services.release_claim(name="c", created_by=None, options=options).options == options
     with pytest.raises(ValidationError) as caught:
         services.release_create(name="d", created_by=None, options={"rerank_model": "nothing"})
     assert caught.value.message_dict == {
@@ -225,12 +225,12 @@ def test_the_row_keeps_the_difference_from_the_version_before(
     assert [one["query_id"] for one in second.difference["added"]] == [31]
     counts = second.difference["judgments"]
     assert (counts["became_relevant"], counts["newly_judged"]) == (1, 1)
-    told = (second.directory / "difference_test.md").read_text()
-    assert "1 query added." in told
-    assert "1 became relevant, 1 newly judged." in told
+    shown = (second.directory / "difference_test.md").read_text()
+    assert "1 query added." in shown
+    assert "1 became relevant, 1 newly judged." in shown
 
 
-def test_changes_of_test_queries_are_told_to_those_who_may_see_their_labels(
+def test_changes_of_test_queries_are_shown_to_those_who_may_see_their_labels(
     labeled: Query, judge: Any, reviewer: Any, researcher: Any, client: Any, var_dir: Path
 ) -> None:
     made()
@@ -242,15 +242,15 @@ def test_changes_of_test_queries_are_told_to_those_who_may_see_their_labels(
     assert "## Judged pairs" in (release.directory / "difference_test.md").read_text()
     for user, rows, withheld in ((reviewer, 1, None), (researcher, 0, True)):
         client.force_login(user)
-        told = client.get(f"/api/releases/{release.pk}/").json()["difference"]
-        assert (len(told["judgments_by_query"]), told.get("withheld")) == (rows, withheld)
-        assert told["judgments"]["became_relevant"] == rows
+        shown = client.get(f"/api/releases/{release.pk}/").json()["difference"]
+        assert (len(shown["judgments_by_query"]), shown.get("withheld")) == (rows, withheld)
+        assert shown["judgments"]["became_relevant"] == rows
         page = client.get(f"/releases/{release.pk}/").content.decode()
         assert ("Judged pairs by query" in page) == bool(rows)
         assert ("Changes to labels of the test split are withheld" in page) == bool(withheld)
 
 
-def test_a_version_before_without_a_snapshot_is_told_of(db: None, var_dir: Path) -> None:
+def test_a_version_before_without_a_snapshot_is_reported(db: None, var_dir: Path) -> None:
     old = Release.objects.create(name="Birds")
     Release.objects.filter(pk=old.pk).update(
         made_at="2026-01-01T00:00:00Z", file_list=[{"name": "judgments.csv", "sha256": "0" * 64}]

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from django.core.exceptions import ValidationError
 
-from benchmark.reranking.multimodal.answers import Question, SentImage, answers_keep, answers_kept
+from benchmark.reranking.multimodal.answers import (
+    Question,
+    SentImage,
+    store_answers,
+    stored_answers,
+)
 from benchmark.reranking.multimodal.prompt import Reply, Score, Usage
 from benchmark.reranking.services import rerank_resume, rerank_step
 from benchmark.runs.models import RunScores
@@ -25,8 +30,8 @@ from tests.benchmark.rerank_toy import (
     begun,
     first_stage,
     order_of,
-    picture,
     small_release,
+    toy_image,
     worked,
 )
 from tests.benchmark.runs import scored_run
@@ -95,7 +100,7 @@ def test_the_fixed_lists_are_the_first_stage_of_the_reranking_task(model):
 
 def test_a_real_model_gives_what_brute_force_gives(db, var_dir, tiny_model):
     for number in range(1, 7):
-        picture(number)
+        toy_image(number)
     embedding_job = embedding_job_create(model_name=tiny_model)
     while job_slice_run(job_id=embedding_job.pk) is Slice.MORE:
         pass
@@ -231,16 +236,16 @@ def test_a_release_without_its_images_cannot_be_reranked(model):
 
 
 def test_of_two_answers_to_one_question_the_first_stays(db, var_dir):
-    shown = picture(1)
+    shown = toy_image(1)
     question = Question(1, 1, "Does it?", SentImage(ImageRef.of(shown), 40, 30, 100))
     where = {"endpoint": "http://a/v1", "model": "m"}
     for score in (0.25, 0.75):
         reply = Reply(Score(yes=None, no=-1.0, score=score), Usage(1, 10, 1), usage_known=True)
-        answers_keep(**where, replies=[(question, reply)])
-    kept = answers_kept(**where, questions=[question])
+        store_answers(**where, replies=[(question, reply)])
+    kept = stored_answers(**where, questions=[question])
     assert kept[1, 1].score == 0.25
-    assert not answers_kept(endpoint="http://b/v1", model="m", questions=[question])
-    assert not answers_kept(endpoint="http://a/v1", model="other", questions=[question])
+    assert not stored_answers(endpoint="http://b/v1", model="m", questions=[question])
+    assert not stored_answers(endpoint="http://a/v1", model="other", questions=[question])
 
 
 def test_a_real_worker_makes_a_run(transactional_db, images, var_dir, start_worker):

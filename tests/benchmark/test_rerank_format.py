@@ -12,7 +12,7 @@ from tests.benchmark.snapshots import (
     FORMULA,
     header,
     image,
-    no_pictures,
+    no_image_files,
     pair,
     query,
     toy_snapshot,
@@ -39,7 +39,7 @@ def test_at_least_one_and_at_most_half_must_be_relevant(relevant, of, expected):
 
 
 def test_the_lists_that_are_fit_are_written(tmp_path):
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert {(file.name, file.access) for file in files} == {
         ("inquire_rerank/val.csv", Access.OPEN),
         ("inquire_rerank/test.csv", Access.LABELS),
@@ -79,7 +79,7 @@ def test_the_lists_that_are_fit_are_written(tmp_path):
 
 
 def test_the_list_to_be_put_in_order_tells_no_label(tmp_path):
-    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     labeled = pd.read_csv(tmp_path / "inquire_rerank/test.csv")
     bare = pd.read_csv(tmp_path / "inquire_rerank/test_unlabelled.csv")
     pd.testing.assert_frame_equal(bare, labeled.drop(columns=["relevant", "judged"]))
@@ -99,7 +99,7 @@ def test_a_full_list_of_one_hundred(tmp_path):
         tmp_path / "snapshot", header=header(), queries=[query(1, "a"), query(2, "b")], pairs=pairs,
         images=images, fixed=fixed,
     )  # fmt: skip
-    write(snapshot, tmp_path, no_pictures)
+    write(snapshot, tmp_path, no_image_files)
     frame = pd.read_csv(tmp_path / "inquire_rerank/test.csv")
     assert frame["query_id"].unique().tolist() == [1]
     assert len(frame) == 100
@@ -109,5 +109,5 @@ def test_a_full_list_of_one_hundred(tmp_path):
 
 def test_without_fixed_lists_there_are_no_files(tmp_path):
     snapshot = toy_snapshot(tmp_path / "snapshot", fixed=False)
-    assert write(snapshot, tmp_path, no_pictures) == []
+    assert write(snapshot, tmp_path, no_image_files) == []
     assert not (tmp_path / "inquire_rerank").exists()

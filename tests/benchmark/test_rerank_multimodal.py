@@ -26,8 +26,8 @@ from tests.benchmark.rerank_toy import (
     expected_order,
     first_stage,
     order_of,
-    picture,
     small_release,
+    toy_image,
     worked,
 )
 from tests.benchmark.runs import scored_run
@@ -70,7 +70,7 @@ def clock(monkeypatch):
 def release(db, var_dir, settings):
     settings.MULTIMODAL_MAX_FAILURES = 30
     for number in range(1, 7):
-        picture(number)
+        toy_image(number)
     return small_release()
 
 
@@ -92,7 +92,7 @@ def test_a_two_stage_run_from_the_answers_of_a_server(release, first, server):
     top = [expected_score(prompt_for(TEXTS[2]), bytes_of(one)) for one in ranking.image_ids[:4]]
     assert ranking.scores[:4] == pytest.approx(top, abs=1e-5)
     assert ranking.scores[4:].tolist() == [-2, -3]
-    assert {asked.prompt for asked in server.requests} == {
+    assert {sent.prompt for sent in server.requests} == {
         f'Does this image show {text.strip()}? Answer with "Yes" or "No" and nothing else.'
         for text in TEXTS.values()
     }
@@ -100,7 +100,7 @@ def test_a_two_stage_run_from_the_answers_of_a_server(release, first, server):
     assert len(scores.measures["AP@50"]) == 3
 
 
-def test_what_was_answered_once_is_never_asked_again(release, first, server):
+def test_what_was_answered_once_is_never_sent_again(release, first, server):
     worked(begun(release, first, 3, server.url))
     assert len(server.requests) == 9
     again = begun(release, first, 3, server.url, name="the same once more")
@@ -116,7 +116,7 @@ def test_what_was_answered_once_is_never_asked_again(release, first, server):
     assert (answer.yes, answer.no) == yes_no(prompt_for(TEXTS[2]), bytes_of(6))
 
 
-def test_another_picture_or_size_is_another_question(release, first, server, settings):
+def test_another_image_or_size_is_another_question(release, first, server, settings):
     worked(begun(release, first, 1, server.url))
     new = image_store(jpeg("gold"))
     Image.objects.filter(pk=1).update(sha256=new.sha256)
@@ -148,7 +148,7 @@ def test_tokens_and_cost_are_counted(release, first, server):
 
 
 def test_a_server_that_counts_no_tokens_has_no_cost(release, first, server):
-    server.tokens_told = False
+    server.counts_tokens = False
     run = begun(release, first, 2, server.url, price_in=2.5, price_out=10.0)
     assert worked(run).state == "done"
     assert (run.cost, run.endpoint["prompt_tokens"]) == (None, None)
@@ -256,8 +256,8 @@ def test_an_image_that_breaks_the_server_is_given_up(release, first, server):
     assert job.state == "failed"
     assert "status 500: told to: 500" in job.error
     # None was asked more often than it has tries.
-    asked = [(one.prompt, one.jpeg) for one in server.requests]
-    assert max(asked.count(one) for one in asked) <= 1 + client_module.MAX_RETRIES
+    sent = [(one.prompt, one.jpeg) for one in server.requests]
+    assert max(sent.count(one) for one in sent) <= 1 + client_module.MAX_RETRIES
 
 
 def test_a_server_that_is_away_stops_the_run(release, first, server, monkeypatch):
@@ -276,7 +276,7 @@ def test_withdrawn_and_missing_images_are_not_sent(release, first, server, revie
     hidden = bytes_of(1)
     run = begun(release, first, 3, server.url)
     assert worked(run).state == "done"
-    assert hidden not in [asked.jpeg for asked in server.requests]
+    assert hidden not in [sent.jpeg for sent in server.requests]
     (error,) = JobItemError.objects.filter(job=run.job)
     assert error.item == "query 1, image 1"
     assert "is withdrawn" in error.message
@@ -301,7 +301,7 @@ def test_answers_of_a_run_that_is_cancelled_while_it_asks_are_kept(
     transactional_db, var_dir, server, start_worker
 ):
     for number in range(1, 7):
-        picture(number)
+        toy_image(number)
     release = small_release()
     server.delay = 1.0
     run = begun(release, first_stage(release), 6, server.url)
@@ -316,7 +316,7 @@ def test_answers_of_a_run_that_is_cancelled_while_it_asks_are_kept(
 
 def test_a_killed_worker_costs_a_batch_at_most(transactional_db, var_dir, server, start_worker):
     for number in range(1, 61):
-        picture(number)
+        toy_image(number)
     release = small_release(corpus_images=60)
     orders = {query_id: list(range(1, 61)) for query_id in TEXTS}
     first = scored_run(release, orders, name="a long one")
@@ -325,9 +325,9 @@ def test_a_killed_worker_costs_a_batch_at_most(transactional_db, var_dir, server
     worker = start_worker()
     wait_for(lambda: ModelAnswer.objects.count() >= 40, what="answers")
     worker.kill()
-    kept, asked = ModelAnswer.objects.count(), len(server.requests)
+    kept, sent = ModelAnswer.objects.count(), len(server.requests)
     # Up to four under way, and a batch of less than eight that waits.
-    assert kept <= asked <= kept + 12
+    assert kept <= sent <= kept + 12
     start_worker()
 
     def ready():

@@ -21,9 +21,9 @@ from tests.benchmark.rerank_toy import (
     expected_order,
     first_stage,
     order_of,
-    picture,
     setup_of,
     small_release,
+    toy_image,
     worked,
 )
 from tests.benchmark.toy_release import toy_release
@@ -42,7 +42,7 @@ def server(settings):
 @pytest.fixture
 def release(db, var_dir):
     for number in range(1, 7):
-        picture(number)
+        toy_image(number)
     return small_release()
 
 
@@ -142,7 +142,7 @@ def test_an_embedding_model_reranks_too(page, first, model):
         ({"max_cost": "5", "price_in": "", "price_out": ""}, "needs both prices"),
     ],
 )
-def test_impossible_choices_are_told_at_their_field(page, first, server, values, text):
+def test_impossible_choices_are_reported_at_their_field(page, first, server, values, text):
     html = page(chosen(first, act="start", **values))
     assert text in html
     assert not Run.objects.filter(kind="rerank_multimodal").exists()
@@ -192,13 +192,13 @@ def test_admins_alone_rerank(request, role, first, server):
 
 def test_the_api_estimates_begins_and_resumes(admin_api, first, server):
     base = f"/api/releases/{first.release_id}/rerank/"
-    asked = {
+    arguments = {
         "first_stage": first.pk, "depth": 4, "endpoint": "local", "api_model": "a/model",
         "price_in": 2.5, "price_out": 10, "max_cost": 0.005,
     }  # fmt: skip
-    estimate = admin_api.post(f"{base}estimate/", asked).json()
+    estimate = admin_api.post(f"{base}estimate/", arguments).json()
     assert (estimate["pairs"], estimate["requests"], estimate["measured"]) == (12, 12, False)
-    answer = admin_api.post(base, asked)
+    answer = admin_api.post(base, arguments)
     assert answer.status_code == 201
     run = Run.objects.get(pk=answer.json()["id"])
     assert answer["Location"].endswith(f"/api/runs/{run.pk}/")
@@ -221,9 +221,15 @@ def test_the_api_estimates_begins_and_resumes(admin_api, first, server):
     ],
 )
 def test_the_api_names_what_is_wrong(admin_api, first, server, values, field):
-    asked = {"first_stage": first.pk, "depth": 4, "endpoint": "local", "api_model": "m", **values}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    answer = admin_api.post(f"/api/releases/{first.release_id}/rerank/", asked)
+    body = {
+        "first_stage": first.pk,
+        "depth": 4,
+        "endpoint": "local",
+        "api_model": "m",
+        **values,
+    }
+    body = {name: value for name, value in body.items() if value is not None}
+    answer = admin_api.post(f"/api/releases/{first.release_id}/rerank/", body)
     assert answer.status_code == 400
     assert [error["field"] for error in answer.json()["errors"]] == [field]
 
@@ -236,26 +242,26 @@ def command(*arguments):
 
 def test_the_command_takes_any_address(first, server, settings):
     settings.MULTIMODAL_ENDPOINTS = {}
-    asked = (first.pk, "--depth", 4, "--endpoint", server.url, "--api-model", "a/model",
+    arguments = (first.pk, "--depth", 4, "--endpoint", server.url, "--api-model", "a/model",
              "--price-in", 2.5, "--price-out", 10)  # fmt: skip
-    told = command(*asked, "--estimate")
-    assert "12 images of 3 queries" in told
-    assert "12 requests with about 12,000 tokens, about $0.0302 (guessed" in told
+    shown = command(*arguments, "--estimate")
+    assert "12 images of 3 queries" in shown
+    assert "12 requests with about 12,000 tokens, about $0.0302 (guessed" in shown
     assert not Run.objects.filter(kind="rerank_multimodal").exists()
-    command(*asked)
+    command(*arguments)
     run = Run.objects.get(kind="rerank_multimodal")
     assert (run.owner, run.endpoint["base_url"]) == (None, server.url)
     # The same again is the same run.
-    assert f"Run {run.pk}, job {run.job_id}" in command(*asked, "--max-cost", 3)
+    assert f"Run {run.pk}, job {run.job_id}" in command(*arguments, "--max-cost", 3)
     assert Run.objects.filter(kind="rerank_multimodal").count() == 1
 
 
 def test_the_command_waits_for_the_end(transactional_db, first, server, start_worker):
     start_worker()
-    told = command(first.pk, "--depth", 4, "--endpoint", server.url, "--api-model", "a/model",
+    shown = command(first.pk, "--depth", 4, "--endpoint", server.url, "--api-model", "a/model",
                    "--price-in", 2.5, "--price-out", 10, "--wait")  # fmt: skip
     run = Run.objects.get(kind="rerank_multimodal")
-    assert f"Run {run.pk} is ready, $0.0241." in told
+    assert f"Run {run.pk} is ready, $0.0241." in shown
     assert order_of(run) == expected_order(4)
 
 

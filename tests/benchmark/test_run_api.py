@@ -66,7 +66,7 @@ def test_a_run_from_upload_to_scores(release, researcher_api, researcher):
     assert queries["measures"]["RR@50"] == [0.5, 1, 1]
 
 
-def test_what_is_not_told_of_a_method_stays_untold(release, researcher_api):
+def test_what_is_not_named_a_method_stays_empty(release, researcher_api):
     body = post_run(researcher_api, release, trec(ORDERS)).json()
     assert (body["open_weights"], body["parameters"], body["cost"]) == (None, None, None)
 
@@ -93,7 +93,7 @@ def test_a_form_with_errors_makes_no_run(release, researcher_api, settings):
     assert not Run.objects.exists()
 
 
-def test_control_characters_of_a_file_are_told_of(release, researcher_api):
+def test_control_characters_of_a_file_are_reported(release, researcher_api):
     body = post_run(researcher_api, release, b"query_id,\x00\x1b\xff\n1,2\n").json()
     job_slice_run(job_id=body["job"])
     errors = researcher_api.get(f"/api/runs/{body['id']}/").json()["errors"]

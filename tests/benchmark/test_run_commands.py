@@ -38,9 +38,9 @@ def test_a_run_is_submitted_and_published_by_command(release, file, researcher, 
     # The operator isn't limited, but the owner's submissions count.
     settings.TEST_SUBMISSIONS_PER_DAY = 0
     options = ["--parameters", "86", "--weights", "open", "--owner", "rosa", "--publish"]
-    told = said("submit_run", "Toy v1", file, "--name", "CLIP", *options)
+    shown = said("submit_run", "Toy v1", file, "--name", "CLIP", *options)
     run = Run.objects.get()
-    assert f"Run {run.pk}, “CLIP”: 4 rows for 1 val and 1 test queries of Toy v1" in told
+    assert f"Run {run.pk}, “CLIP”: 4 rows for 1 val and 1 test queries of Toy v1" in shown
     assert (run.owner, run.parameters, run.open_weights) == (researcher, 86, True)
     assert Submission.objects.get().person == researcher
     job_slice_run(job_id=run.job_id)
@@ -77,7 +77,7 @@ def test_a_name_alone_is_the_newest_version(release, file):
         (["Toy v1", "/nowhere/run.txt"], "Can't read or store the run"),
     ],
 )
-def test_what_is_wrong_is_told(release, file, arguments, expected):
+def test_what_is_wrong_is_reported(release, file, arguments, expected):
     with pytest.raises(CommandError) as caught:
         said("submit_run", *[one.format(file=file) for one in arguments], "--name", "CLIP")
     assert expected in str(caught.value)
@@ -90,9 +90,9 @@ def test_baselines_are_made_by_command(transactional_db, images, var_dir, start_
     embedding_model_get_or_create(name="unused", dimension=2)
     toy_release()
     start_worker()
-    told = said("make_baselines", "Toy v1", "--wait")
-    assert "Baselines of Toy v1" in told
-    assert "6 baselines are on the leaderboard." in told
+    shown = said("make_baselines", "Toy v1", "--wait")
+    assert "Baselines of Toy v1" in shown
+    assert "6 baselines are on the leaderboard." in shown
     again = said("make_baselines", "Toy v1", "--wait")
     assert "6 baselines are on the leaderboard." in again
     assert Job.objects.filter(kind="make_baselines", state="done").count() == 2

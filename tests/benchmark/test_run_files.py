@@ -67,7 +67,7 @@ def test_ids_of_64_bits_are_kept_exactly():
         (" {", "jsonl"),
     ],
 )
-def test_the_format_is_told_by_the_content(line, expected):
+def test_the_format_follows_from_the_content(line, expected):
     assert run_format(line) == expected
 
 
@@ -215,11 +215,11 @@ def test_queries_are_held_to_the_release_and_the_split():
     assert read("2 Q0 5 1 3 t\n", queries=SPLITS, split="test") == ({2: [5]}, [])
 
 
-def test_images_are_asked_for_in_batches_and_named_with_their_lines():
-    asked = []
+def test_images_are_requested_in_batches_and_named_with_their_lines():
+    batches = []
 
     def unknown(ids):
-        asked.append(list(ids))
+        batches.append(list(ids))
         return {one for one in ids if one % 15_000 == 14_999}
 
     count = IDS_AT_A_TIME * 3
@@ -229,8 +229,8 @@ def test_images_are_asked_for_in_batches_and_named_with_their_lines():
         "run.txt, line 29999, image_id: there is no image 14999",
         "run.txt, line 30000, image_id: there is no image 14999",
     ]
-    assert [len(ids) for ids in asked] == [IDS_AT_A_TIME // 2] * 3
-    assert all(ids == sorted(set(ids)) for ids in asked)
+    assert [len(ids) for ids in batches] == [IDS_AT_A_TIME // 2] * 3
+    assert all(ids == sorted(set(ids)) for ids in batches)
     assert read("1 Q0 5 1 1 t\n", unknown_images=lambda ids: set()) == ({1: [5]}, [])
 
 
@@ -249,7 +249,7 @@ def test_errors_come_by_line_whatever_finds_them():
 TREC = "1 Q0 5 1 0.5 t\n1 Q0 6 2 0.4 t\n"
 
 
-def test_gzip_is_told_by_its_first_bytes_and_may_have_members():
+def test_gzip_follows_from_its_first_bytes_and_may_have_members():
     packed = gzip.compress(TREC.encode()) + gzip.compress(b"2 Q0 9 1 1 t\n")
     assert read(packed) == ({1: [5, 6], 2: [9]}, [])
     assert read(gzip.compress(b"query_id,image_id,score\n1,5,1\n")) == ({1: [5]}, [])

@@ -188,7 +188,7 @@ def test_a_hundred_images_are_on_a_page(db, var_dir, admin):
 
 
 def test_images_of_an_imported_release_that_are_not_here_show_their_id(db, var_dir, images, admin):
-    """The corpus's own images of those numbers are other pictures."""
+    """The corpus's own images of those numbers are other images."""
     release = ready_release(
         queries=[query(1)], pairs=[pair(1, 3, True)], origin="imported", corpus_images=0
     )
@@ -231,10 +231,10 @@ def test_two_runs_query_by_query(weak, strong, admin):
     assert context["difference"] == "+83.3"
     # Two queries: of the four ways to swap, two are as far apart.
     assert context["p_value"] == "= 0.500"
-    told = [
+    shown = [
         (one.query.query_id, one.text, one.only_first, one.only_second) for one in context["pairs"]
     ]
-    assert told == [(2, "+100.0", 1, 0), (3, "+66.7", 2, 0)]
+    assert shown == [(2, "+100.0", 1, 0), (3, "+66.7", 2, 0)]
     back = get(admin, f"/runs/compare/?a={weak.pk}&b={strong.pk}").context
     assert [one.text for one in back["pairs"]] == ["−66.7", "−100.0"]
 

@@ -52,7 +52,7 @@ def test_submitting_in_the_browser(release, browser, researcher):
     assert "66.7" in scored
 
 
-def test_images_withdrawn_since_are_told_of(release, browser, reviewer, images):
+def test_images_withdrawn_since_are_reported(release, browser, reviewer, images):
     assert "withdrawn" not in browser.get(f"/releases/{release.pk}/submit/").text
     image_withdraw(image=images[0], by=reviewer)
     page = browser.get(f"/releases/{release.pk}/submit/").text
@@ -81,7 +81,7 @@ def test_errors_are_listed_with_their_lines(release, browser, admin):
     assert not Run.objects.exists()
 
 
-def test_a_file_that_is_too_large_is_told_beside_its_field(release, browser, settings):
+def test_a_file_that_is_too_large_is_shown_beside_its_field(release, browser, settings):
     settings.RUN_MAX_BYTES = 10
     answer = browser.post(f"/releases/{release.pk}/submit/", form(trec(ORDERS)))
     assert "10 are taken" in answer.text
@@ -98,7 +98,7 @@ def test_the_form_says_when_the_next_submission_is_free(release, browser, settin
     assert Run.objects.count() == 1
 
 
-def test_a_wrong_card_is_told_beside_its_field(release, browser):
+def test_a_wrong_card_is_shown_beside_its_field(release, browser):
     answer = browser.post(
         f"/releases/{release.pk}/submit/", form(trec(ORDERS), name="", link="javascript:alert(1)")
     )
@@ -174,7 +174,7 @@ def test_a_card_can_be_changed_after_publishing(release, browser, researcher):
     assert "This field is required." in answer.text
 
 
-def test_a_failed_scoring_is_told_and_begun_again(release, browser, researcher, var_dir):
+def test_a_failed_scoring_is_reported_and_begun_again(release, browser, researcher, var_dir):
     run = stored_run(release, ORDERS, owner=researcher)
     browser.post(f"/runs/{run.pk}/score/")
     run.refresh_from_db()
@@ -182,9 +182,9 @@ def test_a_failed_scoring_is_told_and_begun_again(release, browser, researcher, 
     aside = path.with_suffix(".aside")
     path.rename(aside)
     job_slice_run(job_id=run.job_id)
-    told = browser.get("/runs/").text
-    assert f"runs/{run.pk}.npz is gone: restore it from a backup" in told
-    assert str(var_dir) not in told
+    shown = browser.get("/runs/").text
+    assert f"runs/{run.pk}.npz is missing: restore it from a backup" in shown
+    assert str(var_dir) not in shown
     aside.rename(path)
     assert "Score it again" in browser.get(f"/runs/{run.pk}/card/").text
     browser.post(f"/runs/{run.pk}/score/")

@@ -160,7 +160,7 @@ def test_a_first_stage_of_somebody_elses_run_stays(release):
     assert run.second_stages.count() == 3
 
 
-def test_a_private_first_stage_is_not_told_of_by_its_second(release):
+def test_a_private_first_stage_is_not_named_by_its_second(release):
     first = scored_run(release, ORDERS, name="private")
     second = scored_run(
         release, ORDERS, kind="rerank_embedding", first_stage=first, rerank_depth=2, name="second"

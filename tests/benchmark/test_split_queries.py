@@ -84,7 +84,7 @@ def test_a_redraw_moves_what_was_settled(queries: list[Query]) -> None:
     assert len(vals()) == 4
 
 
-def test_only_complete_queries_are_drawn_unless_all_are_asked_for(queries: list[Query]) -> None:
+def test_only_complete_queries_are_drawn_unless_all_are_requested(queries: list[Query]) -> None:
     make_query(30, "open", state="open")
     make_query(31, "rejected", state="rejected", reject_reason="other")
     assert split().after.keys() == set(range(1, 21))
@@ -210,15 +210,15 @@ class TestApi:
     ADDRESS = "/api/splits/"
 
     def test_a_dry_run_and_then_the_draw(self, queries: list[Query], admin: Any) -> None:
-        wanted = {"val_share": 0.2, "seed": 7, "stratify": True}
-        shown = api_of(admin).post(self.ADDRESS, wanted | {"dry_run": True}).json()
+        choice = {"val_share": 0.2, "seed": 7, "stratify": True}
+        shown = api_of(admin).post(self.ADDRESS, choice | {"dry_run": True}).json()
         assert (shown["val"], shown["test"], shown["drawn"], shown["kept"]) == (4, 16, 20, 0)
         assert vals() == set()
-        wanted |= {"expected": shown["fingerprint"]}
-        done = api_of(admin).post(self.ADDRESS, wanted).json()
+        choice |= {"expected": shown["fingerprint"]}
+        done = api_of(admin).post(self.ADDRESS, choice).json()
         assert done == shown
         assert vals() == {one["query_id"] for one in done["moved"]}
-        assert api_of(admin).post(self.ADDRESS, wanted).status_code == 409
+        assert api_of(admin).post(self.ADDRESS, choice).status_code == 409
 
     @pytest.mark.parametrize("given", [{}, {"val_share": 2}, {"val_share": 0.2, "seed": -1}])
     def test_bad_fields_are_named(self, admin: Any, given: dict[str, Any]) -> None:
@@ -261,10 +261,10 @@ class TestPage:
 
     def test_a_draw_that_has_changed_is_shown_again(self, queries: list[Query], admin: Any) -> None:
         client = client_of(admin)
-        wanted = {"val_share": "0.5", "seed": "3", "expected": "0" * 64}
-        page = client.post(self.ADDRESS, wanted)
+        choice = {"val_share": "0.5", "seed": "3", "expected": "0" * 64}
+        page = client.post(self.ADDRESS, choice)
         assert "Queries were changed meanwhile" in page.content.decode()
-        assert page.context["plan"].fingerprint != wanted["expected"]
+        assert page.context["plan"].fingerprint != choice["expected"]
         assert vals() == set()
 
     def test_wrong_numbers_are_marked(self, queries: list[Query], admin: Any) -> None:

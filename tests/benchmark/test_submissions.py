@@ -117,7 +117,7 @@ def test_every_format_gives_the_same_ranking(release, researcher, form, compress
         ("1 Q0 5 0.5", "", "4 fields where a TREC run has 6"),
     ],
 )
-def test_each_error_is_told_with_its_line(release, researcher, line, field, message):
+def test_each_error_is_reported_with_its_line(release, researcher, line, field, message):
     errors = refused(release, researcher, trec({1: [2, 1]}) + f"{line}\n".encode())
     assert [(number, name) for number, name, _ in errors] == [(3, field)]
     assert message in errors[0][2]

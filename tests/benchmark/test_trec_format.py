@@ -15,7 +15,7 @@ from tests.benchmark.snapshots import (
     FORMULA,
     empty_snapshot,
     header,
-    no_pictures,
+    no_image_files,
     query,
     toy_snapshot,
     write_snapshot,
@@ -48,7 +48,7 @@ class Topics(HTMLParser):
 
 @pytest.fixture
 def written(tmp_path):
-    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert {(file.name, file.access) for file in files} == {
         ("trec/topics.tsv", Access.OPEN),
         ("trec/topics_val.trec", Access.OPEN),
@@ -121,7 +121,7 @@ def test_the_250_queries_of_inquire_are_topics(tmp_path, shared_dir):
     write(
         write_snapshot(tmp_path / "snapshot", header=header(), queries=queries),
         tmp_path,
-        no_pictures,
+        no_image_files,
     )
     topics = Topics((tmp_path / "trec/topics_test.trec").read_text(encoding="utf-8")).topics
     assert {int(topic["num"].split()[1]): topic["title"] for topic in topics} == {
@@ -131,5 +131,5 @@ def test_the_250_queries_of_inquire_are_topics(tmp_path, shared_dir):
 
 
 def test_without_queries_the_files_are_empty(tmp_path):
-    files = write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_pictures)
+    files = write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     assert [(tmp_path / file.name).read_bytes() for file in files] == [b""] * 5

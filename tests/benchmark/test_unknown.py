@@ -55,8 +55,8 @@ def ours(query: Query, judge: Any, annotator: Any, tmp_path: Path) -> Path:
 def test_the_snapshot_says_what_is_not_known(release: Release) -> None:
     snapshot = Snapshot(release.snapshot_directory)
     assert (snapshot.header.negatives_known, snapshot.header.annotators) == (False, None)
-    told = [(one.iconic_group, one.scientific_terms) for one in snapshot.queries.values()]
-    assert told == [(None, None), (None, None), ("Mammals", None)]
+    shown = [(one.iconic_group, one.scientific_terms) for one in snapshot.queries.values()]
+    assert shown == [(None, None), (None, None), ("Mammals", None)]
     counts = json.loads((release.directory / "manifest.json").read_text())["counts"]
     assert (counts["pairs"], counts["judgments"], counts["positives"]) == (None, None, 3)
     assert release_verify(release=release) == []
@@ -130,9 +130,9 @@ def test_how_much_was_judged_is_no_measure(release: Release, admin: Any) -> None
 
 def test_judgments_make_it_known(ours: Path, tmp_path: Path) -> None:
     release = benchmark_import(directory=ours, name="again").release
-    told = Snapshot(release.snapshot_directory)
-    assert (told.header.negatives_known, told.header.annotators) == (True, 1)
-    assert (told.queries[30].scientific_terms, release.known_judgments) == (False, 2)
+    shown = Snapshot(release.snapshot_directory)
+    assert (shown.header.negatives_known, shown.header.annotators) == (True, 1)
+    assert (shown.queries[30].scientific_terms, release.known_judgments) == (False, 2)
     assert "Judged@5" in RunScores.objects.get(run=scored_run(release, {30: [2, 3]})).measures
     # Those of one split tell nothing of the other.
     shutil.rmtree(ours / "snapshot")

@@ -149,7 +149,7 @@ def test_what_was_made_without_a_snapshot_cant_be_checked(db: None) -> None:
 
 
 @pytest.mark.parametrize("name", ["Beetles", "birds", "Birds v3", "Birds v", " v1"])
-def test_an_unknown_release_is_told(release: Release, name: str) -> None:
+def test_an_unknown_release_is_reported(release: Release, name: str) -> None:
     with pytest.raises(
         CommandError,
         match=f'There is no release "{name.strip()}". Releases are: Birds v1, Birds v2.',

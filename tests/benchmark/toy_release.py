@@ -48,7 +48,7 @@ def ready_release(
     **values: Any,
 ) -> Release:
     """A made release of these rows, with its snapshot on disk; `values` change the header."""
-    told = header(
+    shown = header(
         name=name,
         version=version,
         origin=origin,
@@ -60,7 +60,7 @@ def ready_release(
     )
     snapshot = write_snapshot(
         release.directory / "snapshot",
-        header=told,
+        header=shown,
         queries=queries,
         pairs=pairs,
         images=images,

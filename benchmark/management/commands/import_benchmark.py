@@ -53,7 +53,7 @@ class Command(BaseCommand):
             dest="data_set",
             metavar="NAME",
             default="",
-            help="the data set of the corpus whose ids the image ids are, for files that tell no "
+            help="the data set of the corpus whose ids the image ids are, for files that name no "
             "image_path; import_images says what its data sets are called. Without a path or this, "
             "no image of the corpus is taken for the benchmark's",
         )
@@ -82,7 +82,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()
-        wanted = {
+        arguments = {
             "directory": options["directory"],
             "name": options["name"],
             "images": _folder(options["images"]),
@@ -94,10 +94,10 @@ class Command(BaseCommand):
         }
         try:
             if options["background"]:
-                release = benchmark_import_begin(**wanted)
+                release = benchmark_import_begin(**arguments)
                 self.stdout.write(f"{release} is being imported: job {release.job_id}.")
             else:
-                self._import(wanted)
+                self._import(arguments)
         except LayoutRefused as error:
             refuse(error.errors)
         except ValidationError as error:
@@ -107,7 +107,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"Can't read the benchmark: {error}") from error
 
-    def _import(self, wanted: dict[str, Any]) -> None:
+    def _import(self, arguments: dict[str, Any]) -> None:
         show = Progress()
 
         def report(steps: Sequence[Step]) -> None:
@@ -120,7 +120,7 @@ class Command(BaseCommand):
             self.stdout.write(f"refused {refusal}")
 
         try:
-            found = benchmark_import(**wanted, report=report, on_refusal=on_refusal)
+            found = benchmark_import(**arguments, report=report, on_refusal=on_refusal)
         finally:
             show.close()
         release, images = found.release, found.found

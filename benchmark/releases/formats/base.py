@@ -16,7 +16,7 @@ class Access(StrEnum):
     OPEN = "open"
     """Everyone who may see the release: it holds no label of the test split."""
     LABELS = "labels"
-    """Reviewers and admins: it tells labels of the test split."""
+    """Reviewers and admins: it holds labels of the test split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +43,4 @@ class Format:
     """One sentence for the release's page."""
     write: Callable[[Snapshot, Path, ImageFiles], list[WrittenFile]]
     """`write(snapshot, directory, image_files)` makes files below the release's directory, equal
-    bytes for equal snapshots, and tells which; none where the snapshot has nothing for it."""
+    bytes for equal snapshots, and returns which; none where the snapshot has nothing for it."""

@@ -6,12 +6,12 @@
 One row of occurrence.csv is one relevant pair: what a query asks for, seen on a day at a place. So
 `pandas.read_csv` alone is enough to follow a property over space and time. An image that is
 relevant to two queries has two rows with the same catalogNumber: `drop_duplicates("catalogNumber")`
-counts images. The query stands in columns of its own (query_id, query, supercategory, category,
+counts images. The query has columns of its own (query_id, query, supercategory, category,
 split), which Darwin Core doesn't know and its readers skip, and for those in dynamicProperties, as
 JSON.
 
-Dates are as precise as the corpus tells; basisOfRecord is HumanObservation, as for photographs that
-people sent in. Terms: dwc.tdwg.org/terms; the archive: dwc.tdwg.org/text.
+Dates are as precise as the corpus has them; basisOfRecord is HumanObservation, as for
+photographs that people sent in. Terms: dwc.tdwg.org/terms; the archive: dwc.tdwg.org/text.
 """
 
 from __future__ import annotations

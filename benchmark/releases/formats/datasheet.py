@@ -375,10 +375,10 @@ def _by_split(queries: Sequence[SnapshotQuery]) -> list[int]:
 
 
 def _per_query(ids: Sequence[int], query_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How often each of the ascending `ids` stands among the ascending `query_ids`."""
-    wanted = np.array(ids, dtype=np.int64)
-    right = np.searchsorted(query_ids, wanted, side="right")
-    return np.asarray(right - np.searchsorted(query_ids, wanted, side="left"))
+    """How often each of the ascending `ids` occurs among the ascending `query_ids`."""
+    queries = np.array(ids, dtype=np.int64)
+    right = np.searchsorted(query_ids, queries, side="right")
+    return np.asarray(right - np.searchsorted(query_ids, queries, side="left"))
 
 
 def _doubly_judged(snapshot: Snapshot) -> Iterator[tuple[str, str]]:

@@ -44,7 +44,7 @@ class ListedImage:
     category: str
     iconic_group: str
     inat24_species_id: int | None
-    """As the image's folder tells, in iNat24's layout; None elsewhere."""
+    """As the image's folder says, in iNat24's layout; None elsewhere."""
     inat24_species_name: str
     latitude: float | None
     longitude: float | None
@@ -56,10 +56,10 @@ class ListedImage:
     rank: int
     """From 1, as the model ordered the list."""
     judged: int | None
-    """1 where somebody judged it, else 0; None where the release doesn't tell."""
+    """1 where somebody judged it, else 0; None where the release doesn't say."""
 
 
-#: What tells a label.
+#: Columns that hold labels.
 LABEL_COLUMNS: Final = ("relevant", "judged")
 
 

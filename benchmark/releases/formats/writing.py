@@ -78,19 +78,19 @@ def rows(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[tup
 def images_of(
     snapshot: Snapshot, image_ids: Ids, columns: Sequence[str]
 ) -> dict[int, tuple[Any, ...]]:
-    """What the columns tell of these images, by id; holds no more than those."""
-    wanted = pa.array(np.unique(image_ids), type=pa.int64())
+    """The columns of these images, by id; holds no more than those."""
+    chosen = pa.array(np.unique(image_ids), type=pa.int64())
     found: dict[int, tuple[Any, ...]] = {}
     for batch in batches(snapshot, "images", ["image_id", *columns]):
-        kept = batch.filter(pc.is_in(batch.column(0), value_set=wanted))
-        ids, *values = (column.to_pylist() for column in kept.columns)
+        rows_of_images = batch.filter(pc.is_in(batch.column(0), value_set=chosen))
+        ids, *values = (column.to_pylist() for column in rows_of_images.columns)
         found.update(zip(ids, zip(*values, strict=True), strict=True))
     return found
 
 
 @contextmanager
 def text_file(directory: Path, name: str) -> Iterator[TextIO]:
-    """A new UTF-8 file with LF line ends, and the folders that its name asks for."""
+    """A new UTF-8 file with LF line ends, and its folders."""
     path = directory / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:

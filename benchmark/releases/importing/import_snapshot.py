@@ -1,4 +1,4 @@
-"""The snapshot of an existing benchmark: what its files tell, with what the corpus knows of its
+"""The snapshot of an existing benchmark: what its files say, with what the corpus knows of its
 images."""
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _images_and(
 def _images(
     layout: Layout, corpus_images: CorpusImages, found: ImagesFound
 ) -> Iterator[SnapshotImage]:
-    """Every image by id, with what the corpus tells of those that it has."""
+    """Every image by id, with what the corpus says of those that it has."""
     for part in layout.image_parts(IMAGES_AT_A_TIME):
         known = {}
         if corpus_images.used:

@@ -50,7 +50,7 @@ LISTED: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class LayoutQuery:
-    """A query, and where it stands."""
+    """A query, and its place in its file."""
 
     query: QueryRow
     row: int
@@ -258,10 +258,10 @@ class Layout:
         name = judged["named"]
         agreeing = pc.if_else(name, judged["yes"], pc.subtract(judged["votes"], judged["yes"]))
         for row in _failing(judged, pc.equal(agreeing, 0).to_numpy()):
-            says, stands = ("not relevant", "is") if row["named"] else ("relevant", "isn't")
+            says, found = ("not relevant", "is") if row["named"] else ("relevant", "isn't")
             message = (
                 f"image {row['image_id']} of query {row['query_id']} is {says} by its judgments, "
-                f"but {stands} in the annotations"
+                f"but {found} in the annotations"
             )
             _error(errors, row, "relevance", message)
         known = [
@@ -291,8 +291,8 @@ class Layout:
         for row in _failing(listed, wrong):
             pair = f"image {row['image_id']} of query {row['query_id']}"
             if row["relevant"] != row["named"]:
-                stands = "is" if row["named"] else "isn't"
-                _error(errors, row, "relevant", f"{pair} {stands} in the annotations")
+                found = "is" if row["named"] else "isn't"
+                _error(errors, row, "relevant", f"{pair} {found} in the annotations")
             elif row["query_id"] in known and row["judged"] != row["voted"]:
                 article = "a" if row["voted"] else "no"
                 _error(errors, row, "judged", f"{pair} has {article} judgment")

@@ -127,7 +127,7 @@ def layout_files(directory: Path) -> LayoutFiles:
     errors: list[RowError] = []
     stems = {path: path.stem.lower() for path in sorted(directory.glob("*.csv"))}
 
-    def chosen(kind: str, wanted: str = "") -> list[Path]:
+    def chosen(kind: str, needed: str = "") -> list[Path]:
         whole = [path for path, stem in stems.items() if _ends(stem, kind)]
         parts = {
             split: [path for path, stem in stems.items() if _ends(stem, f"{kind}_{split}")]
@@ -140,8 +140,8 @@ def layout_files(directory: Path) -> LayoutFiles:
                 message = f"which of {names} is meant? Leave one of them"
                 errors.append(RowError(str(directory), 1, "", message))
         found = whole or [path for paths in parts.values() for path in paths]
-        if wanted and not found:
-            errors.append(RowError(str(directory), 1, "", f"no file of {kind}: {wanted}"))
+        if needed and not found:
+            errors.append(RowError(str(directory), 1, "", f"no file of {kind}: {needed}"))
         return found
 
     files = LayoutFiles(

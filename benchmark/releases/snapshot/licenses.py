@@ -81,7 +81,7 @@ class License:
     may_redistribute: bool
     """Whether unchanged copies may be passed on, under its obligations, free of charge."""
     obligations: tuple[str, ...] = ()
-    """What it asks of those who pass copies on, in words."""
+    """The obligations of those who pass copies on, in words."""
     refusal: str = ""
     """Why copies may not be passed on; empty where they may."""
 
@@ -110,7 +110,7 @@ def license_of(license: str, url: str) -> License:
     # Some sources write the address where the name belongs.
     by_name = (_of_address(name) or _of_name(name)) if name else None
     by_address = _of_address(address) if address else None
-    # Where one of them isn't known, the other tells.
+    # Where one of them isn't known, the other decides.
     if by_name is None:
         return by_address or UNKNOWN
     if by_address is None:

@@ -25,13 +25,13 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     write_header(there.directory, header)
     labeled = pa.array(list(snapshot.queries_of("val")), type=pa.int64())
 
-    def copy(table: str, kept: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
+    def copy(table: str, chosen: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         with (
             pq.ParquetFile(snapshot.path(table)) as source,
             pq.ParquetWriter(there.path(table), source.schema_arrow, compression="zstd") as target,
         ):
             for batch in source.iter_batches(batch_size=ROWS_AT_A_TIME):
-                target.write_batch(kept(batch))
+                target.write_batch(chosen(batch))
 
     def of_labeled(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.filter(pc.is_in(batch["query_id"], value_set=labeled))

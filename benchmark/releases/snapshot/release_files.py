@@ -7,7 +7,7 @@
 
 In judgments.csv, annotator is a person's number in this release, seconds their active time, source
 where they judged (list, search, similar for "more like this", import), and rank the image's
-position, from 1, in the query's candidate list as it stands when the release is made; rank is blank
+position, from 1, in the query's candidate list when the release is made; rank is blank
 for an image outside that list.
 
 Rows ascend by query_id, then image_id (then annotator). Lines end in LF, the text is UTF-8. Readers
@@ -126,7 +126,7 @@ def read_annotations(
 ) -> tuple[dict[int, set[int]], list[RowError]]:
     """The relevant image ids of each of `query_ids`, and everything that is wrong with the file.
 
-    A pair that stands twice is the same pair. A query that is not among `query_ids` is an error.
+    A repeated pair counts once. A query that is not among `query_ids` is an error.
     """
     errors: list[RowError] = []
     relevant: dict[int, set[int]] = {query_id: set() for query_id in query_ids}

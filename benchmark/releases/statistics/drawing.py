@@ -23,7 +23,7 @@ LABEL_SIZE: Final = 11
 LABEL_LIMIT: Final = 185
 #: Width of a letter of a name, generously.
 LETTER: Final = 0.58 * LABEL_SIZE
-#: Lines of one chart that can be told apart.
+#: Lines of one chart that can be distinguished.
 MOST_LINES: Final = len(SERIES)
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4])
 #: Of the map, in degrees: Antarctica is left out.

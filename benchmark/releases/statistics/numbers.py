@@ -134,7 +134,7 @@ def _splits(queries: Iterable[SnapshotQuery]) -> dict[str, int]:
 
 
 def _per_query(order: Ints, owners: Ints) -> Ints:
-    """How often each query of `order`, ascending, stands in `owners`."""
+    """How often each query of `order`, ascending, occurs in `owners`."""
     found: Ints = np.bincount(np.searchsorted(order, owners), minlength=len(order))
     return found
 
@@ -152,9 +152,9 @@ def _map(snapshot: Snapshot, image_ids: Ints) -> Numbers:
     columns = ["image_id", "latitude", "longitude"]
     with pq.ParquetFile(snapshot.path("images")) as file:
         for batch in file.iter_batches(columns=columns, batch_size=20_000):
-            wanted = np.isin(batch["image_id"].to_numpy(), image_ids)
+            inside = np.isin(batch["image_id"].to_numpy(), image_ids)
             latitudes, longitudes = (
-                batch[name].to_numpy(zero_copy_only=False)[wanted] for name in columns[1:]
+                batch[name].to_numpy(zero_copy_only=False)[inside] for name in columns[1:]
             )
             placed = ~(np.isnan(latitudes) | np.isnan(longitudes))
             # The pole and the date line belong to the last cell.

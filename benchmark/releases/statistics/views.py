@@ -41,20 +41,20 @@ def statistics(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def statistics_of(snapshot: Snapshot) -> Numbers:
-    """The numbers of a made release, kept beside its snapshot since that never changes."""
+    """The numbers of a made release, stored beside its snapshot, which never changes."""
     path = snapshot.directory.with_name(f"{snapshot.directory.name}_{STATISTICS_FILE}")
     try:
-        kept: Numbers = json.loads(path.read_text(encoding="utf-8"))
-        if kept.get("form") == FORM:
-            return kept
+        stored: Numbers = json.loads(path.read_text(encoding="utf-8"))
+        if stored.get("form") == FORM:
+            return stored
     except (OSError, ValueError, AttributeError):
         pass
     numbers = release_statistics(snapshot)
-    _keep(path, json.dumps(numbers))
+    _store(path, json.dumps(numbers))
     return numbers
 
 
-def _keep(path: Path, text: str) -> None:
-    """Store the numbers; a disk that takes nothing costs only time."""
+def _store(path: Path, text: str) -> None:
+    """Store the numbers; a full disk costs only time."""
     with suppress(OSError), whole_file(path, durable=False) as file:
         file.write(text.encode())

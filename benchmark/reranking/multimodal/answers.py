@@ -1,4 +1,4 @@
-"""Questions to multimodal models, what their answers cost, and the answers that are kept, so that
+"""Questions to multimodal models, what their answers cost, and the answers that are stored, so that
 each is paid for once."""
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class StoredAnswer:
     """An answer that was paid for."""
 
     score: float
@@ -106,10 +106,10 @@ class KeptAnswer:
         return self.usage.prompt_tokens > 0
 
 
-def answers_kept(
+def stored_answers(
     *, endpoint: str, model: str, questions: Sequence[Question]
-) -> dict[tuple[int, int], KeptAnswer]:
-    """The kept answers to these questions by (query id, image id), as one SQL query. An answer
+) -> dict[tuple[int, int], StoredAnswer]:
+    """The stored answers to these questions by (query id, image id), as one SQL query. An answer
     about an earlier file of the image, or about it in another size, is none.
     """
     prompts = {one.prompt: prompt_sha256(one.prompt) for one in questions}
@@ -121,18 +121,18 @@ def answers_kept(
     ).values_list(
         "prompt_sha256", "image_id", "image_sha256", "score", "prompt_tokens", "completion_tokens"
     )
-    kept = {row[:3]: KeptAnswer(row[3], Usage(1, row[4], row[5])) for row in rows.iterator()}
+    stored = {row[:3]: StoredAnswer(row[3], Usage(1, row[4], row[5])) for row in rows.iterator()}
     found = {}
     for one in questions:
-        answer = kept.get((prompts[one.prompt], one.image_id, one.image.fingerprint))
+        answer = stored.get((prompts[one.prompt], one.image_id, one.image.fingerprint))
         if answer is not None:
             found[one.key] = answer
     return found
 
 
-def answers_keep(*, endpoint: str, model: str, replies: Iterable[tuple[Question, Reply]]) -> None:
-    """Keep answers. Of two runs that sent the same question at once, the first one's stays; an
-    answer about an earlier file or another size is replaced.
+def store_answers(*, endpoint: str, model: str, replies: Iterable[tuple[Question, Reply]]) -> None:
+    """Store answers. Of two answers to the same question the first stays; an answer about an
+    earlier file or another size is replaced.
     """
     rows = [
         ModelAnswer(
@@ -162,7 +162,7 @@ def answers_keep(*, endpoint: str, model: str, replies: Iterable[tuple[Question,
 
 
 def mean_tokens(*, endpoint: str, model: str) -> tuple[float, float] | None:
-    """Mean tokens of the model's kept answers: (prompt, completion); None where none are known."""
+    """Mean tokens of the model's answers: (prompt, completion); None where none are known."""
     means = ModelAnswer.objects.filter(
         endpoint=endpoint, model=model, prompt_tokens__gt=0
     ).aggregate(prompt=Avg("prompt_tokens"), completion=Avg("completion_tokens"))

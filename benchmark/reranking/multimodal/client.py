@@ -136,7 +136,7 @@ class BadAddress(ValueError):
 
 
 def base_address(text: str) -> str:
-    """The base address as it is kept, without a slash at its end: the part before
+    """The base address as it is stored, without a slash at its end: the part before
     /chat/completions.
 
     BadAddress: not http or https, no host, or with a password, a query or a fragment, which would

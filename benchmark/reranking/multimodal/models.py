@@ -8,7 +8,7 @@ from retrieval.corpus.models import Image
 
 
 class ModelAnswer(models.Model):
-    """A multimodal model's answer about one image to one prompt, kept so that it is paid for once.
+    """A multimodal model's answer to a prompt about an image, stored so that it is paid for once.
 
     Source: Vendrow et al. 2024, section 4: s = e^yes / (e^yes + e^no).
     """

@@ -1,4 +1,4 @@
-"""What a licence allows, in the spellings that data sets use."""
+"""What a license allows, in the spellings that data sets use."""
 
 import pytest
 
@@ -48,7 +48,7 @@ CC = "https://creativecommons.org"
         ("CC BY-ND", "https://example.org/terms", "CC BY-ND"),
     ],
 )  # fmt: skip
-def test_licences_that_allow_copies(license, url, name):
+def test_licenses_that_allow_copies(license, url, name):
     found = license_of(license, url)
     assert found.name == name
     assert found.may_redistribute
@@ -84,15 +84,15 @@ def test_licences_that_allow_copies(license, url, name):
         ("CC0", f"{CC}/licenses/by/4.0/", "of different licences"),
     ],
 )
-def test_licences_that_allow_no_copies(license, url, refusal):
+def test_licenses_that_allow_no_copies(license, url, refusal):
     found = license_of(license, url)
     assert refusal in found.refusal
     assert not found.may_redistribute
 
 
-def test_obligations_are_told_in_words():
-    licence = license_of("CC BY-NC-SA 4.0", "")
-    assert licence.obligations == (
+def test_obligations_are_reported_in_words():
+    license = license_of("CC BY-NC-SA 4.0", "")
+    assert license.obligations == (
         "name the rights holder and the licence",
         "no commercial use",
         "pass on changed copies under the same licence",
@@ -102,7 +102,7 @@ def test_obligations_are_told_in_words():
     assert license_of("public domain", "").obligations == ()
 
 
-def test_the_address_of_a_licence():
+def test_the_address_of_a_license():
     assert license_of("CC BY-NC 4.0", "").url == f"{CC}/licenses/by-nc/4.0/"
     assert license_of("", "http://creativecommons.org/licenses/by/2.0/de/legalcode").url == (
         f"{CC}/licenses/by/2.0/de/"

@@ -57,7 +57,7 @@ def judge_all(folder, annotator):
         )
 
 
-def test_a_released_picture_is_found_where_it_is(folder):
+def test_a_released_image_is_found_where_it_is(folder):
     data = jpeg("red")
     assert released_image_bytes(1, "1.jpg", "") == data
     assert released_image_bytes(1, "1.jpg", sha256_of(data)) == data
@@ -65,7 +65,7 @@ def test_a_released_picture_is_found_where_it_is(folder):
     assert released_image_bytes(1, "1.jpg", "") == data
 
 
-def test_another_picture_is_not_taken_for_a_released_one(folder):
+def test_another_image_is_not_taken_for_a_released_one(folder):
     assert released_image_bytes(1, "1.jpg", "0" * 64) is None
     assert released_image_bytes(1, "2.jpg", "") is None
     assert released_image_bytes(99, "1.jpg", "") is None
@@ -75,12 +75,12 @@ def test_another_picture_is_not_taken_for_a_released_one(folder):
     assert released_image_bytes(2, "2.jpg", "") is None
 
 
-def test_a_released_picture_of_the_store_is_found_by_its_content(folder):
+def test_a_released_image_of_the_store_is_found_by_its_content(folder):
     stored = image_store(jpeg("pink"))
     assert released_image_bytes(99, "was/elsewhere.jpg", stored.sha256) == jpeg("pink")
 
 
-def test_a_released_picture_that_nobody_had_read_is_found_in_the_store_later(folder):
+def test_a_released_image_that_nobody_had_read_is_found_in_the_store_later(folder):
     stored = image_store(jpeg("red"))
     Image.objects.filter(pk=1).update(sha256=stored.sha256, root=None)
     (folder / "1.jpg").unlink()
@@ -88,13 +88,13 @@ def test_a_released_picture_that_nobody_had_read_is_found_in_the_store_later(fol
     assert released_image_bytes(1, "1.jpg", "0" * 64) is None
 
 
-def test_a_folder_that_is_away_does_not_make_a_release_without_pictures(folder):
+def test_a_folder_that_is_away_does_not_make_a_release_without_images(folder):
     folder.rename(folder.with_name("unmounted"))
     with pytest.raises(RootUnavailable):
         released_image_bytes(1, "1.jpg", "")
 
 
-def test_a_release_with_pictures_has_those_that_stay_where_they_are(folder, judge_all):
+def test_a_release_with_images_has_those_that_stay_where_they_are(folder, judge_all):
     (folder / "5.jpg").unlink()
     Image.objects.filter(pk=1).update(sha256=sha256_of(jpeg("red")))
     Image.objects.filter(pk=2).update(sha256="0" * 64)
@@ -121,7 +121,7 @@ def server():
         yield started
 
 
-def test_a_model_is_asked_about_pictures_where_they_are(folder, server):
+def test_a_model_is_asked_about_images_where_they_are(folder, server):
     release = small_release()
     run = begun(release, first_stage(release), 4, server.url)
     job = worked(run)
@@ -133,13 +133,13 @@ def test_a_model_is_asked_about_pictures_where_they_are(folder, server):
     assert set(ModelAnswer.objects.values_list("image_sha256", flat=True)) == {
         sha256_of(jpeg(color)) for color in COLOURS
     }
-    asked = len(server.requests)
+    sent = len(server.requests)
     again = begun(release, first_stage(release), 4, server.url, name="again")
     assert worked(again).state == "done"
-    assert len(server.requests) == asked
+    assert len(server.requests) == sent
 
 
-def test_a_picture_that_is_gone_fails_alone_and_says_so(folder, server, settings):
+def test_a_image_that_is_gone_fails_alone_and_says_so(folder, server, settings):
     settings.MULTIMODAL_MAX_FAILURES = 30
     (folder / "3.jpg").unlink()
     (folder / "5.jpg").write_bytes(b"no picture")
