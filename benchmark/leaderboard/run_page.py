@@ -154,7 +154,7 @@ def marks_of(release: Release, query_id: int, image_ids: Ids) -> list[str]:
     images were judged, for each image."""
     judged, relevant = release_qrels(release).of(query_id)
     known = dict(zip(judged.tolist(), relevant.tolist(), strict=True))
-    rest = "unjudged" if release_data(release).header.tells_negatives else "unknown"
+    rest = "unjudged" if release_data(release).header.negatives_known else "unknown"
     names = {True: "relevant", False: "not_relevant", None: rest}
     return [names[known.get(image_id)] for image_id in image_ids.tolist()]
 

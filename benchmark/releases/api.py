@@ -37,14 +37,8 @@ class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):
     name = serializers.CharField(help_text="its path within the release")
     size = serializers.IntegerField(help_text="bytes")
     sha256 = serializers.CharField()
-    access = serializers.SerializerMethodField(
-        help_text="open, or labels: it holds labels of the test split"
-    )
-    format = serializers.CharField(default="", help_text="which format it belongs to")
-
-    def get_access(self, entry: dict[str, Any]) -> str:
-        """Who may have the file."""
-        return str(selectors.access_of(entry))
+    access = serializers.CharField(help_text="open, or labels: it holds labels of the test split")
+    format = serializers.CharField(help_text="which format it belongs to")
 
 
 class ReleaseArchiveSerializer(serializers.Serializer[dict[str, Any]]):

@@ -182,7 +182,7 @@ def _query_of(query: SnapshotQuery, of: Snapshot, sizes: dict[int, tuple[int, in
         text=query.text,
         split=query.split,
         category=query.category,
-        judged=None if of.header.negatives_known is False else judged,
+        judged=None if not of.header.negatives_known else judged,
         relevant=relevant,
     )
 

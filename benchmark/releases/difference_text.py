@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from benchmark.releases.difference import JUDGMENT_CHANGES
-from benchmark.releases.formats.markdown import counted, plain
+from benchmark.releases.formats.writing import counted, plain
 
 FIRST_VERSION: Final = "This is the first version."
 NO_SNAPSHOT: Final = (
-    "The version before was made without a snapshot, so what changed since is not known."
+    "The version before was made without a snapshot, so what changed since can't be told."
 )
 WITHHELD: Final = "Which labels of the test split changed is withheld."
 NOTHING: Final = "Nothing changed."

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 
 from benchmark.releases.models import Release
-from benchmark.releases.snapshot.release_files import QUERY_FILES
 from benchmark.releases.snapshot.snapshot import Snapshot
-from labeling.queries.files import read_queries
 
 
 def released_queries_by_id() -> dict[int, str]:
@@ -24,15 +22,7 @@ def released_queries_by_id() -> dict[int, str]:
 
 def _query_ids(release: Release) -> list[int]:
     path = Snapshot(release.snapshot_directory).path("queries")
-    if path.is_file():
-        ids: list[int] = pq.read_table(path, columns=["query_id"])["query_id"].to_pylist()
-        return ids
-    # Releases of older versions have no snapshot.
-    ids = []
-    for split, name in QUERY_FILES.items():
-        file = release.directory / name
-        if file.is_file():
-            with file.open("rb") as lines:
-                rows, _ = read_queries(lines, name=name, default_split=split)
-            ids += [row.query_id for row in rows]
+    if not path.is_file():
+        return []
+    ids: list[int] = pq.read_table(path, columns=["query_id"])["query_id"].to_pylist()
     return ids

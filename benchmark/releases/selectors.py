@@ -138,7 +138,7 @@ def difference_for(user: Any, release: Release) -> dict[str, Any]:
 
 def snapshot_for(user: Any, release: Release) -> Snapshot | None:
     """The snapshot of a made release, without the labels that are hidden from the user; None where
-    its files are lost, or an older version made them without one for this user."""
+    its files are lost, or the user may see none."""
     snapshot = Snapshot(release.snapshot_directory)
     if not snapshot.directory.is_dir():
         return None
@@ -155,8 +155,8 @@ def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
 
 
 def access_of(entry: dict[str, Any]) -> Access:
-    """Who may have a listed file. A file without a label, of an older version, holds all labels."""
-    return Access(entry.get("access", Access.LABELS))
+    """Who may have a listed file."""
+    return Access(entry["access"])
 
 
 def release_file_path(*, release: Release, name: str) -> Path | None:
@@ -197,22 +197,10 @@ def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
         (RELEASE_KEY, "About this release", "The list of all files, and what changed."),
         (SNAPSHOT_KEY, "Snapshot", "What every other file was written from, in Parquet."),
     ]
-    keys = {key for key, _, _ in known}
-    if any(_format_of(entry) not in keys for entry in release.file_list):
-        known.append(("", "Files", ""))
-        keys.add("")
     groups = []
     for key, title, about in known:
-        entries = [
-            entry
-            for entry in release.file_list
-            if (_format_of(entry) if _format_of(entry) in keys else "") == key
-        ]
+        entries = [entry for entry in release.file_list if entry["format"] == key]
         seen = [entry for entry in entries if file_visible_to(user, release, access_of(entry))]
         if entries:
             groups.append(FileGroup(title, about, seen, len(entries) - len(seen)))
     return groups
-
-
-def _format_of(entry: dict[str, Any]) -> str:
-    return str(entry.get("format", ""))

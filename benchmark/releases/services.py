@@ -306,14 +306,10 @@ def release_verify(*, release: Release, report: Report | None = None) -> list[Fi
     compare them byte for byte; what is wrong, by file, empty if nothing is.
 
     A damaged snapshot is named, and nothing is written from it. Raises ReleaseUnusable for a
-    release that isn't made or has no snapshot.
+    release that isn't made.
     """
     if not release.files_ready:
         raise ReleaseUnusable(f"{release} isn't made yet.")
-    if not any(entry.get("format") == SNAPSHOT_KEY for entry in release.file_list):
-        raise ReleaseUnusable(
-            f"{release} was made by a version without snapshots; only a new version can be checked."
-        )
     listed = {entry["name"]: entry for entry in [*release.file_list, *_archives(release)]}
     found = {
         name: problem

@@ -31,8 +31,8 @@ from benchmark.releases.snapshot.snapshot import (
     Pair,
     SnapshotQuery,
     SnapshotWriter,
+    software,
 )
-from benchmark.releases.snapshot.software import software
 from core import moments
 from core.jobs.kinds import JobFailed
 from labeling.judging.consensus import consensus

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.conf import settings
@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from benchmark.releases.models import Release
-from benchmark.reranking.multimodal.answers import Prices
 from benchmark.reranking.multimodal.client import BadAddress, base_address
 from benchmark.reranking.pairs import first_stage_images
 from benchmark.reranking.setup import EndpointSetup
@@ -84,13 +83,7 @@ def rerank_checked(choice: RerankChoice) -> RerankChoice:
         return choice
     if choice.embedding_model is not None:
         raise ValidationError({"kind": "Choose one second stage, not two."})
-    return RerankChoice(
-        release=choice.release,
-        first_stage=choice.first_stage,
-        depth=choice.depth,
-        endpoint=_checked_setup(choice.endpoint),
-        name=choice.name,
-    )
+    return replace(choice, endpoint=_checked_setup(choice.endpoint))
 
 
 def rerank_begin(*, choice: RerankChoice, created_by: Any = None) -> Run:
@@ -132,19 +125,8 @@ def rerank_resume(
     with transaction.atomic():
         run = Run.objects.select_for_update(of=("self",)).select_related("job").get(pk=run.pk)
         if run.kind == Run.Kind.RERANK_MULTIMODAL:
-            setup = EndpointSetup.of(run)
-            _set_limits(
-                run,
-                _checked_setup(
-                    EndpointSetup(
-                        base_url=setup.base_url,
-                        model=setup.model,
-                        prices=setup.prices,
-                        rpm=rpm,
-                        max_cost=max_cost,
-                    )
-                ),
-            )
+            setup = replace(EndpointSetup.of(run), rpm=rpm, max_cost=max_cost)
+            _set_limits(run, _checked_setup(setup))
         if run.ready or not _resume(run):
             raise Conflict("Only a two-stage run that stopped can be resumed.")
     return run
@@ -217,14 +199,7 @@ def _checked_setup(setup: EndpointSetup) -> EndpointSetup:
             raise ValidationError({"max_cost": "A cost limit needs both prices."})
     if not 0 <= setup.rpm <= MAX_RPM:
         raise ValidationError({"rpm": f"Write a number from 0, no limit, to {MAX_RPM:,}."})
-    return EndpointSetup(
-        base_url=address,
-        model=model,
-        rpm=setup.rpm,
-        prices=Prices(setup.prices.input, setup.prices.output),
-        max_cost=setup.max_cost,
-        max_side=settings.MULTIMODAL_MAX_SIDE,
-    )
+    return replace(setup, base_url=address, model=model, max_side=settings.MULTIMODAL_MAX_SIDE)
 
 
 def _same(choice: RerankChoice) -> Run | None:

@@ -48,7 +48,7 @@ class ReleaseData:
 def release_data(release: Release) -> ReleaseData:
     """Everything of a release that scoring reads; read once, since releases never change.
 
-    NoSnapshot: it isn't made yet, was made by a version without snapshots, or its files are lost.
+    NoSnapshot: it isn't made yet, or its files are lost.
     """
     if not release.files_ready:
         raise NoSnapshot(f"{release} is not made yet.")
@@ -56,9 +56,8 @@ def release_data(release: Release) -> ReleaseData:
         return _release_data(str(release.snapshot_directory))
     except FileNotFoundError:
         raise NoSnapshot(
-            f"{release} has no snapshot, so that no run can be scored on it: it was made by an "
-            "older version, or its files are lost. Restore them from a backup, or make a new "
-            "version."
+            f"{release} has no snapshot, so that no run can be scored on it: its files are lost. "
+            "Restore them from a backup, or make a new version."
         ) from None
 
 
@@ -75,7 +74,7 @@ def release_queries(release: Release) -> dict[int, SnapshotQuery]:
 def release_measures(release: Release) -> list[Measure]:
     """The measures that runs are scored by; how much was judged isn't among them where the release
     doesn't say. NoSnapshot: see `release_data`."""
-    known = release_data(release).header.tells_negatives
+    known = release_data(release).header.negatives_known
     return [measure for measure in DEFAULT_MEASURES if known or measure.kind != "Judged"]
 
 

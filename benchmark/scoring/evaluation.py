@@ -17,8 +17,7 @@ import numpy.typing as npt
 from benchmark.scoring import expectations, metrics
 from benchmark.scoring.measures import Measure
 from benchmark.scoring.metrics import Floats, HitRanks, Integers
-from benchmark.scoring.qrels import Qrels
-from benchmark.scoring.rerank_rule import fit
+from benchmark.scoring.qrels import Qrels, fit
 from benchmark.scoring.run_files import Ranking
 
 Run = Mapping[int, Ranking]

@@ -91,3 +91,14 @@ def _ascending(
 ) -> npt.NDArray[np.bool_]:
     """(n - 1,) whether each pair follows the one before in (query, image)."""
     return (owners[1:] > owners[:-1]) | ((owners[1:] == owners[:-1]) & (images[1:] > images[:-1]))
+
+
+def fit(relevant: Iterable[bool]) -> bool:
+    """Whether a query's fixed list can be re-ranked to any effect.
+
+    `relevant` says of each image of the list whether it is relevant; one that nobody judged is
+    not. At least one must be, and no more than half of them. Source: INQUIRE, section 3
+    (INQUIRE-Rerank).
+    """
+    flags = [bool(flag) for flag in relevant]
+    return 0 < sum(flags) <= len(flags) / 2

@@ -6,7 +6,7 @@ import pytest
 
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.datasheet import write
-from benchmark.releases.formats.markdown import percent, plain, share
+from benchmark.releases.formats.writing import percent, plain, share
 from benchmark.releases.snapshot.release_files import QUERY_FILES
 from labeling.queries.files import read_queries
 from tests.benchmark.snapshots import (

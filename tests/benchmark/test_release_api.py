@@ -138,18 +138,6 @@ def test_a_lost_file_is_a_404(release, reviewer_api):
     assert reviewer_api.get(f"/api/releases/{release.pk}/archive").status_code == 404
 
 
-def test_a_release_of_an_older_version_has_files_for_reviewers_alone(
-    db, reviewer_api, researcher_api
-):
-    old = Release.objects.create(name="old")
-    entry = {"name": "judgments.csv", "size": 3, "sha256": "0" * 64}
-    Release.objects.filter(pk=old.pk).update(made_at="2026-01-01T00:00:00Z", file_list=[entry])
-    shown = reviewer_api.get(f"/api/releases/{old.pk}/").json()
-    assert shown["files"] == [entry | {"access": "labels", "format": ""}]
-    assert (shown["archive"], shown["progress"]) == (None, [])
-    assert researcher_api.get(f"/api/releases/{old.pk}/").json()["files"] == []
-
-
 def test_a_file_is_a_download_of_the_exact_bytes(release, reviewer_api):
     response = reviewer_api.get(f"/api/releases/{release.pk}/files/inquire_annotations.csv")
     assert b"".join(response.streaming_content) == (

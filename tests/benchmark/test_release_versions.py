@@ -13,8 +13,7 @@ from django.core.exceptions import ValidationError
 from benchmark.releases import selectors, services
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.release_files import JudgmentRow
-from benchmark.releases.snapshot.snapshot import Pair, Snapshot
-from benchmark.releases.snapshot.software import software
+from benchmark.releases.snapshot.snapshot import Pair, Snapshot, software
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from labeling.queries.models import Query

@@ -6,7 +6,7 @@ import pytest
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.inquire_rerank import write
 from benchmark.releases.snapshot.snapshot import FixedImage
-from benchmark.scoring.rerank_rule import fit
+from benchmark.scoring.qrels import fit
 from tests.benchmark.snapshots import (
     COMMAS,
     FORMULA,

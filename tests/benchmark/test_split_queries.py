@@ -16,6 +16,8 @@ from labeling.lifecycle.imports import queries_import
 from labeling.lifecycle.services import query_create, query_update
 from labeling.lifecycle.splitting import SplitChanged, queries_split, split_plan
 from labeling.queries.models import Query
+from tests.benchmark.snapshots import header, write_snapshot
+from tests.benchmark.snapshots import query as snapshot_query
 from tests.benchmark.toy import make_query
 from tests.conftest import api_of, client_of, person
 
@@ -41,16 +43,14 @@ def split(**options: Any) -> Any:
 
 
 def release_of(query_ids: list[int], directory: Path, settings: Any) -> Release:
-    """A made release that has these queries in INQUIRE's files, as older versions made them."""
+    """A made release that has these queries."""
     settings.VAR_DIR = directory
     release = Release.objects.create(
         name="demo", made_at="2026-05-01T00:00:00Z", file_list=[{"name": "x"}]
     )
     release.directory.mkdir(parents=True)
-    header = ",query_id,query_text,supercategory,category,iconic_group\n"
-    rows = [f"{n},{one},a toad,Species,Species ID,Birds\n" for n, one in enumerate(query_ids)]
-    (release.directory / "inquire_queries_val.csv").write_text(header)
-    (release.directory / "inquire_queries_test.csv").write_text(header + "".join(rows))
+    queries = [snapshot_query(number) for number in sorted(query_ids)]
+    write_snapshot(release.snapshot_directory, header=header(), queries=queries)
     return release
 
 

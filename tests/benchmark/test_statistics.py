@@ -284,7 +284,7 @@ class TestPage:
             path.unlink()
         release.snapshot_directory.rmdir()
         page = client_of(admin).get(f"/releases/{release.pk}/statistics/").content.decode()
-        assert "kept no snapshot" in page
+        assert "The files of this release are lost" in page
 
     def test_an_imported_benchmark_shows_what_is_known(
         self, var_dir: Path, tmp_path: Path, admin: Any

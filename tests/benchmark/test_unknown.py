@@ -12,10 +12,8 @@ import pytest
 
 from benchmark.leaderboard.selectors import published_runs
 from benchmark.leaderboard.tables import ICONIC_GROUP, TERMS, subsets
-from benchmark.releases.files import file_steps, files_write
 from benchmark.releases.importing.services import benchmark_import
 from benchmark.releases.models import Release
-from benchmark.releases.progress import Progress
 from benchmark.releases.services import release_export, release_verify
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.statistics.sections import sections
@@ -24,7 +22,7 @@ from benchmark.runs.models import RunScores
 from labeling.queries.models import Query
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.runs import scored_run
-from tests.benchmark.snapshots import header, query, write_snapshot
+from tests.benchmark.snapshots import query
 from tests.benchmark.toy import make_list
 from tests.conftest import client_of
 
@@ -140,22 +138,4 @@ def test_judgments_make_it_known(ours: Path, tmp_path: Path) -> None:
     val = ours / "inquire_queries_val.csv"
     val.write_text(val.read_text() + "5,7,a fox,Species,Species ID,\n")
     release = benchmark_import(directory=ours, name="third").release
-    assert Snapshot(release.snapshot_directory).header.negatives_known is False
-
-
-def test_older_snapshots_are_read_and_come_out_as_they_were(
-    release: Release, tmp_path: Path
-) -> None:
-    kinds = (("made", 0), ("imported", 2), ("imported", 0))
-    old = [header(origin=origin, annotators=people) for origin, people in kinds]
-    assert [one.tells_negatives for one in old] == [True, True, False]
-    snapshot = write_snapshot(tmp_path / "snapshot", header=old[2], queries=[query(3)])
-    path = snapshot.directory / "release.json"
-    data = json.loads(path.read_text())
-    del data["negatives_known"]
-    path.write_text(json.dumps(data))
-    files_write(release=release, directory=tmp_path, progress=Progress(file_steps()))
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert manifest["release"] == data
-    assert (manifest["counts"]["pairs"], manifest["counts"]["judgments"]) == (0, 0)
-    assert "not known" not in (tmp_path / "DATASHEET.md").read_text()
+    assert not Snapshot(release.snapshot_directory).header.negatives_known

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.releases.services import ReleaseUnusable, release_verify
-from benchmark.releases.snapshot.software import software
+from benchmark.releases.snapshot.snapshot import software
 
 
 class Command(BaseCommand):

@@ -26,19 +26,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.markdown import counted, percent, plain, share
 from benchmark.releases.formats.writing import (
     ACCESS,
     batches,
+    counted,
     pair_columns,
+    percent,
+    plain,
     rows,
+    share,
     spreadsheet_text,
     text_file,
     write_csv,
 )
 from benchmark.releases.snapshot.licenses import UNKNOWN, License, license_of
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
-from benchmark.scoring.rerank_rule import fit
+from benchmark.scoring.qrels import fit
 from labeling.judging.consensus import Agreement, agreement
 
 FILE_NAME: Final = "DATASHEET.md"

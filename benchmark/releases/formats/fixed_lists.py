@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmark.releases.formats.writing import images_of
 from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery
-from benchmark.scoring.rerank_rule import fit
+from benchmark.scoring.qrels import fit
 
 _IMAGE_COLUMNS: Final = (
     "file_name",
@@ -64,11 +64,11 @@ LABEL_COLUMNS: Final = ("relevant", "judged")
 
 
 def listed_images(snapshot: Snapshot, split: str) -> Iterator[ListedImage]:
-    """The fixed lists of a split's queries that are fit for re-ranking (`rerank_rule.fit`), by
+    """The fixed lists of a split's queries that are fit for re-ranking (`qrels.fit`), by
     query id and rank."""
     queries = snapshot.queries_of(split)
     labels = snapshot.fixed_labels
-    unjudged = None if snapshot.header.negatives_known is False else 0
+    unjudged = None if not snapshot.header.negatives_known else 0
     lists = {}
     for query_id, group in groupby(snapshot.fixed(), key=attrgetter("query_id")):
         entries = list(group)

@@ -27,13 +27,14 @@ import pyarrow as pa
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_images
 from benchmark.releases.formats.image_files import write_image_files
-from benchmark.releases.formats.markdown import counted, plain
 from benchmark.releases.formats.parquet import batches_of, split_name, write_batches
 from benchmark.releases.formats.writing import (
     ACCESS,
     batches,
+    counted,
     image_access,
     pair_columns,
+    plain,
     text_file,
 )
 from benchmark.releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, SnapshotImage, schema_of
@@ -142,7 +143,7 @@ def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
 
 def _rerank(snapshot: Snapshot, directory: Path) -> dict[str, list[WrittenFile]]:
     labeled = schema_of(ListedImage)
-    if snapshot.header.negatives_known is not False:
+    if snapshot.header.negatives_known:
         place = labeled.get_field_index("judged")
         labeled = labeled.set(place, labeled.field(place).with_nullable(False))
     bare = pa.schema([field for field in labeled if field.name not in LABEL_COLUMNS])

@@ -1,4 +1,5 @@
-"""What the writers of formats share: files in folders, columns of a snapshot's tables, CSV."""
+"""What the writers of formats share: files in folders, columns of a snapshot's tables, CSV, and
+Markdown."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from core.csv_rows import csv_field
 #: Who may have a file with the labels of a split.
 ACCESS: Final = {"val": Access.OPEN, "test": Access.LABELS}
 
+_MARKUP: Final = re.compile(r"([\\`*_\[\]<>|#~&])")
 _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 
 Ids = npt.NDArray[np.int64]
@@ -128,3 +130,25 @@ def csv_value(value: Any) -> str:
 def spreadsheet_text(text: str) -> str:
     """The text, with an apostrophe before one that a spreadsheet would take for a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+def plain(text: str) -> str:
+    """The text on one line, with what Markdown and HTML take for markup escaped."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def share(part: int, whole: int) -> str:
+    """ "1,234 of 5,000 (24.7 %)"; without a share of nothing."""
+    if not whole:
+        return "0 of 0"
+    return f"{part:,} of {whole:,} ({100 * part / whole:.1f} %)"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """ "1 query" or "1,234 queries"."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def percent(part: int, whole: int) -> str:
+    """ "24.7 %"; "–" of nothing."""
+    return f"{100 * part / whole:.1f} %" if whole else "–"

@@ -23,8 +23,8 @@ from benchmark.releases.snapshot.snapshot import (
     SnapshotImage,
     SnapshotQuery,
     SnapshotWriter,
+    software,
 )
-from benchmark.releases.snapshot.software import software
 from benchmark.releases.snapshots import CONSENSUS_RULE as OWN_RULE
 from core import moments
 from core.jobs.kinds import JobFailed

@@ -88,11 +88,9 @@ def benchmark_import(
     JobFailed for a model that can't be loaded.
     """
     corpus_images = CorpusImages(use_corpus, data_set)
-    _require_data_set(corpus_images, images)
-    layout = layout_read(directory)
-    _require_corpus(layout, rerank_model, corpus_images)
-    wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
-    release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
+    layout = _layout(directory, images, rerank_model, corpus_images)
+    options = {"rerank_model": rerank_model, "test_labels": test_labels, "include_images": False}
+    release = _claim(layout, name or directory.resolve().name, created_by, new_only, options)
     return _fill(release, layout, images, corpus_images, report, on_refusal, None)
 
 
@@ -114,11 +112,9 @@ def benchmark_import_begin(
     The files are read first, so that wrong ones are refused here.
     """
     corpus_images = CorpusImages(use_corpus, data_set)
-    _require_data_set(corpus_images, images)
-    layout = layout_read(directory)
-    _require_corpus(layout, rerank_model, corpus_images)
-    wanted = {"rerank_model": rerank_model, "test_labels": test_labels}
-    release = _claim(layout, name or directory.resolve().name, created_by, new_only, wanted)
+    layout = _layout(directory, images, rerank_model, corpus_images)
+    options = {"rerank_model": rerank_model, "test_labels": test_labels, "include_images": False}
+    release = _claim(layout, name or directory.resolve().name, created_by, new_only, options)
     release.job = job_create(
         kind=JOB_KIND,
         params={
@@ -145,12 +141,18 @@ def benchmark_import_run(*, job: Job) -> BenchmarkReport:
     return _fill(release, layout, images, corpus_images, None, None, job)
 
 
-def _require_data_set(corpus_images: CorpusImages, images: Path | None) -> None:
-    """Refuse a data set that the corpus has no image of, unless images are brought in under it."""
+def _layout(
+    directory: Path, images: Path | None, rerank_model: str, corpus_images: CorpusImages
+) -> Layout:
+    """The benchmark in a directory, if the corpus has what its import needs: images of the named
+    data set, unless they are brought in under it, and for fixed lists every image, embedded."""
     name = corpus_images.data_set
     if name and images is None and not Image.objects.filter(dataset=name).exists():
         message = f"No image of the corpus is from a data set called {name!r}."
         raise ValidationError({"data_set": message})
+    layout = layout_read(directory)
+    _require_corpus(layout, rerank_model, corpus_images)
+    return layout
 
 
 def _require_corpus(layout: Layout, rerank_model: str, corpus_images: CorpusImages) -> None:
@@ -177,12 +179,10 @@ def _require_corpus(layout: Layout, rerank_model: str, corpus_images: CorpusImag
 
 
 def _claim(
-    layout: Layout, name: str, created_by: Any, new_only: bool, wanted: dict[str, str]
+    layout: Layout, name: str, created_by: Any, new_only: bool, options: dict[str, Any]
 ) -> Release:
     if new_only and selectors.release_find(name=name) is not None:
         raise ValidationError({"name": f"A benchmark {name.strip()!r} is here already."})
-    # No image's bytes go along.
-    options = {**wanted, "include_images": False}
     if not options["test_labels"]:
         own = layout.header.test_labels if layout.header else ""
         shipped = layout.ships_test_labels and own != Release.TestLabels.HIDDEN

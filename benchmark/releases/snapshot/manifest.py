@@ -43,7 +43,7 @@ def counts_of(snapshot: Snapshot) -> Counts:
     return Counts(
         val_queries=splits.count("val"),
         test_queries=splits.count("test"),
-        pairs=None if header.negatives_known is False else len(relevant),
+        pairs=None if not header.negatives_known else len(relevant),
         positives=int(pc.sum(relevant).as_py() or 0),
         judgments=None if header.annotators is None else judgments,
         images=snapshot.image_count,

@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.scoring.qrels import Qrels
+from core import __version__
 
 HEADER_FILE: Final = "release.json"
 #: The folder, beside a snapshot's, of the same without labels of the test split.
@@ -38,6 +39,11 @@ OPEN_FOLDER: Final = "snapshot_open"
 ROWS_AT_A_TIME: Final = 20_000
 
 Row = TypeVar("Row")
+
+
+def software() -> str:
+    """This application's name and version, such as "inquire-annotator 0.1.0"."""
+    return f"inquire-annotator {__version__}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +85,13 @@ class Header:
     """The rule by which judgments became relevance, in words."""
     annotators: int | None = 0
     """None where an imported benchmark has no judgments."""
-    negatives_known: bool | None = None
-    """Whether it is known which images were judged and not relevant, for every query; None
-    in snapshots of older versions."""
+    negatives_known: bool = True
+    """Whether it is known which images were judged and not relevant, for every query."""
     matched: dict[str, int] | None = None
     """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
     many are absent from it."""
-    test_labels: str = ""
-    """"hidden" or "public"; "withheld" in a snapshot that leaves them out; empty in those of older
-    versions."""
-
-    @property
-    def tells_negatives(self) -> bool:
-        """`negatives_known`, for older snapshots derived from their other fields."""
-        if self.negatives_known is not None:
-            return self.negatives_known
-        return self.origin != "imported" or bool(self.annotators)
+    test_labels: str = "public"
+    """"hidden" or "public"; "withheld" in a snapshot that leaves them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +130,7 @@ class SnapshotQuery:
     validation file isn't sorted."""
     left_open: str = ""
     """What was unmet, unsure or disputed when a reviewer completed it, in sentences; empty for
-    nothing, and in snapshots of before this was kept."""
+    nothing."""
     completion_reason: str = ""
     """Why it was completed all the same; empty where nothing was left open."""
 
@@ -236,7 +233,7 @@ class Snapshot:
 
     @cached_property
     def header_data(self) -> dict[str, Any]:
-        """The same as it was written; fields that came later are missing in older snapshots."""
+        """The same as it was written."""
         data: dict[str, Any] = json.loads(
             (self.directory / HEADER_FILE).read_text(encoding="utf-8")
         )

@@ -57,13 +57,13 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
     return {
         "form": FORM,
         "queries": _splits(queries.values()),
-        "pairs": len(query_ids) if header.tells_negatives else None,
+        "pairs": len(query_ids) if header.negatives_known else None,
         "relevant": int(relevant.sum()),
         "images": snapshot.image_count,
         "judgments": judgments if known else None,
         "annotators": header.annotators if known else None,
         "labeled": summary(_per_query(order, query_ids), COUNT_EDGES)
-        if header.tells_negatives
+        if header.negatives_known
         else None,
         "relevant_per_query": summary(_per_query(order, query_ids[relevant]), COUNT_EDGES),
         "categories": _grouped(queries.values(), "supercategory", "category"),
