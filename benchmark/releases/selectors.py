@@ -82,8 +82,8 @@ def release_named(text: str) -> Release:
     found = release_find(name=name)
     if found is None and (versioned := VERSIONED.fullmatch(name)):
         found = release_find(name=versioned[1], version=int(versioned[2]))
-    if found is None and name.isascii() and name.isdigit() and len(name) <= 18:
-        found = Release.objects.made().filter(pk=int(name)).first()
+    if found is None and (number := id_of(name)) is not None:
+        found = Release.objects.made().filter(pk=number).first()
     if found is None:
         made = Release.objects.made().order_by("name", "version").only("name", "version")
         known = ", ".join(map(str, made))
@@ -95,12 +95,10 @@ def release_named(text: str) -> Release:
 
 
 def get_release(text: str) -> Release:
-    """The made release that a parameter of an address names: by its number, else see
-    `release_named`. Http404: there is none."""
-    number = id_of(text)
-    found = Release.objects.made().filter(pk=number).first() if number is not None else None
+    """The made release that a parameter of an address names, see `release_named`. Http404: there is
+    none."""
     try:
-        return found or release_named(text)
+        return release_named(text)
     except UnknownRelease as error:
         raise Http404(str(error)) from error
 

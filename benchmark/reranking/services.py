@@ -11,7 +11,7 @@ from django.db import transaction
 
 from benchmark.releases.models import Release
 from benchmark.reranking.multimodal.client import BadAddress, base_address
-from benchmark.reranking.pairs import first_stage_images
+from benchmark.reranking.pairs import first_stage_images, first_stages
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot, release_data
@@ -156,12 +156,10 @@ def rerank_step(job: Job, deadline: float) -> bool:
 
 def _check_first_stage(choice: RerankChoice) -> None:
     first = choice.first_stage
-    if first is not None:
-        unfit = first.kind in (Run.Kind.RANDOM, Run.Kind.BEST) or first.task != Run.Task.FULL
-        if first.release_id != choice.release.pk or unfit or not first.ready:
-            raise ValidationError(
-                {"first_stage": "Choose a scored run of this release's full ranking task."}
-            )
+    if first is not None and not first_stages(choice.release).filter(pk=first.pk).exists():
+        raise ValidationError(
+            {"first_stage": "Choose a scored run of this release's full ranking task."}
+        )
     try:
         if not release_data(choice.release).header.corpus_images:
             raise ValidationError({"first_stage": "The images of this release are not here."})

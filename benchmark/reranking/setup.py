@@ -66,7 +66,4 @@ class EndpointSetup:
         if paid.requests and paid.prompt_tokens:
             prompt = paid.prompt_tokens / paid.requests
             completion = paid.completion_tokens / paid.requests
-        one = Prices(self.prices.input, self.prices.output).cost(
-            Usage(1, round(prompt), round(completion))
-        )
-        return one or 0.0
+        return self.prices.cost(Usage(1, round(prompt), round(completion))) or 0.0

@@ -19,6 +19,7 @@ from benchmark.runs.models import Run
 from core.commands import command
 from core.commands.ready import require_migrated
 from core.commands.waiting import add_wait_argument, wait_for_job
+from core.ids import id_of
 from core.jobs.models import Job
 from retrieval.embedding.models import EmbeddingModel
 
@@ -79,7 +80,7 @@ class Command(BaseCommand):
         require_migrated()
         try:
             choice = rerank_checked(_choice(options))
-            self._tell_estimate(choice)
+            self._print_estimate(choice)
             if options["estimate"]:
                 return
             run = rerank_begin(choice=choice)
@@ -93,7 +94,7 @@ class Command(BaseCommand):
         if wait_for_job(job, self.stdout, starting="reading the first stage", also=_spent):
             self._report(run, job)
 
-    def _tell_estimate(self, choice: RerankChoice) -> None:
+    def _print_estimate(self, choice: RerankChoice) -> None:
         estimate = rerank_estimate(choice)
         self.stdout.write(
             f"{estimate.pairs:,} images of {estimate.queries:,} queries are to be scored."
@@ -153,9 +154,7 @@ def _choice(options: dict[str, Any]) -> RerankChoice:
 def _first_stage(text: str) -> tuple[Release, Run | None]:
     if text.startswith("fixed:"):
         return find_release(text.removeprefix("fixed:")), None
-    run = None
-    if text.isdigit():
-        run = Run.objects.select_related("release").filter(pk=int(text)).first()
+    run = Run.objects.select_related("release").filter(pk=id_of(text) or 0).first()
     if run is None:
         raise CommandError(
             f"There is no run {text}: give the number in its page's address, or "
