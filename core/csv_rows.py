@@ -80,7 +80,7 @@ def _header_errors(
     others: bool,
 ) -> Iterator[RowError]:
     known = (*required, *optional)
-    shown = shorten(", ".join(columns), width=_SHOWN, placeholder=" …")
+    shown = printable(shorten(", ".join(columns), width=_SHOWN, placeholder=" …"))
     for column in required:
         if columns.count(column) != 1:
             message = f"the header must name this column once; it names {shown}"

@@ -313,8 +313,8 @@ def _places(ids: Integers, images: Integers, slots: npt.NDArray[np.int32]) -> In
     """The indexes in `ids` of those that are among `images`, which ascend.
 
     A hash table by the last bits of the ids, `slots` of zeros before and after, holds 1 + the index
-    of an image, or -1 where several images share a slot: those alone are searched for. `bench.metrics`
-    takes 82 ms so, and 259 ms with `np.searchsorted` for all.
+    of an image, or -1 where several images share a slot: those alone are searched for. So
+    `bench.metrics` takes 82 ms, and 259 ms with `np.searchsorted` for all.
     """
     keys = images & (_SLOTS - 1)
     numbers = np.arange(1, len(images) + 1, dtype=np.int32)

@@ -208,7 +208,7 @@ def test_a_run_that_waits_says_so(release, researcher):
 
 def test_a_lost_ranking_is_said(weak, admin):
     weak.path.unlink()
-    assert "is gone: restore it" in texts(get(admin, f"/runs/{weak.pk}/queries/2/"))
+    assert "is missing: restore it" in texts(get(admin, f"/runs/{weak.pk}/queries/2/"))
     assert get(admin, f"/runs/{weak.pk}/").context["query_count"] == 2
 
 

@@ -207,7 +207,7 @@ def test_a_file_that_is_gone_fails_its_job(release, researcher):
     run = submit(release, researcher, trec(ORDERS))
     run.upload.unlink()
     assert job_slice_run(job_id=run.job_id) is Slice.FAILED
-    assert "is gone; submit it again" in Run.objects.get(pk=run.pk).job.error
+    assert "is missing; submit it again" in Run.objects.get(pk=run.pk).job.error
 
 
 def test_deleting_a_run_that_waits_removes_its_file(
