@@ -16,8 +16,8 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import set_rollback
 
-from core.api.errors import ConflictProblem
-from core.errors import Conflict, Forbidden, Invalid
+from core.api.errors import ConflictProblem, LimitProblem
+from core.errors import Conflict, Forbidden, Invalid, LimitReached
 from core.outages import outage_of
 
 CONTENT_TYPE = "application/problem+json"
@@ -99,6 +99,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         error = exceptions.ValidationError(error.by_field)
     elif isinstance(error, Conflict):
         error = ConflictProblem(str(error))
+    elif isinstance(error, LimitReached):
+        error = LimitProblem(error)
     elif isinstance(error, ModelValidationError):
         messages = error.message_dict if hasattr(error, "error_dict") else error.messages
         error = exceptions.ValidationError(messages)

@@ -24,6 +24,15 @@ class Invalid(Exception):
         super().__init__(" ".join(one for many in self.by_field.values() for one in many))
 
 
+class LimitReached(Exception):
+    """Somebody has used up what they may do in some time (HTTP 429)."""
+
+    def __init__(self, text: str, *, wait: float | None) -> None:
+        """`wait`: seconds until they may do it again; None where that never comes."""
+        super().__init__(text)
+        self.wait = wait
+
+
 class FileRefused(Invalid):
     """Nothing of a file was taken; `errors` says why, by file, line and field."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
@@ -27,7 +26,6 @@ from benchmark.releases.access import labels_visible_to
 from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.models import Release
 from core.access import Role, require_evaluator, require_role
-from core.api.errors import ConflictProblem
 from core.api.fields import TextField, TruthField
 
 
@@ -232,10 +230,7 @@ class ReleaseViewSet(
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
         """Continue a release whose making failed."""
-        try:
-            release = services.release_retry(release=self.get_object(), by=request.user)
-        except ValidationError as error:
-            raise ConflictProblem(" ".join(error.messages)) from error
+        release = services.release_retry(release=self.get_object(), by=request.user)
         return Response(self.get_serializer(release).data)
 
     @extend_schema(

@@ -23,6 +23,7 @@ from benchmark.releases.selectors import SNAPSHOT_KEY
 from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
+from core.errors import Conflict
 from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_retry
@@ -57,12 +58,15 @@ def release_create(
 def release_retry(*, release: Release, by: Any) -> Release:
     """Continue a release whose making failed or was cut short, with its own options.
 
-    Raises ValidationError if it is made, or being made.
+    Conflict: it is made, being made, or imported.
     """
     locked = Release.objects.select_for_update(of=("self",)).get(pk=release.pk)
-    _refuse_unless_left_over(locked)
+    if locked.files_ready:
+        raise Conflict(f"{locked} is made and never changes.")
+    if locked.state in Job.UNFINISHED:
+        raise Conflict(_being_made(locked))
     if locked.origin != Release.Origin.MADE:
-        raise ValidationError("An imported benchmark is imported again, from its files.")
+        raise Conflict("An imported benchmark is imported again, from its files.")
     _job_begin(locked, by)
     return locked
 
@@ -94,7 +98,8 @@ def release_claim(
         message = f"{name!r} is {kind}; choose another name."
         raise ValidationError({"name": message})
     if latest is not None and not latest.files_ready:
-        _refuse_unless_left_over(latest)
+        if latest.state in Job.UNFINISHED:
+            raise ValidationError({"name": _being_made(latest)})
         latest.options = chosen
         latest.test_labels = test_labels
         latest.previous = selectors.release_find(name=latest.name)
@@ -120,20 +125,12 @@ def _insert(release: Release) -> Release:
             release.save()
     except IntegrityError:
         # Another request took the name at this moment.
-        raise _being_made(release) from None
+        raise ValidationError({"name": _being_made(release)}) from None
     return release
 
 
-def _refuse_unless_left_over(release: Release) -> None:
-    if release.files_ready:
-        raise ValidationError(f"{release} is made and never changes.")
-    if release.state in Job.UNFINISHED:
-        raise _being_made(release)
-
-
-def _being_made(release: Release) -> ValidationError:
-    message = f"Version {release.version} of {release.name!r} is already being made."
-    return ValidationError({"name": message})
+def _being_made(release: Release) -> str:
+    return f"Version {release.version} of {release.name!r} is already being made."
 
 
 def _job_begin(release: Release, by: Any) -> None:

@@ -12,9 +12,8 @@ from rest_framework.views import APIView
 
 from benchmark.releases.released_splits import released_queries_by_id
 from core.access import Role, require_role
-from core.api.errors import ConflictProblem
 from core.api.fields import NumberField, TextField, TruthField
-from labeling.lifecycle.splitting import LARGEST_SEED, SplitChanged, queries_split, split_plan
+from labeling.lifecycle.splitting import LARGEST_SEED, queries_split, split_plan
 from labeling.queries.models import Query
 
 
@@ -90,13 +89,10 @@ class SplitView(APIView):
         options = dict(written.validated_data)
         dry_run, expected = options.pop("dry_run"), options.pop("expected")
         released = released_queries_by_id()
-        try:
-            if dry_run:
-                plan = split_plan(**options, released=released)
-            else:
-                plan = queries_split(**options, released=released, expected=expected)
-        except SplitChanged as error:
-            raise ConflictProblem(str(error)) from error
+        if dry_run:
+            plan = split_plan(**options, released=released)
+        else:
+            plan = queries_split(**options, released=released, expected=expected)
         answer = {
             "val": plan.sum.val,
             "test": plan.sum.test,

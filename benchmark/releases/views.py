@@ -15,6 +15,7 @@ from benchmark.releases.difference_text import sentences
 from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.forms import ReleaseForm
 from core.access import Role, require_evaluator, require_role
+from core.errors import Conflict
 
 
 @login_required
@@ -76,8 +77,8 @@ def release_retry(request: HttpRequest, pk: int) -> HttpResponse:
     release = get_object_or_404(selectors.releases(), pk=pk)
     try:
         services.release_retry(release=release, by=request.user)
-    except ValidationError as error:
-        messages.warning(request, " ".join(error.messages))
+    except Conflict as error:
+        messages.warning(request, str(error))
     return redirect("release", pk)
 
 

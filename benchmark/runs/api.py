@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import exceptions, mixins, status, viewsets
 from rest_framework.decorators import action
@@ -53,7 +51,7 @@ from benchmark.runs.services import (
     run_score_elsewhere,
     run_unpublish,
 )
-from benchmark.runs.submissions import LimitReached, allowance_of, run_submit
+from benchmark.runs.submissions import allowance_of, run_submit
 from core.access import Role, require_evaluator, require_role
 from core.api.parameters import parameters
 from core.errors import Conflict
@@ -62,20 +60,8 @@ from core.jobs.serializers import JobSerializer
 RELATED = ("release", "owner", "job", "embedding_model")
 
 
-class LimitProblem(exceptions.APIException):
-    """429, with the seconds to wait as Retry-After."""
-
-    status_code = status.HTTP_429_TOO_MANY_REQUESTS
-
-    def __init__(self, error: LimitReached) -> None:
-        super().__init__(str(error))
-        free = error.allowance.next_at
-        self.wait = free and max(1, math.ceil((free - timezone.now()).total_seconds()))
-
-
 class RunView(APIView):
-    """A view for those who may see runs: researchers, reviewers and admins; refusals of services
-    become problem documents."""
+    """A view for those who may see runs: researchers, reviewers and admins."""
 
     permission_classes: ClassVar = [IsAuthenticated]
 
@@ -83,10 +69,6 @@ class RunView(APIView):
         """Refuse annotators too."""
         super().check_permissions(request)
         require_evaluator(request.user)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        """Answer a reached limit with 429."""
-        return super().handle_exception(LimitProblem(exc) if isinstance(exc, LimitReached) else exc)
 
 
 @extend_schema_view(list=extend_schema(parameters=[RunsParameters]))

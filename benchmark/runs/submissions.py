@@ -23,7 +23,7 @@ from benchmark.runs.store import save_upload
 from benchmark.scoring import hidden
 from benchmark.scoring.run_files import Ranking, read_run
 from core.csv_rows import MAX_ERRORS, RowError
-from core.errors import Conflict, FileRefused
+from core.errors import Conflict, FileRefused, LimitReached
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
@@ -42,14 +42,6 @@ class RunRefused(FileRefused):
     def __str__(self) -> str:
         more = f" (and {len(self.errors) - 1} more)" if self.errors[1:] else ""
         return f"{self.errors[0]}{more}"
-
-
-class LimitReached(Exception):
-    """Somebody has no submission on the test split left now."""
-
-    def __init__(self, allowance: Allowance) -> None:
-        super().__init__(allowance.sentence)
-        self.allowance = allowance
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +65,13 @@ class Allowance:
             f"All {self.limit} submissions on the test split of 24 hours are used; the next is "
             f"free at {self.next_at:%Y-%m-%d %H:%M} UTC."
         )
+
+    @property
+    def reached(self) -> LimitReached:
+        """The error where none is left."""
+        free = self.next_at
+        wait = None if free is None else (free - timezone.now()).total_seconds()
+        return LimitReached(self.sentence, wait=wait)
 
 
 def allowance_of(person: Any) -> Allowance:
@@ -102,7 +101,7 @@ def submission_record(*, person: Any, run: Run, test_split: bool, limited: bool 
     if limited and test_split:
         allowance = allowance_of(person)
         if not allowance.left:
-            raise LimitReached(allowance)
+            raise allowance.reached
     Submission.objects.create(person=person, release=run.release, run=run, test_split=test_split)
 
 
@@ -146,7 +145,7 @@ def run_submit(
         # Before anything is stored; counted again below.
         allowance = allowance_of(owner)
         if not allowance.left:
-            raise LimitReached(allowance)
+            raise allowance.reached
     _check_size(file, file_name)
     try:
         with transaction.atomic():

@@ -35,10 +35,10 @@ from benchmark.runs.services import (
     run_unpublish,
 )
 from benchmark.runs.store import RunDamaged
-from benchmark.runs.submissions import LimitReached, RunRefused, allowance_of, run_submit
+from benchmark.runs.submissions import RunRefused, allowance_of, run_submit
 from core.access import Role, at_least, require_evaluator
 from core.address_choices import chosen, chosen_id
-from core.errors import Conflict
+from core.errors import Conflict, LimitReached
 
 
 @login_required

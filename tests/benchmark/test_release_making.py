@@ -17,6 +17,7 @@ from benchmark.releases.progress import Progress, Step
 from benchmark.releases.services import release_fill
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
+from core.errors import Conflict
 from core.jobs.kinds import JobCanceled
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_cancel, job_slice_run
@@ -136,7 +137,9 @@ def test_what_a_command_makes_is_neither_taken_up_nor_called_failed(
         lambda: services.release_retry(release=release, by=None),
         lambda: services.release_export(name="v1", directory=tmp_path / "out", new=True),
     ):
-        with pytest.raises(ValidationError, match="Version 1 of 'v1' is already being made"):
+        with pytest.raises(
+            (Conflict, ValidationError), match="Version 1 of 'v1' is already being made"
+        ):
             ask()
     pause.go_on.set()
     thread.join(30)

@@ -14,6 +14,7 @@ from benchmark.releases import selectors, services
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.releases.snapshot.snapshot import Pair, Snapshot, software
+from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from labeling.queries.models import Query
@@ -77,14 +78,14 @@ def test_a_failed_version_is_no_version_before(db: None, var_dir: Path) -> None:
 def test_a_failed_one_is_tried_again_as_it_was_requested(db: None, var_dir: Path) -> None:
     options = {"include_images": True}
     release = services.release_create(name="Birds", created_by=None, options=options)
-    with pytest.raises(ValidationError, match="already being made"):
+    with pytest.raises(Conflict, match="already being made"):
         services.release_retry(release=release, by=None)
     Job.objects.filter(pk=release.job_id).update(state=Job.State.CANCELED)
     assert services.release_retry(release=release, by=None).job_id == release.job_id
     assert job_slice_run(job_id=release.job_id) is Slice.FINISHED
     release.refresh_from_db()
     assert (release.files_ready, release.options["include_images"]) == (True, True)
-    with pytest.raises(ValidationError, match=r"Birds v1 is made and never changes"):
+    with pytest.raises(Conflict, match=r"Birds v1 is made and never changes"):
         services.release_retry(release=release, by=None)
 
 

@@ -17,12 +17,11 @@ from benchmark.runs.services import run_delete, run_score_begin
 from benchmark.runs.store import load_run
 from benchmark.runs.submissions import (
     WAITING_AT_MOST,
-    LimitReached,
     RunRefused,
     allowance_of,
     run_submit,
 )
-from core.errors import Conflict
+from core.errors import Conflict, LimitReached
 from core.jobs.services import Slice, job_cancel, job_slice_run
 from retrieval.flags.services import image_withdraw
 from tests.benchmark.runs import trec
