@@ -20,9 +20,14 @@ from benchmark.leaderboard.tables import GROUPINGS, SPLITS
 from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
 from benchmark.releases.selectors import get_release
-from benchmark.runs.access import can_edit
 from benchmark.runs.models import Run
-from benchmark.runs.selectors import NoSnapshot, get_run_for, release_queries, scores_visible_to
+from benchmark.runs.selectors import (
+    NoSnapshot,
+    can_edit,
+    get_run_for,
+    release_queries,
+    scores_visible_to,
+)
 from benchmark.runs.store import RunDamaged
 from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
 from core.address_choices import chosen, chosen_id, chosen_page

@@ -22,10 +22,11 @@ from rest_framework.views import APIView
 from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
 from benchmark.releases.selectors import get_release
-from benchmark.runs.access import can_edit, can_unpublish
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import (
+    can_edit,
+    can_unpublish,
     get_run_for,
     query_scores_for,
     runs_visible_to,

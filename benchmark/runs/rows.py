@@ -10,9 +10,8 @@ from django.db.models import F
 
 from benchmark.releases.access import labels_visible_to
 from benchmark.releases.selectors import LONG_FIELDS
-from benchmark.runs.access import can_delete, can_edit, can_publish
 from benchmark.runs.models import Run, RunScores
-from benchmark.runs.selectors import NoSnapshot, release_queries
+from benchmark.runs.selectors import NoSnapshot, can_delete, can_edit, can_publish, release_queries
 from benchmark.scoring import hidden
 from benchmark.scoring.measures import Measure, mean_name, parse_measure
 from core.jobs.models import Job

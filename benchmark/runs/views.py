@@ -13,13 +13,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmark.releases.models import Release
-from benchmark.runs.access import can_delete, can_edit, can_publish, can_unpublish
 from benchmark.runs.corpus import withdrawn_since
 from benchmark.runs.forms import MethodCardForm, SubmitForm
 from benchmark.runs.models import Run
 from benchmark.runs.rows import run_rows
 from benchmark.runs.selectors import (
     NoSnapshot,
+    can_delete,
+    can_edit,
+    can_publish,
+    can_unpublish,
     get_run_for,
     may_score_again,
     release_data,
