@@ -181,20 +181,20 @@ def found_images(
     ]
 
 
-def missed(relevant: Ids, ranking: Ids, within: int = FOUND_WITHIN) -> tuple[Ids, list[int | None]]:
+def missed(relevant: Ids, ranking: Ids) -> tuple[Ids, list[int | None]]:
     """The relevant images that aren't among the first of a ranking, with their rank further down:
     those that have one first."""
     places = {image_id: rank for rank, image_id in enumerate(ranking.tolist(), start=1)}
     ranks = {image_id: places.get(image_id) for image_id in relevant.tolist()}
-    lost = [image_id for image_id, rank in ranks.items() if rank is None or rank > within]
+    lost = [image_id for image_id, rank in ranks.items() if rank is None or rank > FOUND_WITHIN]
     lost.sort(key=lambda image_id: (ranks[image_id] or np.inf, image_id))
     return np.array(lost, dtype=np.int64), [ranks[image_id] for image_id in lost]
 
 
-def only_by(other: Ids, ranking: Ids, relevant: Ids, within: int = FOUND_WITHIN) -> Ids:
+def only_by(other: Ids, ranking: Ids, relevant: Ids) -> Ids:
     """Relevant images among the first of `other` but not of `ranking`, in the order of `other`."""
-    first = other[:within]
-    return first[np.isin(first, relevant) & ~np.isin(first, ranking[:within])]
+    first = other[:FOUND_WITHIN]
+    return first[np.isin(first, relevant) & ~np.isin(first, ranking[:FOUND_WITHIN])]
 
 
 def _figure(board: Board, row: int, column: Column) -> Cell:

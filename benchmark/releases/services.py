@@ -298,7 +298,7 @@ class Finding:
     problem: str
 
 
-def release_verify(*, release: Release, report: Report | None = None) -> list[Finding]:
+def release_verify(*, release: Release) -> list[Finding]:
     """Check every stored file against its SHA-256, and write all files again from the snapshot to
     compare them byte for byte; what is wrong, by file, empty if nothing is.
 
@@ -315,7 +315,7 @@ def release_verify(*, release: Release, report: Report | None = None) -> list[Fi
     }
     snapshot_damaged = any(listed[name].get("format") == SNAPSHOT_KEY for name in found)
     if not snapshot_damaged:
-        for name, problem in _written_again(release, report).items():
+        for name, problem in _written_again(release).items():
             found.setdefault(name, problem)
     return [Finding(name, found[name]) for name in sorted(found)]
 
@@ -330,14 +330,14 @@ def _stored_problem(path: Path, entry: dict[str, Any]) -> str:
     return "" if file_sha256(path) == entry["sha256"] else "is not as it was made"
 
 
-def _written_again(release: Release, report: Report | None) -> dict[str, str]:
+def _written_again(release: Release) -> dict[str, str]:
     """What comes out differently from the snapshot, by file."""
     with tempfile.TemporaryDirectory(
         dir=release.directory.parent, prefix=f".{release.pk}.verifying-"
     ) as folder:
         directory = Path(folder)
         (directory / SNAPSHOT_FOLDER).symlink_to(release.snapshot_directory)
-        progress = Progress(file_steps(), report)
+        progress = Progress(file_steps())
         written = files_write(release=release, directory=directory, progress=progress)
     then = {entry["name"]: entry["sha256"] for entry in release.file_list}
     then |= {entry["name"]: entry["sha256"] for entry in _archives(release)}
