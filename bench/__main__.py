@@ -36,7 +36,7 @@ By `python -m bench`; each section says when and on which machine, and how to re
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmarks that were asked for; 1 if one of them failed."""
+    """Run the requested benchmarks; 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""How fast the corpus is embedded beside the model alone: `python -m bench.embedding`.
+"""How fast the corpus is embedded, compared with the model alone: `python -m bench.embedding`.
 
 The whole task (files of a store, rows of a database, slices of a job) takes turns with a bare loop
 of open_clip's `encode_image` over a batch that lies in the device's memory, of the same size and

@@ -44,7 +44,7 @@ def _several(kind: type) -> Callable[[str], tuple[Any, ...]]:
 
 
 def log(text: str) -> None:
-    """Say on standard error what goes on."""
+    """Write a line to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -122,8 +122,8 @@ def seconds(run: Callable[..., Any], *arguments: Any) -> float:
 def in_turn(
     rounds: int, ways: Mapping[str, Callable[[int], Any]], *, warm_up: int = 0
 ) -> dict[str, list[Any]]:
-    """What each way returns for the number of each round, by name. All have their turn in each
-    round, so that a slow moment of the machine meets all; `warm_up` rounds before don't count.
+    """What each way returns for the number of each round, by name. All run once in each round, so
+    that a slow moment of the machine affects all; `warm_up` rounds before don't count.
     """
     found: dict[str, list[Any]] = {name: [] for name in ways}
     for number in range(warm_up + rounds):

@@ -2,7 +2,7 @@
 
 As many annotations are made up as the paper counts (Vendrow et al. 2024: 194,334 of 250 queries) in
 the layout of INQUIRE's files, and a process of its own imports them; once more with as many
-judgments of the same pairs. Beside it stands reading the annotations with csv.reader alone.
+judgments of the same pairs. It is compared with reading the annotations with csv.reader alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How fast labeling is: `python -m bench.labeling`.
 
 An application of its own: a list is labeled in both views in Chromium, then a crowd of simulated
-annotators judges at once. Every time stands beside that of a request that does nothing.
+annotators judges at once. Every time is given with that of a request that does nothing.
 """
 
 from __future__ import annotations
@@ -119,10 +119,10 @@ def _crowd_rows(where: Site, seconds: float, bare: float) -> tuple[list[list[str
         _times(name, done.waits, bare, f"{_within(done.waits, AIM_ACKNOWLEDGED)}; {rate(done)}")
         for name, done in rounds.items()
     ]
-    kept = f"{lost} / {doubled} / {len(refused)}"
+    counts = f"{lost} / {doubled} / {len(refused)}"
     total = sum(done.acts.total() for done in rounds.values())
     remark = f"of {total:,}; {sum(done.repeats for done in rounds.values())} sent again"
-    rows.append([f"{who}: judgments lost / doubled / refused", kept, "", "", remark])
+    rows.append([f"{who}: judgments lost / doubled / refused", counts, "", "", remark])
     return rows, lost == doubled == len(refused) == 0
 
 

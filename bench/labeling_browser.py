@@ -1,4 +1,4 @@
-"""One person at the labeling page in a real Chromium: what they wait for, and what it costs."""
+"""One person at the labeling page in a real Chromium: waiting times and requests."""
 
 from __future__ import annotations
 

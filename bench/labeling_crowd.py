@@ -93,7 +93,7 @@ def site(folder: Path, *, depth: int, annotators: int) -> Iterator[Site]:
 
 @dataclass(slots=True)
 class Round:
-    """What a crowd did."""
+    """The outcome of a crowd's work."""
 
     elapsed: float = 0.0
     acts: Counter[tuple[str, int, str, float]] = field(default_factory=Counter)

@@ -1,9 +1,9 @@
 """How fast a data set of iNat24's size is imported: `python -m bench.loading`.
 
-A process of its own imports a made-up COCO file, its images left in place. Beside it stands a bare
-COPY of the rows that came out into a table with the same columns, indexes and constraints. Then
-everything is imported once more, which finds all of it there, and a file of a fifth of the size,
-which shows how memory grows.
+A process of its own imports a made-up COCO file, its images left in place. It is compared with a
+bare COPY of the rows that came out into a table with the same columns, indexes and constraints.
+Then everything is imported once more, which finds all of it there, and a file of a fifth of the
+size, which shows how memory grows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast runs are scored, beside ir-measures and pytrec_eval: `python -m bench.metrics`.
+"""How fast runs are scored, compared with ir-measures and pytrec_eval: `python -m bench.metrics`.
 
 All score the same runs against the same judgments with the same measures, per query, and their
 means must agree. pytrec_eval and ir-measures take dictionaries of strings, this application takes
@@ -164,8 +164,8 @@ def _pytrec_eval(inputs: Inputs) -> Evaluate:
     keys = {f"{kind}@{k}": f"{name}_{k}" for kind, name in families.items() for k in CUTS}
     keys |= {inputs.measures[-2].key: "recip_rank", "Rprec": "Rprec"}
     cuts = ",".join(map(str, CUTS))
-    wanted = {f"{name}.{cuts}" for name in families.values()} | {"recip_rank", "Rprec"}
-    evaluator = pytrec_eval.RelevanceEvaluator(_string_qrels(inputs.qrels), wanted)
+    measures = {f"{name}.{cuts}" for name in families.values()} | {"recip_rank", "Rprec"}
+    evaluator = pytrec_eval.RelevanceEvaluator(_string_qrels(inputs.qrels), measures)
     return evaluator.evaluate, lambda found: {
         (query, key): values[theirs]
         for query, values in found.items()

@@ -61,7 +61,7 @@ Call = Callable[..., Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 if the matrix' lists are not the database's."""
+    """Run the benchmark; 1 if the matrix's lists are not the database's."""
     options = harness.parse(
         "ranking",
         __doc__,
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "The first images of the whole corpus for one query, median of the rounds. The "
         "application's time is that of the whole function with all of its SQL; the bare product "
         "gives scores in half precision and no order.",
-        "The lists through the matrix beside the database's, and beside FAISS'.",
+        "The lists through the matrix compared with the database's and FAISS's.",
         "With filters, and many queries at once.",
         "Packing the matrix from the database, how time grows with the corpus, and the anonymous "
         "memory of the process that ranks.",
@@ -194,8 +194,8 @@ def _groups(matrix: int, size: str, notes: list[str]) -> list[list[str]]:
         return [list(HELD)]
     groups = [["scan"], ["matrix", "bare"], ["faiss"], ["numpy"]]
     fit = [group for group in groups if HELD[group[0]] <= room]
-    told = ", then ".join(" with ".join(NAMES[name] for name in group) for group in fit)
-    notes.append(f"- {size} images: the memory doesn't hold all methods' vectors: {told}.")
+    in_order = ", then ".join(" with ".join(NAMES[name] for name in group) for group in fit)
+    notes.append(f"- {size} images: the memory doesn't hold all methods' vectors: {in_order}.")
     return fit
 
 

@@ -2,7 +2,7 @@
 
 A database gets rows of INQUIRE's size (Vendrow et al. 2024: 250 queries, 194,334 judgments, 5
 million images of 10,000 species), and a process of its own makes a release of them in every format,
-without image bytes. Beside it stands a bare COPY of the judged pairs.
+without image bytes. It is compared with a bare COPY of the judged pairs.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ Hits = list[tuple[int, float]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 1 if the matrix' lists are not the database's."""
+    """Run the benchmark; 1 if the matrix's lists are not the database's."""
     options = harness.parse(
         "text_search",
         __doc__,
@@ -122,7 +122,7 @@ def _encoding(name: str, count: int) -> tuple[float, float, float, int]:
 
     encoder = load_text_encoder(name)
     model, _, tokenizer = load_open_clip(name, encoder.device)
-    first, *asked = _texts(3 * count + 1)
+    first, *texts = _texts(3 * count + 1)
 
     def one(text: str) -> np.ndarray:
         return encoder.encode(text).astype(np.float16)
@@ -133,10 +133,10 @@ def _encoding(name: str, count: int) -> tuple[float, float, float, int]:
         return torch.nn.functional.normalize(vectors, dim=-1).cpu().numpy().astype(np.float16)
 
     one(first), batch([first])
-    alone = median(harness.seconds(one, text) for text in asked[:count])
+    alone = median(harness.seconds(one, text) for text in texts[:count])
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        at_once = harness.seconds(lambda: list(pool.map(one, asked[count : 2 * count])))
-    rest = asked[2 * count :]
+        at_once = harness.seconds(lambda: list(pool.map(one, texts[count : 2 * count])))
+    rest = texts[2 * count :]
     began = time.perf_counter()
     found = [batch(rest[start : start + AT_ONCE]) for start in range(0, count, AT_ONCE)]
     batched = time.perf_counter() - began

@@ -1,9 +1,9 @@
 """How fast embeddings come in from files and go out: `python -m bench.vectors`.
 
-Made-up embeddings stand in files of clip-retrieval's layout, which name the images as INQUIRE's
-do: by a path without a suffix, in another order than their ids. `import_embeddings` stands beside a
-bare binary COPY of the same rows into a partition of the same kind, `export_embeddings` beside a
-bare binary COPY of that partition to a file; a fifth of the rows shows how memory grows. What came
+Made-up embeddings are in files of clip-retrieval's layout, which name the images as INQUIRE's do:
+by a path without a suffix, in another order than their ids. `import_embeddings` is compared with a
+bare binary COPY of the same rows into a partition of the same kind, `export_embeddings` with a bare
+binary COPY of that partition to a file; a fifth of the rows shows how memory grows. What came
 in and went out is compared bit for bit.
 """
 

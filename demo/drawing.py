@@ -122,8 +122,8 @@ def sin(degrees: float) -> float:
 
 def star(x: float, y: float, r: float, fill: str) -> str:
     """A star with six points."""
-    reach = [r, r * 0.45] * 6
-    corners = [(x + far * sin(30 * n), y - far * cos(30 * n)) for n, far in enumerate(reach)]
+    radii = [r, r * 0.45] * 6
+    corners = [(x + far * sin(30 * n), y - far * cos(30 * n)) for n, far in enumerate(radii)]
     return polygon(corners, fill)
 
 
@@ -159,7 +159,7 @@ class Definitions:
         return self._reference(f'<clipPath @><path d="{d}"/></clipPath>')
 
     def definitions(self) -> str:
-        """What stands in the `defs` element."""
+        """The content of the `defs` element."""
         return "".join(text.replace("@", f'id="{name}"', 1) for text, name in self._ids.items())
 
 

@@ -90,7 +90,7 @@ def demo_release_step(job: Job) -> bool:
 
 
 def _work(job: Job) -> Iterator[Job | None]:
-    """Make one thing after the other; yields the jobs that must be done before the next."""
+    """Make each part in turn; yields the jobs that must be done before the next."""
     people = get_user_model().objects
     release = Release.objects.filter(name=RELEASE_NAME, version=1).first()
     if release is None:
@@ -153,8 +153,10 @@ def _work(job: Job) -> Iterator[Job | None]:
 def simulated_labels(
     ranked: list[int], relevant: set[int], *, minimum: int, streak: int
 ) -> list[tuple[int, bool]]:
-    """What a tireless annotator says of the first images of a list: image id and relevance, until
-    `streak` in a row are not relevant and at least `minimum` are labeled, or the list ends."""
+    """The labels that a tireless annotator gives to the first images of a list: image id and
+    relevance, until `streak` in a row are not relevant and at least `minimum` are labeled, or the
+    list ends.
+    """
     labels = []
     row = 0
     for image_id in ranked:

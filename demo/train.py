@@ -44,7 +44,7 @@ HELD_OUT = 3000
 """The last scenes of the training set are kept for validation."""
 SHIFT = 5
 FEW_SPECIES = 8
-"""So many species make up every other batch, since their details must be told apart."""
+"""How many species make up every other batch, so that the model learns their details."""
 AUXILIARY_WEIGHT = 0.25
 PEAK_RATE = 2e-3
 SPECIES_COLUMN = FACTS.index("species")

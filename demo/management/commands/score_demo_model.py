@@ -24,7 +24,7 @@ BATCH = 64
 
 
 class Command(BaseCommand):
-    """Print the demo model's mAP on the demo queries beside chance."""
+    """Print the demo model's mAP on the demo queries, and that of chance."""
 
     help = (
         "Embed the demo corpus with the demo model and print its mAP@k on the demo queries, "
