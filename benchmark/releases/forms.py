@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 
 from benchmark.releases.models import Release
-from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.counts import embedded_models
 
 
 class ReleaseForm(forms.Form):

@@ -28,7 +28,7 @@ from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_retry
 from core.locks import session_lock
-from retrieval.embedding.model_selectors import has_embeddings
+from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 
 JOB_KIND = "export_release"

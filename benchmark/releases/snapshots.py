@@ -36,7 +36,7 @@ from benchmark.releases.snapshot.snapshot import (
 from core import moments
 from core.jobs.kinds import JobFailed
 from labeling.judging.consensus import consensus
-from retrieval.embedding.model_selectors import has_embeddings
+from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
 

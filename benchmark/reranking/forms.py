@@ -13,7 +13,7 @@ from benchmark.reranking.pairs import first_stages
 from benchmark.reranking.services import MAX_NAME, RerankChoice
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run
-from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 
 EMBEDDING = "embedding"

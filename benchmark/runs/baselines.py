@@ -28,7 +28,7 @@ from benchmark.scoring.run_files import Ranking
 from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error, job_retry
-from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vectors
 from retrieval.encoding.model_specs import ModelSpecError, describe

@@ -1,9 +1,11 @@
-"""How many images of the corpus each model has embedded."""
+"""Models that have embeddings, and how many images of the corpus each has embedded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from django.db.models import QuerySet
 
 from retrieval.corpus.counts import number_of
 from retrieval.corpus.models import ImageWithdrawal
@@ -22,9 +24,19 @@ SELECT coalesce((SELECT embedded FROM {_EMBEDDED} WHERE model_id = %s), 0)
 """
 
 
+def embedded_models() -> QuerySet[EmbeddingModel]:
+    """Return the models that have embeddings, by name."""
+    return EmbeddingModel.objects.filter(count__embedded__gt=0).order_by("name")
+
+
+def has_embeddings(model: EmbeddingModel) -> bool:
+    """Whether the model has embeddings."""
+    return embedded_models().filter(pk=model.pk).exists()
+
+
 def embedded_counts(models: Iterable[EmbeddingModel]) -> dict[int, int]:
-    """How many images of the corpus each of these models has embedded, by the model's key, without
-    withdrawn ones. One SQL query a model.
+    """Return by model key how many images of the corpus each model has embedded, without withdrawn
+    ones. One SQL query per model.
     """
     return {model.pk: number_of(_EMBEDDED_BY, [model.pk, model.pk]) for model in models}
 

@@ -1,4 +1,4 @@
-"""One slice of embedding at a time on each device of a machine."""
+"""The lock of a device: one slice of embedding at a time uses it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from core.locks import lock_key, try_session_lock
 from retrieval.encoding.encoders import default_device
 
 PATIENCE_SECONDS: Final = 1.0
-_LOOK_SECONDS: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 
 
 @contextmanager
 def device_held() -> Iterator[bool]:
-    """Hold this process's device for the block; yields False where another process has it and
-    doesn't give it back within a second.
+    """Hold this process's device for the block; yields False if another process has it and doesn't
+    release it within a second.
 
-    A device is known by the host's name, CUDA_VISIBLE_DEVICES and torch's name for it, so that
+    A device is identified by host name, CUDA_VISIBLE_DEVICES and torch's name for it, so that
     workers with a GPU each don't wait for each other. The lock ends with the worker.
     """
     name = "\0".join(
@@ -35,4 +35,4 @@ def device_held() -> Iterator[bool]:
             if held or time.monotonic() >= latest:
                 yield held
                 return
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Embedding models: each has a partition of its own for its vectors."""
+"""Creation and locking of embedding models, each with a partition for its vectors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def embedding_model_get_or_create(
 ) -> EmbeddingModel:
     """Return the model of that name (default: settings.EMBEDDING_MODEL).
 
-    It and its partition are made once; without `dimension` the model's configuration tells it.
-    Raises ModelSpecError for a name that is of no model.
+    A new model gets a partition; `dimension` is by default that of the model's configuration.
+    Raises ModelSpecError for an unknown name.
     """
     name = name or settings.EMBEDDING_MODEL
     known = EmbeddingModel.objects.filter(name=name).first()
@@ -27,8 +27,8 @@ def embedding_model_get_or_create(
     if dimension is None:
         dimension = describe(name).dimension
     with transaction.atomic():
-        # A partition locks the models' table against others that write there: two who had begun to
-        # would wait for each other.
+        # Creating a partition locks the models' table against writes: without this lock two
+        # transactions could deadlock.
         transaction_lock(lock_key("embedding_models"))
         model, created = EmbeddingModel.objects.get_or_create(
             name=name, defaults={"dimension": dimension}
@@ -39,12 +39,12 @@ def embedding_model_get_or_create(
 
 
 def embedding_model_freeze(*, model: EmbeddingModel) -> datetime:
-    """Return a moment that parts the model's stored embeddings from those still to come.
+    """Return a moment that separates the model's stored embeddings from later ones.
 
-    An insert holds the model's lock shared until it is committed and takes its `created_at` under
-    it; this takes the lock for itself, for a moment: whatever was stored at or before the moment
-    returned is committed by then, whatever is stored afterwards has a later `created_at`. Call it
-    outside of a long transaction, since the lock is held until the transaction ends.
+    An insert takes its `created_at` under the model's lock and holds it shared until it is
+    committed; this function takes the lock exclusively. So every embedding with a `created_at` up
+    to the returned moment is committed, and later ones get a later `created_at`. Call it outside of
+    long transactions, since the lock is held until the transaction ends.
     """
     with transaction.atomic():
         transaction_lock(embedding_model_lock(model))
@@ -62,8 +62,7 @@ def embedding_model_lock(model: EmbeddingModel) -> int:
 def _partition_create(model: EmbeddingModel) -> None:
     table, dimension = f"retrieval_embedding_{int(model.pk)}", int(model.dimension)
     with connection.cursor() as cursor:
-        # The model's row is new, so nothing can be in a table of its number: it is left from a
-        # reset sequence.
+        # The model's row is new, so a table with its number is left from a reset sequence.
         cursor.execute(f"DROP TABLE IF EXISTS {table}")
         cursor.execute("DELETE FROM retrieval_embeddingremoval WHERE model_id = %s", [model.pk])
         cursor.execute(

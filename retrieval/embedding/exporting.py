@@ -1,4 +1,4 @@
-"""Giving embeddings away, in the layout that others' tools read."""
+"""Export of embeddings, in the layout of clip-retrieval."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def export_embeddings(
 ) -> EmbeddingExportReport:
     """Write a model's embeddings, by image id, as `retrieval.embedding.files` describes.
 
-    All of one moment of the database; about 20,000 rows are in memory at a time, and the folder
-    appears whole or not at all. Images that are withdrawn now are left out unless they are asked
-    for. `without_suffix` leaves .jpg and the like off `image_path`. With `replace`, files of an
-    earlier export give way.
+    The export shows the database as of one moment; about 20,000 rows are in memory at a time, and
+    the folder appears whole or not at all. Withdrawn images are left out unless `withdrawn` is set.
+    `without_suffix` drops .jpg and the like from `image_path`. `replace` replaces the files of an
+    earlier export.
 
-    TargetRefused: the folder holds something else, the disk has too little room, or the model has
-    no embeddings.
+    Raises TargetRefused if the folder holds something else, the disk has too little space, or the
+    model has no embeddings.
     """
     replaceable = layout_paths(directory) if replace else ()
     with (

@@ -1,4 +1,4 @@
-"""Taking in embeddings that others have made."""
+"""Import of embeddings from files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ from retrieval.embedding.matching import (
 )
 from retrieval.embedding.models import LARGEST_DIMENSION, EmbeddingModel
 from retrieval.embedding.selectors import embeddings_of
-from retrieval.embedding.signals import embeddings_stored
-from retrieval.embedding.store import embeddings_copy
+from retrieval.embedding.store import embeddings_copy, embeddings_stored
 from retrieval.encoding.model_specs import ModelSpecError, describe
 from retrieval.encoding.unit_rows import Fault, UnitRows, unit_rows
 
 NAMED: Final = 20
-"""Of each kind of row that isn't taken, so many are named."""
+"""How many rows of each kind that wasn't imported are named."""
 
 Progress = Callable[[int, int], None]
 OnStage = Callable[[str], None]
@@ -37,8 +36,9 @@ OnStage = Callable[[str], None]
 
 @dataclass
 class EmbeddingImportReport:
-    """What an import did with the rows of the files. Counts are exact; `named` has the first 20 of
-    each kind that was not taken, as texts for people."""
+    """The result of an import, in rows. Counts are exact; `named` has texts for people about the
+    first 20 rows of each kind that was not imported.
+    """
 
     model: str
     dimension: int
@@ -46,16 +46,16 @@ class EmbeddingImportReport:
     rows: int
     key: str
     unmatched_counts: bool
-    """Whether rows that name no image are a fault; else they were to be expected."""
+    """Whether rows that name no image are faults, or were expected."""
     unloadable: str = ""
     """Why the model can't be loaded here, so that no text can be ranked under it; or empty."""
     stored: int = 0
     replaced: int = 0
-    """Of those stored, how many took the place of another vector."""
+    """How many of the stored ones replaced another vector."""
     present: int = 0
-    """Rows that were there, equal."""
+    """Rows whose vector was stored already."""
     differing: int = 0
-    """Images that have another vector, which was kept."""
+    """Images with another vector, which was not replaced."""
     unmatched: int = 0
     ambiguous: int = 0
     repeated: int = 0
@@ -66,15 +66,15 @@ class EmbeddingImportReport:
 
     @property
     def faults(self) -> int:
-        """How many rows were not taken that should have been."""
+        """How many rows could not be imported but should have been."""
         unmatched = self.unmatched if self.unmatched_counts else 0
         return unmatched + self.ambiguous + self.differing + self.refused
 
     def name(self, kind: str, text: str) -> None:
-        """Keep a text about one row, unless 20 of its kind are there."""
-        kept = self.named.setdefault(kind, [])
-        if len(kept) < NAMED:
-            kept.append(text)
+        """Add a text about a row, unless there are 20 of its kind."""
+        texts = self.named.setdefault(kind, [])
+        if len(texts) < NAMED:
+            texts.append(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +102,18 @@ def import_embeddings(
 ) -> EmbeddingImportReport:
     """Store the embeddings of a folder in clip-retrieval's layout (`retrieval.embedding.files`).
 
-    Rows are matched with images as `embedding_matching` says; `key` names the column, `dataset`
-    leaves out other data sets' images. `limit_to_known`: the files are of more images than the
-    corpus. Vectors must be of unit length within 1 %, unless `normalize` is set. An image that has
-    the same vector already is left alone, so that an import that was stopped goes on where it was;
-    one with another vector keeps it, unless `replace` is set. The model need not be loadable here.
+    Rows are matched with images (`retrieval.embedding.matching`) by the column `key` and among the
+    images of `dataset`, if they are given. `limit_to_known`: the files may have more images than
+    the corpus. Vectors must be of unit length within 1 %, unless `normalize` is set. An image with
+    the same vector is left alone, so that an import can be stopped and continued; one with another
+    vector keeps it, unless `replace` is set. The model need not be loadable here.
 
     About 20,000 rows are in memory, and in a transaction, at a time. `progress(done, total)` counts
-    rows; `on_stage` is told what goes on before. At the end a worker is asked to pack the model's
-    matrix.
+    rows; `on_stage` gets a text about each step before. At the end a job to pack the model's matrix
+    is created.
 
-    LayoutRefused: nothing was written, because the files are damaged, name no images, or have
-    vectors of another dimension than the model or `dimension`, or of one that isn't stored.
+    Raises LayoutRefused, before anything is written, if the files are damaged, name no images, or
+    have vectors of another dimension than the model or `dimension`, or of an unsupported one.
     """
     stage = on_stage or (lambda text: None)
     stage("looking at the files")
@@ -153,7 +153,7 @@ def import_embeddings(
             ahead = following
     if report.stored:
         with connection.cursor() as cursor:
-            # So that the planner knows how large the partition has become.
+            # The planner needs the partition's new size.
             cursor.execute(f"ANALYZE retrieval_embedding_{int(model.pk)}")
         embeddings_stored.send(sender=None, model=model, created_by=None)
     return report
@@ -187,7 +187,7 @@ def _dimension_check(model_name: str, layout: Layout, dimension: int | None) -> 
 
 
 def _spans(layout: Layout) -> Iterator[tuple[int, int]]:
-    """First position, and the one behind the last, of each chunk; none reaches over two files."""
+    """Yield first position, and the one after the last, of each chunk within a file."""
     size = chunk_rows(layout.dimension)
     for part in layout.parts:
         for first in range(part.first, part.first + part.rows, size):
@@ -225,7 +225,7 @@ def _take(
     try:
         stored, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=True)
     except IntegrityError:
-        # Somebody else stored one of them meanwhile.
+        # Another process stored one of them in the meantime.
         stored, other = _chunk_store(model, image_ids, vectors, replace=replace, fresh=False)
     report.stored += stored
     if replace:
@@ -263,7 +263,7 @@ def _chunk_store(
     replace: bool,
     fresh: bool,
 ) -> tuple[int, np.ndarray]:
-    """Store what isn't there; how many that was, and a mask (n,) of those that had another one."""
+    """Store missing vectors; returns their number, and a mask (n,) of those that differed."""
     transaction_lock(embedding_model_lock(model), shared=True)
     known_ids, known = embeddings_of(model, image_ids.tolist())
     there = np.isin(image_ids, known_ids)

@@ -23,14 +23,14 @@ from django.db import connection, transaction
 from retrieval.embedding.files import Layout, LayoutRefused, as_text
 
 SAMPLE: Final = 2000
-"""Rows, spread over the files, by which the way of matching is chosen."""
+"""The number of rows, spread over the files, by which the way of matching is chosen."""
 BATCH: Final = 20_000
 _KEYS: Final = "embedding_import_key"
 _ROWS: Final = "embedding_import_row"
 
 
 class Way(StrEnum):
-    """What of an image a column names."""
+    """The property of an image that a column contains."""
 
     SOURCE_ID = "id in the source data set"
     FILE_NAME = "file name"
@@ -38,7 +38,7 @@ class Way(StrEnum):
 
 
 class LeftOut(StrEnum):
-    """Why a row has no image of its own."""
+    """Why a row has no image."""
 
     UNMATCHED = "names no image of the corpus"
     AMBIGUOUS = "fits several images"
@@ -47,14 +47,14 @@ class LeftOut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """How rows name their images."""
+    """The column by which rows are matched with images, and how."""
 
     column: str
     way: Way
     has_dataset: bool = False
-    """The files' own column `dataset` says which data set the id belongs to."""
+    """The files have a column `dataset` with the id's data set."""
     levels: tuple[int, ...] = (1,)
-    """File names: how many last parts of two paths are joined on, highest first."""
+    """For file names: how many last parts of two paths are compared, highest first."""
 
     def __str__(self) -> str:
         return f"{self.column}, taken as the {self.way}" + (
@@ -64,7 +64,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """How many rows have an image; the rest name none, several, or one that an earlier row named.
+    """How many rows have an image; the others match none, several, or one of an earlier row.
 
     The rows themselves are in a temporary table: `matches_between`.
     """
@@ -76,10 +76,10 @@ class Matches:
 
 
 class _NoNames(LayoutRefused):
-    """A column holds no names."""
+    """A column contains no names."""
 
 
-# Columns by which rows are known to name images, the surest first.
+# Columns that usually identify images, the most reliable first.
 _KNOWN: Final = (
     ("source_id", Way.SOURCE_ID),
     ("image_path", Way.FILE_NAME),
@@ -97,12 +97,12 @@ _KNOWN: Final = (
 
 
 def key_choose(*, layout: Layout, dataset: str | None = None, column: str | None = None) -> Key:
-    """Find by which column, and how, the rows name images of the corpus (or of one data set).
+    """Choose the column, and the way, by which rows are matched with images (of one data set).
 
-    The way by which most of a sample's rows name exactly one image; where none does, all rows are
-    looked at. A column that is given is the only one tried. LayoutRefused: nothing fits, two
-    columns name different images and none of them was given, or ids fit images of the corpus and,
-    as ids of their own, several data sets.
+    It is the one by which most rows of a sample match exactly one image; if none does, all rows are
+    tried. A given column is the only one tried. Raises LayoutRefused if nothing matches, if two
+    columns match different images and none was given, or if ids match images of the corpus and, as
+    source ids, images of several data sets.
     """
     keys = _candidates(layout, dataset, column)
     sample = max(1, SAMPLE // len(layout.parts))
@@ -125,14 +125,14 @@ def key_choose(*, layout: Layout, dataset: str | None = None, column: str | None
 def rows_match(*, layout: Layout, key: Key, dataset: str | None = None) -> Matches:
     """Match all rows, into a temporary table of this connection that `matches_between` reads.
 
-    Where several images fit a path, the one that shares more of it is meant, and first of all the
-    one that it names in full.
+    Of several images that fit a path, the one with exactly this path matches, else the one that
+    shares more of it.
     """
     with _scratch(), connection.cursor() as cursor:
         _keys_fill(layout, key)
         _match(key, dataset, 0)
         cursor.execute(f"DROP TABLE IF EXISTS {_ROWS}")
-        # The first row of an image counts.
+        # Only the first row of an image is used.
         cursor.execute(
             f"CREATE TEMPORARY TABLE {_ROWS} AS SELECT position, image_id, found > 1 AS ambiguous,"
             " found = 1 AND row_number() OVER (PARTITION BY image_id, found = 1 ORDER BY position)"
@@ -167,7 +167,7 @@ def matches_between(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rows_left_out(left_out: LeftOut, *, limit: int) -> list[tuple[int, str | None]]:
-    """Position, and what it names, of the first rows that are left out for one reason."""
+    """Return position and key of the first rows that are left out for one reason."""
     condition = {
         LeftOut.UNMATCHED: "r.position IS NULL",
         LeftOut.AMBIGUOUS: "r.ambiguous",
@@ -210,7 +210,7 @@ def _table(number: int) -> str:
 
 @contextmanager
 def _scratch() -> Iterator[None]:
-    """A transaction with room for large joins."""
+    """A transaction with memory for large joins."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '128MB'")
         yield
@@ -219,7 +219,7 @@ def _scratch() -> Iterator[None]:
 def _count(
     layout: Layout, key: Key, dataset: str | None, number: int, at_most: int | None, *, given: bool
 ) -> int:
-    """Match a sample in the way of `key`; how many of its rows name exactly one image."""
+    """Match a sample by `key`; returns how many of its rows match exactly one image."""
     try:
         _keys_fill(layout, key, at_most)
     except _NoNames:
@@ -259,8 +259,9 @@ def _keys_fill(layout: Layout, key: Key, at_most: int | None = None) -> None:
 
 
 def _match(key: Key, dataset: str | None, number: int) -> None:
-    """Make the table of position, image, how many images fit as well, and how many parts of the
-    path they share."""
+    """Create the table of position, image id, number of images that fit as well, and number of
+    shared parts of the path.
+    """
     target = _table(number)
     where, values = ("AND i.dataset = %s", [dataset]) if dataset is not None else ("", [])
     with connection.cursor() as cursor:
@@ -282,7 +283,7 @@ def _match(key: Key, dataset: str | None, number: int) -> None:
 
 
 def _pairs(key: Key, level: int) -> str:
-    """Rows of the table of keys (k) with the images (i) that they may name."""
+    """Return SQL for rows of the table of keys (k) with the images (i) that they may match."""
     source = f"FROM {_KEYS} k JOIN retrieval_image i ON"
     plain = f"SELECT k.position, i.id, true AS named, 0 AS shared {source}"
     if key.way is Way.IMAGE_ID:
@@ -291,8 +292,8 @@ def _pairs(key: Key, level: int) -> str:
     if key.way is Way.SOURCE_ID:
         dataset = "AND i.dataset = k.dataset" if key.has_dataset else ""
         return f"{plain} i.source_id = k.key {dataset} WHERE true"
-    # One path is the end of the other. The file's suffix may be missing: as img2dataset and
-    # webdataset cut it, from the first point of the last part.
+    # One path is the end of the other. The suffix may be missing; img2dataset and webdataset cut it
+    # at the first point of the last part.
     cuts = ("", r"\.[^./]*$", r"\.[^/]*$")
     whole = [f"regexp_replace(i.file_name, '{cut}', '')" if cut else "i.file_name" for cut in cuts]
     same = " OR ".join(
@@ -328,7 +329,7 @@ def _levels(number: int) -> tuple[int, ...]:
 
 
 def _refuse_disagreement(layout: Layout, keys: list[Key], counts: list[int], best: int) -> None:
-    """Of two ways that both fit, and fit different images, somebody has to choose one."""
+    """Raise LayoutRefused if two ways match different images: a person must choose."""
     for other in range(len(keys)):
         if other == best or 2 * counts[other] < counts[best]:
             continue
@@ -348,7 +349,7 @@ def _refuse_disagreement(layout: Layout, keys: list[Key], counts: list[int], bes
 
 
 def _refuse_doubt(layout: Layout, keys: list[Key], best: int) -> None:
-    """Numbers that several data sets count their own images by say nothing as image ids."""
+    """Raise LayoutRefused for image ids that are also source ids of several data sets."""
     key = keys[best]
     other = Key(key.column, Way.SOURCE_ID)
     if key.way is not Way.IMAGE_ID or other not in keys:

@@ -36,21 +36,21 @@ _SHORT: Final = ("can't allocate memory", "out of memory", "_STATUS_ALLOC_FAILED
 
 @dataclass(slots=True)
 class Item:
-    """One image on its way from the disk to the database."""
+    """An image to embed."""
 
     image_id: int
     ref: ImageRef
     range_id: int
     vector: np.ndarray | None = None
-    """(d,) float16 of unit length, or None where there is a problem."""
+    """(d,) float16 of unit length, or None if there is a problem."""
     problem: str = ""
     unavailable: bool = False
-    """Its root doesn't answer, so that nothing is known of the image itself."""
+    """Its root doesn't answer, so the image itself may be fine."""
 
 
-def readers_wanted(*, far: bool) -> int:
-    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one a core, and more
-    where images are `far` (in a bucket), since most of them then wait.
+def reader_count(*, far: bool) -> int:
+    """Return how many threads read and decode: settings.EMBEDDING_READERS, or one per core, and
+    more if images are `far` (in a bucket), since most threads then wait.
     """
     if settings.EMBEDDING_READERS:
         return int(settings.EMBEDDING_READERS)
@@ -60,11 +60,10 @@ def readers_wanted(*, far: bool) -> int:
 def encoded(
     encoder: Encoder, batches: Iterator[list[Item]], *, readers: int
 ) -> Generator[list[Item]]:
-    """Yield each batch, in order, when its items have a vector or a problem.
+    """Yield each batch, in order, when each item has a vector or a problem.
 
-    Up to BATCHES_AHEAD batches are taken from `batches` before the first is yielded. Raises what
-    the model raises if it fails on every image. What is on its way when the generator is closed is
-    dropped.
+    Up to BATCHES_AHEAD batches are taken from `batches` before the first is yielded; closing the
+    generator drops them. Raises the model's error if it fails on every image.
     """
     ahead: deque[tuple[_Batch, Future[Launched | None]]] = deque()
     with (
@@ -87,7 +86,7 @@ def encoded(
 
 
 class _Batch:
-    """Items whose images are read into one buffer, prepared, by the threads of a pool."""
+    """Items whose images are prepared in one buffer by the threads of a pool."""
 
     def __init__(
         self, encoder: Encoder, items: list[Item], pool: ThreadPoolExecutor, readers: int
@@ -117,7 +116,7 @@ class _Batch:
                 item.problem = f"The image cannot be prepared: {error or type(error).__name__}"
 
     def launch(self) -> Launched | None:
-        """Wait for the images and begin to encode those that could be read."""
+        """Wait for the images and start encoding those that could be read."""
         for future in self._reading:
             future.result()
         readable = [at for at, item in enumerate(self.items) if not item.problem]
@@ -129,7 +128,7 @@ class _Batch:
         return self._encoder.launch(self._pixels)
 
     def finish(self, launched: Future[Launched | None]) -> None:
-        """Wait for the vectors, and give them to the items as they are stored."""
+        """Wait for the vectors, and set them on the items."""
         try:
             found = launched.result()
             vectors = list(found.vectors()) if found is not None else []
@@ -142,7 +141,7 @@ class _Batch:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Tell whether a batch failed because the device's memory is too small for it."""
+    """Whether a batch failed because the device's memory is too small for it."""
     import torch
 
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
@@ -166,10 +165,9 @@ def _release(error: BaseException) -> None:
 def _after_failure(
     encoder: Encoder, items: Sequence[Item], pixels: Any, error: Exception
 ) -> list[np.ndarray | None]:
-    """Encode in halves what was too much for the memory, and one by one what failed otherwise.
+    """Encode a failed batch again: in halves if memory was too small, else one image at a time.
 
-    Raises `error` where the model fails on each image and on a gray one too: then the model is at
-    fault.
+    Raises `error` if the model fails on each image and on a gray one too.
     """
     count = len(items)
     if count > 1 and out_of_memory(error):
@@ -208,7 +206,7 @@ def _works(encoder: Encoder) -> bool:
 
 
 def _set_vectors(items: Sequence[Item], vectors: Sequence[np.ndarray | None]) -> None:
-    """Give items their vectors as they are stored, in half precision."""
+    """Set the items' vectors, rounded to half precision."""
     there = [
         (item, vector)
         for item, vector in zip(items, vectors, strict=True)

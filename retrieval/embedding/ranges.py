@@ -1,4 +1,4 @@
-"""Which worker embeds which images: ranges of image ids, claimed by the workers of a job."""
+"""Ranges of image ids that the workers of an embedding job claim."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from retrieval.embedding.pipeline import Item
 from retrieval.images.files import ImageRef
 
 # By key, so that memory and time do not grow with the corpus. Images that this job failed on are
-# left alone; a later job tries them again.
+# skipped; a later job tries them again.
 _UNEMBEDDED: Final = """
 SELECT i.id, i.sha256, i.root_id, i.file_name
 FROM retrieval_image i
@@ -32,19 +32,18 @@ WHERE i.id >= %(first)s AND i.id <= %(last)s
 ORDER BY i.id
 LIMIT %(limit)s
 """
-# Image and embedding are met side by side by their keys, whatever the planner knows of tables that
-# may have grown a thousandfold since it last looked: else it reads all of one for each row of the
-# other, or sorts the corpus.
+# Forces a merge join by the keys: with outdated statistics, of tables that may have grown a
+# thousandfold, the planner would read all of one for each row of the other, or sort the corpus.
 _BY_KEY: Final = ("nestloop", "hashjoin", "seqscan", "bitmapscan")
 _HIGHEST: Final = 2**63 - 1
 
 START: Final[dict[str, Any]] = {"last": -1, "found": False}
-"""The cursor of a job that begins: ranges were claimed up to image id `last`; `found` tells whether
-this pass through the corpus met anything to do."""
+"""The cursor of a new job: `last` is the highest claimed image id, `found` whether this pass over
+the corpus has found images to embed."""
 
 
 class Left(Enum):
-    """What a worker that can't get another image knows of those that remain."""
+    """The remaining images, as known to a worker that got no more."""
 
     UNKNOWN = auto()
     ELSEWHERE = auto()  # other workers have the rest
@@ -52,10 +51,9 @@ class Left(Enum):
 
 
 class Ranges:
-    """The ranges of one job that this connection holds; a context that gives them back.
+    """The ranges of one started job that this connection holds; a context that releases them.
 
-    Needs a job that has begun, with a cursor. Every method speaks to the database of the calling
-    thread.
+    Each method uses the database connection of the calling thread.
     """
 
     def __init__(self, *, job: Job, model: EmbeddingModel) -> None:
@@ -78,15 +76,15 @@ class Ranges:
         self.close()
 
     def close(self) -> None:
-        """Give back what is held; another worker may take it over at once."""
+        """Release all ranges, which other workers may take over at once."""
         while self._held:
             self._held.popitem()[1].close()
 
     def take(self, count: int, *, range_size: int) -> list[Item]:
-        """Return up to `count` images that nobody has embedded, in the order of their ids.
+        """Return up to `count` images without embeddings, by id.
 
-        They come from ranges that others have left, then from new ones of `range_size` images. An
-        empty answer sets `left`. Raises JobCanceled if the job has ended.
+        They come from abandoned ranges, then from new ones of `range_size` images. An empty result
+        sets `left`. Raises JobCanceled if the job has ended.
         """
         taken: list[Item] = []
         while len(taken) < count:
@@ -96,7 +94,7 @@ class Ranges:
         return taken
 
     def settle(self, items: Sequence[Item]) -> None:
-        """Note that these images are done, in the transaction that stores them."""
+        """Record that these images are done, in the transaction that stores them."""
         for item in items:
             self._unsettled[item.range_id] -= 1
         done = [range_id for range_id, count in self._unsettled.items() if not count]
@@ -117,8 +115,7 @@ class Ranges:
             if not self._job.cursor["found"]:
                 self.left = Left.NOTHING
                 return False
-            # Images may have come or changed behind the cursor: go through the corpus again, until
-            # a pass finds nothing.
+            # Images before the cursor may be new or changed: repeat until a pass finds nothing.
             job_advance(job=self._job, cursor=START)
             if self._claim_new(size):
                 return True
@@ -126,11 +123,11 @@ class Ranges:
             return False
 
     def _take_over(self) -> bool:
-        """Claim a range that its worker left, at the end of a slice or by dying."""
+        """Claim a range that its worker abandoned, at the end of a slice or by dying."""
         for range in self._others():
             held = ExitStack()
             free = held.enter_context(try_session_lock(lock_key("embedding_range", range.pk)))
-            # Its worker may have ended it between our two looks.
+            # Its worker may have finished it between the two queries.
             if not free or not EmbeddingRange.objects.filter(pk=range.pk).exists():
                 held.close()
                 continue
@@ -143,7 +140,7 @@ class Ranges:
         return False
 
     def _claim_new(self, size: int) -> bool:
-        """Claim the images behind the cursor, and move it."""
+        """Claim the images after the cursor, and move it."""
         self._job.cursor = Job.objects.values_list("cursor", flat=True).get(pk=self._job.pk)
         rows = self._unembedded(self._job.cursor["last"] + 1, _HIGHEST, size)
         if not rows:

@@ -35,12 +35,13 @@ def embeddings_of(model: EmbeddingModel, image_ids: Sequence[int]) -> Embeddings
 def embeddings_after(
     model: EmbeddingModel, after: int, *, limit: int, withdrawn: bool = False
 ) -> Embeddings:
-    """The model's next `limit` embeddings behind image id `after`, by image id; without withdrawn
-    images unless they are asked for."""
+    """Return the model's next `limit` embeddings after image id `after`, by image id; without
+    withdrawn images unless `withdrawn` is set.
+    """
     condition = _AFTER.format(after=int(after)) + ("" if withdrawn else _IN_CORPUS)
     with transaction.atomic(), connection.cursor() as cursor:
-        # By the primary key, in its order: while a partition isn't analyzed, the planner would take
-        # it for small, and sort all that is left for every batch.
+        # By the primary key, in its order: before a partition is analyzed, the planner assumes that
+        # it is small, and would sort the rest for every batch.
         cursor.execute("SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off")
         found = _copied(model, f"{condition} ORDER BY e.image_id LIMIT {int(limit)}")
         cursor.execute("RESET enable_sort; RESET enable_bitmapscan")
@@ -48,7 +49,7 @@ def embeddings_after(
 
 
 def embedding_count(model: EmbeddingModel, *, withdrawn: bool = False) -> int:
-    """How many embeddings `embeddings_after` goes through."""
+    """Return how many embeddings `embeddings_after` returns in all."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM retrieval_embedding e WHERE e.model_id = %s"

@@ -1,7 +1,7 @@
-"""Embedding the corpus: every image once under a model, resumable at any point.
+"""The job that embeds the corpus with a model: every image once, resumable at any point.
 
-A job embeds the corpus range by range. Where more than one worker lives, it has the others take
-part by jobs of their own kind, which claim ranges of it and add to its progress.
+It embeds the corpus range by range. If there are several workers, it creates participant jobs for
+the others, which claim ranges of the corpus and add to its progress.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.embedding.pipeline import Item, encoded, readers_wanted
+from retrieval.embedding.pipeline import Item, encoded, reader_count
 from retrieval.embedding.ranges import START, Left, Ranges
-from retrieval.embedding.signals import embeddings_stored
-from retrieval.embedding.store import embeddings_copy
+from retrieval.embedding.store import embeddings_copy, embeddings_stored
 from retrieval.encoding.encoders import Encoder, ModelSpecError, describe, encoder_in_use
 from retrieval.images.files import ImageRef, any_far, roots_load
 
@@ -34,12 +33,12 @@ KIND: Final = "embed"
 PARTICIPANT_KIND: Final = "embed_range"
 
 BATCH_SIZES: Final = {"cpu": 16, "cuda": 256}
-"""Images encoded at once; ViT-B-32 gains 4 % with 64 on a processor."""
-# A worker embeds a range in about this time, so that none waits long for the last one.
+"""Images per batch; ViT-B-32 is 4 % faster with 64 on a processor."""
+# The time to embed a range, about: no worker waits long for the last one.
 RANGE_SECONDS: Final = 10.0
 FIRST_RANGE: Final = 64
 LARGEST_RANGE: Final = 8192
-# While others have the last ranges: one of them may die and leave its own.
+# Pause while other workers have the last ranges; one of them may die.
 WAIT_SECONDS: Final = 0.5
 
 _UNEMBEDDED: Final = """
@@ -48,7 +47,7 @@ WHERE NOT EXISTS (SELECT FROM retrieval_embedding e
                   WHERE e.model_id = %s AND e.image_id = i.id)
 """
 
-# SHARE keeps an import from replacing a file meanwhile, and lets judgments refer to the image.
+# SHARE blocks imports from replacing a file, but not judgments that refer to the image.
 _CURRENT: Final = """
 SELECT id, sha256, root_id, file_name FROM retrieval_image
 WHERE id = ANY(%s) ORDER BY id FOR SHARE
@@ -56,10 +55,10 @@ WHERE id = ANY(%s) ORDER BY id FOR SHARE
 
 
 def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job:
-    """Have the whole corpus embedded by a model (default: settings.EMBEDDING_MODEL).
+    """Create a job that embeds the whole corpus with a model (default: settings.EMBEDDING_MODEL).
 
-    Returns the unfinished job of that model if there is one. Raises ModelSpecError if the name
-    cannot be that of a model.
+    Returns the unfinished job of that model if there is one. Raises ModelSpecError for an unknown
+    name.
     """
     name = model_name or settings.EMBEDDING_MODEL
     describe(name)
@@ -141,8 +140,8 @@ def _remaining(model: EmbeddingModel) -> int:
 
 
 def _participants_create(job: Job) -> None:
-    """Have the other workers take part where there is enough to do, and not all of it claimed; one
-    that failed isn't asked again.
+    """Create participant jobs for the other workers while enough images are unclaimed; failed ones
+    are not replaced.
     """
     remaining = (job.total or 0) - job.done - job.failed
     others = min(workers_alive() - 1, remaining // FIRST_RANGE)
@@ -160,9 +159,7 @@ def _participants_create(job: Job) -> None:
 
 
 class _Slice:
-    """One worker's slice of a job's work; `own` is the job whose turn it is, which counts what this
-    worker did.
-    """
+    """One worker's slice of a job's work; `own` is the job or participant whose turn it is."""
 
     def __init__(self, job: Job, own: Job, model: EmbeddingModel, encoder: Encoder) -> None:
         self._job = job
@@ -175,11 +172,9 @@ class _Slice:
         self._late = False
 
     def work(self, deadline: float) -> Left:
-        """Embed at least one batch, then more until `deadline`, so that the last is stored about
-        then; returns what is left.
-        """
+        """Embed at least one batch, then more until `deadline`; returns what is left."""
         roots_load()
-        readers = readers_wanted(far=any_far())
+        readers = reader_count(far=any_far())
         with Ranges(job=self._job, model=self._model) as ranges:
             while True:
                 before = self._stored
@@ -195,7 +190,7 @@ class _Slice:
                     return ranges.left
 
     def _batches(self, ranges: Ranges, deadline: float) -> Iterator[list[Item]]:
-        """Take images as long as there are some and there is time."""
+        """Yield batches of images while there are some and there is time."""
         while True:
             if self._taken and time.monotonic() + self._seconds_ahead() >= deadline:
                 deadline = slice_prolonged(
@@ -212,7 +207,7 @@ class _Slice:
             yield items
 
     def _seconds_ahead(self) -> float:
-        """How long what is on its way will take, as far as that is known."""
+        """Estimate how long the images in progress will take."""
         return (self._taken - self._stored) / self._rate if self._rate else 0.0
 
     def _range_size(self) -> int:
@@ -221,7 +216,7 @@ class _Slice:
         return min(int(self._rate * RANGE_SECONDS), LARGEST_RANGE)
 
     def _family(self) -> list[int]:
-        """This job and those that take part in it: they don't wait for each other."""
+        """Return the ids of the job and its participants, which don't wait for each other."""
         participants = Job.objects.filter(
             kind=PARTICIPANT_KIND, params__job=self._job.pk, state__in=Job.UNFINISHED
         )
@@ -229,8 +224,8 @@ class _Slice:
 
 
 def batch_size(encoder: Encoder) -> int:
-    """Return how many images are encoded at once: settings.EMBEDDING_BATCH_SIZE, or one by the kind
-    of device; fewer where that was too much for its memory.
+    """Return the batch size: settings.EMBEDDING_BATCH_SIZE, or by kind of device; smaller if that
+    was too large for its memory.
     """
     usual = BATCH_SIZES.get(encoder.device.partition(":")[0], BATCH_SIZES["cpu"])
     return min(settings.EMBEDDING_BATCH_SIZE or usual, encoder.largest_batch)
@@ -238,18 +233,18 @@ def batch_size(encoder: Encoder) -> int:
 
 @transaction.atomic
 def _store(job: Job, own: Job, model: EmbeddingModel, ranges: Ranges, items: list[Item]) -> None:
-    """Store a batch's vectors with the job's progress, as one."""
+    """Store a batch's vectors and the job's progress in one transaction."""
     if all(item.unavailable for item in items):
         raise JobFailed(items[0].problem)
-    # Shared with other inserts; a candidate list that freezes takes it alone for a moment.
+    # Shared with other inserts; freezing a candidate list takes it exclusively.
     transaction_lock(embedding_model_lock(model), shared=True)
     # An image whose file was replaced since it was read gets its vector in the next pass.
     with connection.cursor() as cursor:
         cursor.execute(_CURRENT, [[item.image_id for item in items]])
         current = {row[0]: ImageRef(*row[1:]) for row in cursor.fetchall()}
-    standing = [item for item in items if current.get(item.image_id) == item.ref]
-    ready = [(item.image_id, item.vector) for item in standing if item.vector is not None]
-    failed = [item for item in standing if item.problem]
+    unchanged = [item for item in items if current.get(item.image_id) == item.ref]
+    ready = [(item.image_id, item.vector) for item in unchanged if item.vector is not None]
+    failed = [item for item in unchanged if item.problem]
     if ready:
         embeddings_copy(
             model=model,

@@ -6,10 +6,14 @@ from typing import Final
 
 import numpy as np
 from django.db import connection
+from django.dispatch import Signal
 from numpy.typing import NDArray
 
 from core.binary_copy import RowReader, microseconds, new_rows, row_layout
 from retrieval.embedding.models import EmbeddingModel
+
+embeddings_stored = Signal()
+"""Sent after many embeddings of a model were stored, with `model` and `created_by` (or None)."""
 
 # Its rows go when the transaction ends. PLAIN as in the partitions: a vector that goes through
 # TOAST is written twice.
@@ -32,11 +36,11 @@ def embeddings_copy(
     many were stored.
 
     Images that have an embedding under the model are skipped. Call it in a transaction that holds
-    the model's lock: `transaction_lock(embedding_model_lock(model), shared=True)`; all rows get one
-    `created_at`, taken under it. `fresh` says that the images probably have none yet: then they are
-    written straight to their place, if that is so. Raises ValueError for arrays that don't belong
-    together or are not of the model, IntegrityError for vectors that are not of unit length and
-    images given twice to a fresh copy; an image that doesn't exist fails the commit.
+    `transaction_lock(embedding_model_lock(model), shared=True)`; all rows get one `created_at`,
+    taken under this lock. `fresh`: the images probably have no embedding, so that the rows may be
+    copied straight into the partition. Raises ValueError for arrays of the wrong shape or type,
+    IntegrityError for vectors that are not of unit length and for images given twice to a fresh
+    copy; an image that doesn't exist fails the commit.
     """
     image_ids = np.ascontiguousarray(image_ids, dtype=np.int64)
     if vectors.shape != (len(image_ids), model.dimension) or vectors.dtype != np.float16:
@@ -72,13 +76,13 @@ def embeddings_copy(
 
 
 def _any_known(model: EmbeddingModel, image_ids: NDArray[np.int64]) -> bool:
-    # Each image is looked up by the key. As a join with a limit the planner takes it for one that
-    # meets a row soon, and reads the whole table for each image where there is none.
+    # Looks each image up by the key. For a join with a limit the planner expects a row soon, and
+    # would read the whole table if there is none.
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT EXISTS (SELECT FROM unnest(%s::bigint[]) AS wanted (image_id) "
+            "SELECT EXISTS (SELECT FROM unnest(%s::bigint[]) AS new (image_id) "
             "CROSS JOIN LATERAL (SELECT FROM retrieval_embedding e WHERE e.model_id = %s "
-            "AND e.image_id = wanted.image_id OFFSET 0) known)",
+            "AND e.image_id = new.image_id OFFSET 0) known)",
             [image_ids.tolist(), model.pk],
         )
         return bool(cursor.fetchone()[0])

@@ -1,9 +1,8 @@
-"""The vectors of texts: each text is encoded once under a model, and its vector stored for all.
+"""Vectors of texts: each text is encoded once under a model, and its vector is stored.
 
-Where settings.TEXT_PROCESS holds, one process on all machines of a database encodes (`manage.py
-encode_texts`, which runs `serve_texts`). Others store a request, a row without a vector, wake that
-process by NOTIFY, and wait until the row has its vector. Elsewhere the process that needs a vector
-encodes the text itself.
+If settings.TEXT_PROCESS is set, one process per database encodes (`manage.py encode_texts`, which
+runs `serve_texts`). Others store a request, a row without a vector, wake that process by NOTIFY,
+and wait until the row has its vector. Otherwise each process encodes the texts that it needs.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from core.locks import lock_key, session_lock
-from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel, TextVector
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.encoding.text import load_text_encoder
-from retrieval.encoding.unit_vectors import half_rounded
+from retrieval.encoding.unit_rows import half_rounded
 
 PATIENCE: Final = 600.0
 """Seconds that a job waits for a text's vector: a model of some gigabytes may be loaded first."""
-_LOOK_SECONDS: Final = 0.005
+_POLL_SECONDS: Final = 0.005
 _AGAIN_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 15.0
 _CHANNEL: Final = "texts_wanted"
 
-# A row that others than one page wait for belongs to no page.
-_ASK: Final = f"""
+# A row that several pages wait for belongs to none of them.
+_REQUEST: Final = f"""
 INSERT INTO retrieval_textvector AS known
     (model_id, text, digest, error, page, asked_at, created_at)
 SELECT %(model)s, text, sha256(convert_to(text, 'UTF8')), '', %(page)s, now(), now()
@@ -54,11 +53,11 @@ logger = logging.getLogger(__name__)
 
 
 class TextsUnavailable(OperationalError):
-    """A text was not encoded in time; a job goes on later, as after an outage of the database."""
+    """A text was not encoded in time; jobs retry later, as after an outage of the database."""
 
 
 class Superseded(Exception):
-    """The page that asked has asked for something else meanwhile."""
+    """The page that requested this has sent a later request."""
 
 
 def text_vector(
@@ -73,17 +72,17 @@ def text_vectors(
 ) -> list[list[float]]:
     """Return for each text its vector (d,) under the model, unit length, rounded to half precision.
 
-    The same bits for everybody who uses the database. `page` names the page of a person who types:
-    what it asked for before and nobody else waits for is given up. Raises ModelSpecError for a
-    model that can't be loaded, TextsUnavailable where vectors are not there after `patience`
-    seconds, and Superseded where the page has asked for something else.
+    All users of the database get the same bits. `page` identifies the page on which a person types:
+    its earlier requests are dropped unless others wait for them. Raises ModelSpecError for a model
+    that can't be loaded, TextsUnavailable after `patience` seconds, and Superseded if the page has
+    sent a later request.
     """
     found = _stored(model, texts)
     missing = list(dict.fromkeys(text for text in texts if text not in found))
     if missing and not settings.TEXT_PROCESS:
         found |= _encoded_here(model, missing)
     elif missing and connection.in_atomic_block:
-        # A transaction's request is seen by nobody before its end, and it may not see the answer.
+        # Others see a transaction's request only after its end.
         with ThreadPoolExecutor(1) as pool:
             found |= pool.submit(_encoded_on_own_connection, model, missing, patience).result()
     elif missing:
@@ -101,7 +100,7 @@ def _digest(text: str) -> bytes:
 
 def _stored(model: EmbeddingModel, texts: Collection[str]) -> dict[str, list[float]]:
     rows = _rows(model, texts).values_list("text", "vector")
-    # The database writes a half in as few digits as tell it from the next.
+    # PostgreSQL writes a half with the fewest digits that identify it.
     return {
         text: np.array(vector, np.float16).astype(float).tolist()
         for text, vector in rows
@@ -145,7 +144,7 @@ def _encoded_on_own_connection(
 def _encoded_elsewhere(
     model: EmbeddingModel, texts: Sequence[str], patience: float, page: str
 ) -> dict[str, list[float]]:
-    """Have another process encode the texts."""
+    """Request the vectors from the process that encodes texts."""
     latest = time.monotonic() + patience
     with connection.cursor() as cursor:
         if page:
@@ -154,14 +153,14 @@ def _encoded_elsewhere(
                 " WHERE page = %s AND vector IS NULL AND text <> ALL(%s)",
                 [page, list(texts)],
             )
-        cursor.execute(_ASK, {"model": model.pk, "texts": list(texts), "page": page})
+        cursor.execute(_REQUEST, {"model": model.pk, "texts": list(texts), "page": page})
     while (rows := _rows(model, texts)).filter(vector=None, error="").exists():
         if time.monotonic() > latest:
             raise TextsUnavailable(
                 "The text could not be encoded in time: the model is being loaded, or “python "
                 "manage.py encode_texts”, which “serve” runs, is not running. Try again soon."
             )
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     for error in rows.exclude(error="").values_list("error", flat=True):
         raise ModelSpecError(model.name, error)
     found = _stored(model, texts)
@@ -171,9 +170,9 @@ def _encoded_elsewhere(
 
 
 def serve_texts() -> None:
-    """Encode what is asked for, in this process and for good; another process that does so is
-    waited for. The model in use is loaded before, if anything is embedded under it. What fails for
-    want of the database is begun anew.
+    """Encode requested texts in this process, forever; starts when no other process does so.
+
+    First loads the model in use, if it has embeddings. Starts again after failures of the database.
     """
     while True:
         try:
@@ -190,39 +189,39 @@ def _serve() -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"LISTEN {_CHANNEL}")
     while True:
-        while (wanted := _wanted()) is not None:
-            _answer(wanted)
+        while (request := _last_request()) is not None:
+            _answer(request)
         _wait()
 
 
 def _load_model_in_use() -> None:
     if embedded_models().filter(name=settings.EMBEDDING_MODEL).exists():
-        # Whoever asks for a text is told why.
+        # Requests report this error.
         with suppress(ModelSpecError):
             load_text_encoder(settings.EMBEDDING_MODEL).encode("")
 
 
-def _wanted() -> TextVector | None:
-    """The text that was asked for last: who types waits for that one."""
+def _last_request() -> TextVector | None:
+    """Return the latest request, for which the person who types waits."""
     rows = TextVector.objects.filter(vector=None, error="").select_related("model")
     return rows.order_by("-asked_at").first()
 
 
-def _answer(wanted: TextVector) -> None:
+def _answer(request: TextVector) -> None:
     vector, error = None, ""
     try:
-        vector = _encoded(wanted.model, wanted.text)
-        logger.debug("Encoded: %s", wanted.text)
+        vector = _encoded(request.model, request.text)
+        logger.debug("Encoded: %s", request.text)
     except ModelSpecError as failure:
         error = failure.reason
     except (RuntimeError, ValueError) as failure:
-        logger.exception("A text could not be encoded by %s", wanted.model.name)
+        logger.exception("A text could not be encoded by %s", request.model.name)
         error = f"a text could not be encoded ({failure})"
-    TextVector.objects.filter(pk=wanted.pk).update(vector=vector, error=error)
+    TextVector.objects.filter(pk=request.pk).update(vector=vector, error=error)
 
 
 def _wait() -> None:
-    """Return when something was asked for, or after a while."""
+    """Wait for a request, or for some seconds."""
     with connection.wrap_database_errors:
         raw = connection.connection
         if not raw.notifies:

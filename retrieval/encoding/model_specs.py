@@ -1,4 +1,4 @@
-"""What names a model: "demo", a model of open_clip with a tag, or files of one's own.
+"""Names of models: "demo", a model of open_clip with a tag, or local files.
 
 Nothing is loaded here but configurations, and torch is not imported: `retrieval.encoding.loading`
 loads weights.
@@ -38,7 +38,7 @@ class ModelSpecError(Conflict, ValueError):
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What can be told about a model without loading its weights."""
+    """Facts of a model that are known without loading its weights."""
 
     spec: str
     name: str
@@ -110,7 +110,7 @@ def resolve(spec: str) -> Source:
 
 
 def _published_config(name: str) -> Path:
-    """Where open_clip keeps the configuration of its model; its import would take seconds."""
+    """Return the path of open_clip's configuration of a model, without importing open_clip."""
     found = find_spec("open_clip")
     assert found is not None
     assert found.submodule_search_locations

@@ -1,4 +1,4 @@
-"""Linear layers whose weights lie as oneDNN's kernels read them, for models on the processor.
+"""Linear layers with weights packed for oneDNN's kernels, for models on the processor.
 
 PyTorch multiplies by Intel's MKL, which doesn't use all of other makers' processors. The functions
 are those that torch.compile puts into a frozen program. ViT-B-32's image side takes 0.66 times as
@@ -54,7 +54,7 @@ def pack_linears(network: torch.nn.Module, example: torch.Tensor) -> int:
         difference = (network(example) - expected).abs().mean()
         same = bool(difference <= _TOLERANCE * expected.abs().mean())
     except Exception:
-        # What a model's code does without a layer's weights may be anything.
+        # A model's code may fail in any way without a layer's weights.
         same = False
     if same:
         return len(linears)

@@ -1,4 +1,4 @@
-"""Many vectors at once, as they are stored: of unit length, rounded to half precision."""
+"""Normalization of vectors for storage: to unit length and half precision."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from enum import IntEnum
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 LENGTH_TOLERANCE: Final = 0.01
-"""By how much a length may differ from 1 in what is taken for a unit vector."""
+"""How much the length of a unit vector may differ from 1."""
 _BLOCK: Final = 2048
 
 
 class Fault(IntEnum):
-    """What keeps a vector from being stored."""
+    """Why a vector can't be stored."""
 
     NONE = 0
     NOT_FINITE = 1
@@ -24,7 +25,7 @@ class Fault(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnitRows:
-    """Vectors made ready to be stored."""
+    """Normalized vectors."""
 
     vectors: np.ndarray
     """(n, d) float16; rows with a fault hold anything."""
@@ -73,3 +74,16 @@ def _unit_block(rows: np.ndarray, found: UnitRows, block: slice, *, scale: bool)
     again = ~rounded
     found.vectors[block][again] = wide[again] / lengths[again, None]
     found.lengths[block] = lengths
+
+
+def half_rounded(vector: ArrayLike) -> list[float]:
+    """Scale a vector (d,) to unit length and round it to half precision, as it is stored and used.
+
+    Raises ValueError for a vector of length zero or with values that are not finite.
+    """
+    wide = np.asarray(vector, dtype=np.float64)
+    length = np.linalg.norm(wide)
+    if wide.ndim != 1 or not np.isfinite(length) or length == 0:
+        raise ValueError("A vector of finite values and a length above zero is needed.")
+    rounded: list[float] = (wide / length).astype(np.float16).astype(float).tolist()
+    return rounded

@@ -1,4 +1,4 @@
-"""How many rankings to ask for at once."""
+"""Batches of rankings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 def vectors_at_once(model: EmbeddingModel, *, most: int = VECTORS_AT_ONCE) -> int:
-    """How many vectors to give `rank_images_many` at once: `most` where one pass over the model's
-    matrix ranks them all, one where each costs a scan by the database, so that what is done by then
-    can be kept after each.
+    """Return how many vectors to pass to `rank_images_many`: `most` if one pass over the model's
+    matrix ranks them all; one if each takes a scan of the database, so that each result can be
+    stored before the next.
     """
     try:
         lag_of(model)
@@ -27,7 +27,7 @@ def vectors_at_once(model: EmbeddingModel, *, most: int = VECTORS_AT_ONCE) -> in
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items in their order, `size` at a time; the last batch may have fewer.
+    """Return the items in their order, `size` at a time; the last batch may be smaller.
 
     Raises ValueError for a size below 1.
     """

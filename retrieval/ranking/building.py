@@ -1,8 +1,8 @@
-"""Packing a matrix from the database, chunk by chunk, and bringing one up to date.
+"""Building and updating a packed matrix from the database, chunk by chunk.
 
-What came since a matrix was packed is read into a run of its own. All is read anew where the files
-don't fit the database, where there are many runs, or where many rows were removed. A run that is
-being read goes on after its process was killed; the matrix in use stays until the next manifest.
+An update reads the embeddings since the last one into a new run. Everything is read again if the
+files don't match the database, if there are many runs, or if many rows were removed. A run can be
+continued after its process was killed; the present matrix is used until the next manifest.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from retrieval.ranking.reading import Chunk, ids_by, partition, read_embeddings
 from retrieval.ranking.scan import Rows, ids_of, moments_of, vectors_of
 
 MOST_RUNS: Final = 16
-"""More of them make each ranking slower."""
-_REMOVED_SHARE: Final = 10
-"""Read anew from every tenth row that was removed."""
+"""More runs make each ranking slower."""
+_REBUILD_DIVISOR: Final = 10
+"""Rebuild when more than one row in so many was removed."""
 CHUNK_BYTES: Final = 32 << 20
 _SPARE_BYTES: Final = 64 << 20
 # Rows of a matrix that are compared with the database before it is extended.
@@ -58,47 +58,47 @@ _CHECKED: Final = 8192
 
 
 class MatrixRefused(Exception):
-    """A matrix can't be packed; the text says why, for people."""
+    """A matrix can't be packed; the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How far the packing of a matrix is."""
+    """The progress of packing a matrix."""
 
     rows: int
     """Rows read."""
     total: int
-    """Rows to read, nearly: some may go meanwhile."""
+    """About how many rows to read: some may be removed in the meantime."""
     finished: bool = False
     busy: bool = False
-    """Another process is at it."""
+    """Another process is packing this matrix."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A run that is to be read, and what it will be put beside."""
+    """A run to read, and the manifest that it extends."""
 
     identity: str
     watermark: int
     xmin: int
     total: int
     base: int | None
-    """The checksum of the manifest that it extends; None for a matrix of its own."""
+    """The checksum of the manifest that it extends; None to replace the matrix."""
     run: int
     writer: dict[str, Any] | None = None
-    """Where the writer stands."""
+    """The writer's position."""
     format: int = FORMAT
 
     @classmethod
     def load(cls, folder: Path) -> Self | None:
-        """The plan that a killed process left, if it still fits the manifest and its files."""
+        """Load the plan of a killed process, if it still fits the manifest and its files."""
         try:
             plan = cls(**json.loads((folder / BUILDING).read_text()))
         except (OSError, ValueError, TypeError):
             return None
         known = Manifest.load(folder)
         if plan.format != FORMAT or (known is not None and plan.run < known.next_run):
-            # Its run is in force already: it was killed before it could tidy up.
+            # Its run is in the manifest: the process was killed before it could tidy up.
             return None
         if plan.base is None:
             return plan
@@ -108,10 +108,10 @@ class _Plan:
 
 
 def pack(model: EmbeddingModel, *, until: float | None = None, rebuild: bool = False) -> Packing:
-    """Bring the model's matrix up to date; a chunk at least, then more until a moment of
-    `time.monotonic`, where one is given.
+    """Update the model's matrix: at least one chunk, then more until `until` (of `time.monotonic`),
+    or to the end.
 
-    `rebuild` reads everything anew, whatever is there. Raises MatrixRefused.
+    `rebuild` reads everything again. Raises MatrixRefused.
     """
     folder = folder_of(model)
     with sole_writer(folder) as held:
@@ -127,16 +127,16 @@ def pack(model: EmbeddingModel, *, until: float | None = None, rebuild: bool = F
 
 
 def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | None:
-    """What is to be read; None where the matrix is up to date."""
+    """Plan what to read; None if the matrix is up to date."""
     base = None if rebuild else _trusted(model, folder)
     known = Manifest.load(folder)
     watermark = microseconds(embedding_model_freeze(model=model))
     with connection.cursor() as cursor:
-        # Removals that aren't seen from here on have this number or a later one.
+        # Removals that aren't visible yet have this transaction id or a later one.
         cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
         xmin = cursor.fetchone()[0]
         if base is None:
-            # Without statistics a look for what is newer would be planned as a scan.
+            # Without statistics the search for newer rows would be planned as a scan.
             cursor.execute(f"ANALYZE {partition(model)} (model_id, image_id, created_at)")
     total = 0
     if base is not None:
@@ -145,7 +145,7 @@ def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | N
         if (
             state.misfit
             or len(base.runs) + bool(state.newer) > MOST_RUNS
-            or (len(mapped.removed) + len(state.removed)) * _REMOVED_SHARE > base.rows
+            or (len(mapped.removed) + len(state.removed)) * _REBUILD_DIVISOR > base.rows
         ):
             base = None
         elif not state.newer and not len(state.removed):
@@ -172,7 +172,7 @@ def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | N
 
 
 def _trusted(model: EmbeddingModel, folder: Path) -> Manifest | None:
-    """The manifest in force, if its files are what was written; their times are noted anew."""
+    """Return the present manifest if its files are unchanged, with their new times."""
     manifest = Manifest.load(folder)
     if manifest is None or (manifest.identity, manifest.dimension) != (
         str(model.identity),
@@ -213,7 +213,7 @@ def _carry_out(model: EmbeddingModel, folder: Path, plan: _Plan, until: float | 
 def _chunks(
     model: EmbeddingModel, plan: _Plan, base: Manifest | None, after: int | None
 ) -> Iterator[Chunk]:
-    """What is still to be read, by ascending image id."""
+    """Yield what is still to be read, by ascending image id."""
     size = max(256, CHUNK_BYTES // (2 * model.dimension))
     until = moment_of(plan.watermark)
     if base is None:
@@ -228,13 +228,11 @@ def _chunks(
             after = int(chunk.image_ids[-1])
     condition = "e.created_at > %s AND e.created_at <= %s"
     moments = [moment_of(base.watermark), until]
-    wanted = np.sort(
-        ids_by(f"SELECT e.image_id FROM {partition(model)} e WHERE {condition}", moments)
-    )
+    ids = np.sort(ids_by(f"SELECT e.image_id FROM {partition(model)} e WHERE {condition}", moments))
     if after is not None:
-        wanted = wanted[wanted > after]
-    for start in range(0, len(wanted), size):
-        some = wanted[start : start + size].tolist()
+        ids = ids[ids > after]
+    for start in range(0, len(ids), size):
+        some = ids[start : start + size].tolist()
         chunk = read_embeddings(model, f"e.image_id = ANY(%s) AND {condition}", [some, *moments])
         if len(chunk.image_ids):
             yield chunk
@@ -248,7 +246,7 @@ def _publish(
     run: Run,
     fingerprint: int,
 ) -> None:
-    """Put the run in force, beside those that it extends."""
+    """Write a manifest with the run and those that it extends."""
     runs = (run,) if run.rows else ()
     live = run.rows
     if base is not None:
@@ -271,7 +269,7 @@ def _publish(
 
 
 def _with_removed(folder: Path, mapped: Mapped, removed: Rows, number: int) -> tuple[Run, ...]:
-    """The runs of a matrix, with rows that were removed noted beside them."""
+    """Return the runs of a matrix, with files of their removed rows."""
     runs = []
     together = np.union1d(mapped.removed, removed)
     for run, part in zip(mapped.manifest.runs, mapped.parts, strict=True):
@@ -304,7 +302,7 @@ def _manifest_key(folder: Path) -> int | None:
 
 
 class _RunWriter:
-    """The files of a run that is being written; goes on at a `position` if that still holds."""
+    """Writes the files of a run; continues at a `position` if that is still valid."""
 
     def __init__(
         self, folder: Path, name: str, dimension: int, position: dict[str, Any] | None
@@ -320,7 +318,7 @@ class _RunWriter:
             self.fingerprint = position["fingerprint"]
             self._checksums = dict(position["checksums"])
         else:
-            # A process that has a file of that name mapped keeps it.
+            # A process that has mapped a file of that name keeps it.
             for path in self._paths.values():
                 path.unlink(missing_ok=True)
         self._open = ExitStack()
@@ -337,7 +335,7 @@ class _RunWriter:
         self._open.close()
 
     def append(self, chunk: Chunk) -> None:
-        """Write rows behind the others; their image ids are greater."""
+        """Append rows with greater image ids."""
         pieces: dict[str, np.ndarray] = {
             "vectors": chunk.vectors,
             "ids": chunk.image_ids,
@@ -352,7 +350,7 @@ class _RunWriter:
         self.fingerprint += chunk.fingerprint
 
     def position(self) -> dict[str, Any]:
-        """Where it is, with everything until there on the disk."""
+        """Return the position, after writing everything before it to the disk."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -364,7 +362,7 @@ class _RunWriter:
         }
 
     def finish(self) -> Run:
-        """The run that was written, on the disk."""
+        """Return the run, after writing it to the disk."""
         self.position()
         folder = self._paths["ids"].parent
         sync_path(folder)
@@ -375,12 +373,12 @@ class _RunWriter:
         return Run(rows=self.rows, **files)
 
     def _holds(self, position: dict[str, Any]) -> bool:
-        """Whether what was written until there is still what it was."""
+        """Whether the files up to the position are unchanged."""
         ends = {kind: position["rows"] * size for kind, size in self._sizes.items()}
         for kind, path in self._paths.items():
             if not path.exists() or path.stat().st_size < ends[kind]:
                 return False
-        # They were on the disk before `position` was; reading all vectors again would take long.
+        # Vectors aren't read, which would take long; they were on the disk before the position.
         return all(
             checksum_of(self._paths[kind], until=ends[kind]) == position["checksums"][kind]
             for kind in ("ids", "moments")
@@ -388,9 +386,8 @@ class _RunWriter:
 
 
 def faults(model: EmbeddingModel, progress: Callable[[int, int], None]) -> list[str]:
-    """What is wrong with a model's matrix, in words: damaged files, other embeddings than the
-    database has, other vectors. Reads every file and every vector; `progress` is told how many rows
-    of how many.
+    """Return what is wrong with a model's matrix, for people: damaged files, or embeddings or
+    vectors that differ from the database. Reads all files; calls `progress(rows done, rows)`.
     """
     folder = folder_of(model)
     manifest = Manifest.load(folder)
@@ -418,7 +415,7 @@ def faults(model: EmbeddingModel, progress: Callable[[int, int], None]) -> list[
 
 
 def _differing(model: EmbeddingModel, mapped: Mapped, rows: Rows) -> Rows:
-    """Which of these rows, ascending, the database holds otherwise, or not at all."""
+    """Return those of these rows, ascending, that are missing or differ in the database."""
     parts = mapped.parts
     image_ids, moments = ids_of(parts, rows), moments_of(parts, rows)
     stored = read_embeddings(

@@ -1,4 +1,4 @@
-"""Whether a matrix holds what the database holds, and what came and went since it was packed."""
+"""The present state of a matrix: whether it matches the database, and the changes since packing."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from retrieval.ranking.reading import Chunk, partition, read_embeddings
 from retrieval.ranking.scan import Part, Rows, ids_of, moments_of, rows_of, vectors_of
 
 TAIL_BYTES: Final = 64 << 20
-"""Of vectors that came since a matrix was packed: more of them are the database's to rank."""
+"""Size of new vectors since packing above which the database ranks."""
 _OTHER_VECTORS: Final = "its vectors are not the database's"
-# Rows whose vectors are compared with the database's for each ranking.
+# Rows whose vectors are compared with the database for each ranking.
 _COMPARED: Final = 16
-# Embeddings may come between two statements.
+# Embeddings may be stored between two statements.
 _ATTEMPTS: Final = 5
 
 _US: Final = "((extract(epoch FROM {}) - 946684800) * 1000000)::bigint"
-# One statement, so that all is of one snapshot of the database.
+# One statement, so that all values are of one snapshot.
 _STATE: Final = """
 SELECT m.identity::text, coalesce(c.embedded, 0), coalesce(c.fingerprint, 0)::text,
        newer.number, newer.marks::text, gone.ids, gone.moments, gone.marks,
@@ -52,10 +52,10 @@ WHERE m.id = %s
 
 @dataclass(frozen=True, eq=False, slots=True)
 class State:
-    """What the database says of a matrix at one moment."""
+    """A matrix compared with the database at one moment."""
 
     newer: int
-    """Embeddings that came after its watermark."""
+    """Number of embeddings since its watermark."""
     newer_fingerprint: int
     removed: Rows
     """Rows that were removed since it was packed, ascending."""
@@ -63,30 +63,30 @@ class State:
     withdrawn: Rows
     """Images, ascending, that are withdrawn at the filter's moment."""
     misfit: str
-    """Why the files aren't what the database holds up to the watermark; empty where they are."""
+    """Why the files don't match the database up to the watermark; empty if they do."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Current:
-    """A matrix that holds what the database holds, at one moment."""
+    """A matrix that matches the database at one moment."""
 
     mapped: Mapped
     parts: tuple[Part, ...]
-    """The matrix's, and one of what came since."""
+    """The matrix's parts, and one of newer embeddings."""
     removed: Rows
     """Rows that were removed, ascending."""
     withdrawn: Rows
     lag: int
-    """Embeddings that came or went since it was packed."""
+    """Number of embeddings stored or removed since it was packed."""
 
 
 def current_matrix(
     model: EmbeddingModel, *, narrow: CorpusFilter | None = None, compared: int = _COMPARED
 ) -> Current:
-    """The model's matrix with what came and went since; `compared` of its rows, chosen at random,
-    are compared with the database.
+    """Return the model's matrix with the changes since it was packed; `compared` random rows are
+    compared with the database.
 
-    Raises MatrixUnusable where the database must answer.
+    Raises MatrixUnusable if the database must rank.
     """
     mapped = open_matrix(model)
     for _ in range(_ATTEMPTS):
@@ -104,9 +104,9 @@ def current_matrix(
 
 
 def lag_of(model: EmbeddingModel) -> tuple[int, int]:
-    """How many embeddings came or went since the matrix was packed, and how many rows it has.
+    """Return how many embeddings were stored or removed since packing, and the matrix's rows.
 
-    Raises MatrixUnusable where the database must answer.
+    Raises MatrixUnusable if the database must rank.
     """
     current = current_matrix(model, compared=0)
     return current.lag, current.mapped.manifest.rows
@@ -119,7 +119,7 @@ def read_state(
     narrow: CorpusFilter | None = None,
     compared: int = 0,
 ) -> State:
-    """Ask the database. Raises MatrixUnusable for a model that was deleted."""
+    """Compare a matrix with the database. Raises MatrixUnusable if the model was deleted."""
     manifest = mapped.manifest
     drawn = [random.randrange(manifest.rows) for _ in range(compared if manifest.rows else 0)]
     rows = np.setdiff1d(np.array(drawn, np.int64), mapped.removed)
@@ -165,9 +165,9 @@ def _misfit(
 ) -> str:
     if identity != manifest.identity:
         return "it is of another model"
-    held, wanted = manifest.live - len(state.removed), embedded - state.newer
-    if held != wanted:
-        return f"it holds {held} embeddings where the database has {wanted}"
+    held, stored = manifest.live - len(state.removed), embedded - state.newer
+    if held != stored:
+        return f"it holds {held} embeddings where the database has {stored}"
     if manifest.fingerprint - state.removed_fingerprint != fingerprint - state.newer_fingerprint:
         return "it holds other embeddings than the database"
     return ""
@@ -176,7 +176,7 @@ def _misfit(
 def _removed(
     mapped: Mapped, image_ids: list[int], moments: list[int], marks: list[int]
 ) -> tuple[Rows, int]:
-    """The rows, ascending, of embeddings that were removed, and the sum of their marks."""
+    """Return the rows, ascending, of removed embeddings, and the sum of their marks."""
     mark_of = dict(zip(zip(image_ids, moments, strict=True), marks, strict=True))
     rows = np.setdiff1d(rows_of(mapped.parts, np.array(image_ids, np.int64)), mapped.removed)
     stored = zip(
@@ -188,8 +188,8 @@ def _removed(
 
 
 def _tail(model: EmbeddingModel, mapped: Mapped, state: State) -> list[Part] | None:
-    """The embeddings that came since the matrix was packed, read once for a process; None where
-    others are there than the state says.
+    """Return the embeddings since the matrix was packed, read once per process; None if they don't
+    match the state.
     """
     if not state.newer:
         return []

@@ -45,18 +45,18 @@ _ATTEMPTS: Final = 3
 
 
 class MatrixDamaged(Exception):
-    """Files that are not what the manifest says; the text says which."""
+    """Files differ from the manifest; the message says which."""
 
 
 class MatrixUnusable(Exception):
-    """A matrix can't answer, and the database must; the text says why."""
+    """A matrix can't be used, so the database must rank; the message says why."""
 
     def __init__(self, reason: str, *, missing: bool = False, rebuild: bool = False) -> None:
         super().__init__(reason)
         self.missing = missing
-        """There is none."""
+        """There is no matrix."""
         self.rebuild = rebuild
-        """What it holds is wrong, though its files look as they were written."""
+        """The content is wrong, though the files look unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,17 @@ class Stored:
     checksum: int
     """CRC-32 of its bytes."""
     stamp: tuple[int, int, int]
-    """Its times of change and its inode: other ones tell that it was touched."""
+    """Its times of change and its inode; others mean that it was touched."""
 
     @classmethod
     def at(cls, folder: Path, name: str, *, checksum: int) -> Stored:
-        """A file as it is now."""
+        """Describe a file as it is now."""
         found = os.stat(folder / name)
         stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
         return cls(name, found.st_size, checksum, stamp)
 
     def untouched(self, folder: Path) -> bool:
-        """Whether it is as it was written, as far as its size and times tell."""
+        """Whether its size and times are unchanged."""
         try:
             return Stored.at(folder, self.name, checksum=self.checksum) == self
         except FileNotFoundError:
@@ -121,7 +121,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the files hold of the database, and of which moment of it."""
+    """The content of the files, and the moment of the database that it is of."""
 
     identity: str
     dimension: int
@@ -161,7 +161,7 @@ class Manifest:
             return None
 
     def save(self, folder: Path) -> None:
-        """Put it in force: the files that it names must be on the disk."""
+        """Write it to the folder; the files that it names must be on the disk."""
         write_json(folder / MANIFEST, asdict(self))
 
     def touched(self, folder: Path) -> list[str]:
@@ -230,7 +230,7 @@ _opening = threading.Lock()
 
 
 def folder_of(model: EmbeddingModel) -> Path:
-    """Where the files of a model's matrix lie."""
+    """The folder of a model's matrix."""
     return Path(settings.VAR_DIR) / "matrices" / str(model.identity)
 
 
@@ -294,7 +294,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def tidy(folder: Path, *, keep: Sequence[str]) -> None:
-    """Delete what neither the manifest nor `keep` names; whoever has it mapped goes on with it."""
+    """Delete files that neither the manifest nor `keep` names; mapped ones stay readable."""
     manifest = Manifest.load(folder)
     named = {MANIFEST, LOCK, *keep, *(file.name for file in (manifest.files if manifest else []))}
     for path in folder.iterdir():

@@ -1,4 +1,4 @@
-"""Having matrices packed: a job of a worker on the machine that lacks one."""
+"""Jobs that pack matrices, done by a worker of the machine that needs one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
 from core.locks import lock_key, transaction_lock
 from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
-from retrieval.embedding.signals import embeddings_stored
+from retrieval.embedding.store import embeddings_stored
 from retrieval.ranking.building import MatrixRefused, pack
 from retrieval.ranking.current import lag_of
 from retrieval.ranking.files import MatrixUnusable
@@ -29,8 +29,7 @@ logger = logging.getLogger(__name__)
 
 KIND: Final = "pack_embeddings"
 SMALLEST: Final = 10_000
-"""The database's scan ranks fewer embeddings as fast: looking whether a matrix fits takes time too.
-"""
+"""With fewer embeddings a scan of the database is as fast as checking a matrix."""
 LAG: Final = 1000
 _LAG_PER_CENT: Final = 2
 _LAG_MOST: Final = 16_000
@@ -39,42 +38,42 @@ PAUSE: Final = 1.0
 PATIENCE: Final = 600
 BETWEEN_REQUESTS: Final = 60.0
 
-_asked: dict[tuple[int, Path], float] = {}
-_asking = threading.Lock()
+_requested: dict[tuple[int, Path], float] = {}
+_requesting = threading.Lock()
 
 
 def lags(lag: int, rows: int) -> bool:
-    """Whether a matrix of so many rows lags so far behind that it should be packed."""
+    """Whether a matrix with so many rows lacks so many embeddings that it should be packed."""
     return lag >= min(max(LAG, rows * _LAG_PER_CENT // 100), _LAG_MOST)
 
 
-def matrix_wanted(*, model: EmbeddingModel, rebuild: bool = False) -> None:
-    """Have the model's matrix packed, once the present transaction is committed, because a ranking
-    missed it; asked at most once a minute in a process. Never fails a ranking.
+def matrix_request(*, model: EmbeddingModel, rebuild: bool = False) -> None:
+    """Request a job that packs the model's matrix, after the present transaction is committed; at
+    most once a minute per process. Never fails a ranking.
     """
     key, now = (model.pk, Path(settings.VAR_DIR)), time.monotonic()
-    with _asking:
-        if now - _asked.get(key, -BETWEEN_REQUESTS) < BETWEEN_REQUESTS:
+    with _requesting:
+        if now - _requested.get(key, -BETWEEN_REQUESTS) < BETWEEN_REQUESTS:
             return
-        _asked[key] = now
-    transaction.on_commit(lambda: _ask_quietly(model, rebuild), robust=True)
+        _requested[key] = now
+    transaction.on_commit(lambda: _request_quietly(model, rebuild), robust=True)
 
 
-def _ask_quietly(model: EmbeddingModel, rebuild: bool) -> None:
+def _request_quietly(model: EmbeddingModel, rebuild: bool) -> None:
     try:
         pack_request(model=model, rebuild=rebuild)
     except Exception:
-        logger.exception("A matrix of %s couldn't be asked for", model)
+        logger.exception("A matrix of %s couldn't be requested", model)
 
 
 def pack_request(
     *, model: EmbeddingModel, rebuild: bool = False, created_by: Any = None
 ) -> Job | None:
-    """Have a worker of this machine bring the model's matrix up to date.
+    """Create a job in which a worker of this machine updates the model's matrix.
 
-    Returns the job that does it, also one that was asked for before; None where nothing is to be
-    done: matrices are switched off, the model has few embeddings or none that are newer, or the
-    last job failed or was canceled within the hour.
+    Returns the job, which may be an earlier unfinished one; None if there is nothing to do:
+    matrices are switched off, the model has few embeddings or no newer ones, or the last job failed
+    or was canceled within the hour.
     """
     if not settings.MATRIX or not (rebuild or _worthwhile(model)):
         return None
@@ -117,7 +116,7 @@ def pack_step(job: Job, deadline: float) -> bool:
     model = EmbeddingModel.objects.filter(pk=job.params["model"]).first()
     if model is None:
         raise JobFailed("The model was deleted.")
-    # Anew once: what comes while that goes on is read in rounds of its own.
+    # Rebuild only once: later embeddings are read in further rounds.
     rebuild = job.params["rebuild"] and not job.cursor.get("before")
     try:
         packing = pack(model, until=deadline, rebuild=rebuild)
@@ -125,7 +124,7 @@ def pack_step(job: Job, deadline: float) -> bool:
         raise JobFailed(str(error)) from error
     if packing.busy:
         return _wait(job, "Another process packs this matrix and doesn't come to an end.")
-    # What a killed slice read counts with the next one's; `before` is of earlier rounds.
+    # Rows of a killed slice count with the next one; `before` is of earlier rounds.
     before, known = job.cursor.get("before", 0), job.cursor.get("rows", 0)
     rows = max(packing.rows, known)
     job_advance(
@@ -140,12 +139,12 @@ def pack_step(job: Job, deadline: float) -> bool:
         lag, packed = lag_of(model)
     except MatrixUnusable as error:
         raise JobFailed(f"The matrix was packed, but can't be used: {error}.") from error
-    # Much may have come while it was packed.
+    # Many embeddings may be new since it was packed.
     return not lags(lag, packed)
 
 
 def _wait(job: Job, text: str) -> bool:
-    """Give the slice back after a while; fails the job after many such in a row."""
+    """End the slice after a pause; fails the job after many of these in a row."""
     waited = job.cursor.get("waited", 0) + 1
     if waited > PATIENCE:
         raise JobFailed(text)
@@ -155,9 +154,7 @@ def _wait(job: Job, text: str) -> bool:
 
 
 def place() -> str:
-    """A name of this state folder's own: a matrix is packed by a worker that shares the folder with
-    whoever asked.
-    """
+    """Return a unique name of this state folder, which requester and worker must share."""
     path = Path(settings.VAR_DIR) / "place"
     try:
         return path.read_text()
@@ -166,7 +163,7 @@ def place() -> str:
         temporary = path.with_name(f".place-{uuid.uuid4().hex}")
         temporary.write_text(uuid.uuid4().hex)
         try:
-            # Of two that do this at once, the first name stays.
+            # If two processes do this at once, the first name stays.
             path.hardlink_to(temporary)
         except FileExistsError:
             pass

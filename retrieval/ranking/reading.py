@@ -1,4 +1,4 @@
-"""Reading embeddings out of the database, by binary COPY."""
+"""Reading embeddings from the database by binary COPY."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def partition(model: EmbeddingModel) -> str:
 def copied(
     query: str, values: Sequence[Any], names: Sequence[str], *, dimension: int | None = None
 ) -> NDArray[np.void]:
-    """The rows (n,) of a query for integers of these names, then, where a dimension is given, a
-    halfvec named "vector"; they lie in a temporary file until they are looked at.
+    """Return the rows (n,) of a query for integers of these names and, if a dimension is given, a
+    halfvec named "vector"; they are mapped from a temporary file.
     """
     with tempfile.TemporaryFile() as target:
         with connection.cursor() as cursor, connection.wrap_database_errors:
@@ -52,14 +52,14 @@ def copied(
 
 
 def ids_by(query: str, values: Sequence[Any]) -> Rows:
-    """The numbers (n,) in the one column of a query."""
+    """Return the integers (n,) in the single column of a query."""
     return copied(query, values, ["value"])["value"].astype(np.int64)
 
 
 def read_embeddings(
     model: EmbeddingModel, where: str, values: Sequence[Any], *, limit: int | None = None
 ) -> Chunk:
-    """The first `limit` embeddings `e`, by image id, of which a condition in SQL holds."""
+    """Return the first `limit` embeddings `e`, by image id, that meet a condition in SQL."""
     rows = copied(
         "SELECT e.image_id, e.created_at, retrieval_embedding_mark(e.image_id, e.created_at),"
         f" e.vector FROM {partition(model)} e WHERE {where} ORDER BY e.image_id LIMIT %s",

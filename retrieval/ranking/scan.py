@@ -31,16 +31,16 @@ Product = Callable[[Halves], NDArray[Any]]
 
 LONGEST_QUERY: Final = 8.0
 _LONGEST_STORED: Final = 1.01  # by the table's constraint
-# Rows that a thread takes at a time: small, so that none waits for one that was held up.
+# Rows that a thread takes at a time: few, so that no thread waits long for another.
 PIECE_ROWS: Final = 2048
-# What is looked at between two times that the threads meet.
+# Rows between two synchronizations of the threads.
 CHUNK_ROWS: Final = 1 << 17
 _CHUNK_SCORES: Final = 1 << 24
 EXACT_ROWS: Final = 256  # so that they stay in a core's own cache
 
 
 class ImpreciseProduct(Exception):
-    """The fast product of this processor is further off than its bound."""
+    """The error of this processor's fast product exceeds its bound."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

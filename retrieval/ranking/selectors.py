@@ -1,7 +1,7 @@
-"""The exact order of images by their scores for a vector; see `scan` for what a score is.
+"""The exact order of images by their scores for a vector; `scan` defines the score.
 
-A candidate list rests on this: never on an approximate index. The packed matrix, the database's
-scan and the ranking of many vectors at once give the same bits, on any machine.
+Candidate lists use this and never an approximate index. The packed matrix, the scan of the database
+and the ranking of many vectors at once give the same bits on any machine.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 
 from core.binary_copy import microseconds
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.unit_vectors import half_rounded
+from retrieval.encoding.unit_rows import half_rounded
 from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
 from retrieval.ranking.current import current_matrix, lag_of
 from retrieval.ranking.files import MatrixUnusable
-from retrieval.ranking.matrices import lags, matrix_wanted
+from retrieval.ranking.matrices import lags, matrix_request
 from retrieval.ranking.reading import copied, ids_by, partition
 from retrieval.ranking.scan import (
     Eligible,
@@ -58,9 +58,7 @@ _AT_ONCE: Final = 256
 
 @dataclass(frozen=True)
 class CorpusCounts:
-    """How many images of a filter have an embedding, and how many have none yet; withdrawn ones
-    are not counted.
-    """
+    """Numbers of a filter's images with and without an embedding, without withdrawn images."""
 
     embedded: int
     unembedded: int
@@ -119,7 +117,7 @@ def rank_images_many(
 
 
 def ranking_method(model: EmbeddingModel) -> Literal["matrix", "scan"]:
-    """Tell what would answer now: the model's packed matrix, or the database's scan."""
+    """Return what would rank now: the model's packed matrix, or a scan of the database."""
     try:
         lag_of(model)
     except MatrixUnusable:
@@ -134,17 +132,17 @@ def image_scores(
     without an embedding under the model are left out.
     """
     query = query_of(text_vector, model.dimension)
-    wanted = np.array(image_ids, np.int64)
+    ids = np.array(image_ids, np.int64)
     try:
         current = current_matrix(model)
     except MatrixUnusable:
         found, scores = _stored(
             f"SELECT e.image_id, e.vector FROM {partition(model)} e WHERE e.image_id = ANY(%s)",
-            [wanted.tolist()],
+            [ids.tolist()],
             query,
         )
     else:
-        rows = np.setdiff1d(rows_of(current.parts, wanted), current.removed, assume_unique=True)
+        rows = np.setdiff1d(rows_of(current.parts, ids), current.removed, assume_unique=True)
         found, scores = ids_of(current.parts, rows), scores_at(current.parts, query, rows)
     return dict(zip(found.tolist(), scores.tolist(), strict=True))
 
@@ -173,7 +171,7 @@ def _by_matrix(
     narrow: CorpusFilter,
     behind: tuple[float, int] | None = None,
 ) -> list[list[Place]] | None:
-    """The rankings by the model's matrix; None where it can't answer, and is asked for."""
+    """Return the rankings by the model's matrix; None if it can't rank, and is requested."""
     try:
         moment = narrow.created_before
         later, species = narrow.later(), narrow.of_species()
@@ -194,13 +192,13 @@ def _by_matrix(
             some = queries[start : start + QUERIES_AT_ONCE]
             lists += rank_rows(parts, some, limit=most, eligible=eligible)
     except MatrixUnusable as error:
-        matrix_wanted(model=model, rebuild=error.rebuild)
+        matrix_request(model=model, rebuild=error.rebuild)
         return None
     except ImpreciseProduct:
         logger.warning("NumKong's product is imprecise here, so the database ranks")
         return None
     if lags(current.lag, current.mapped.manifest.rows):
-        matrix_wanted(model=model)
+        matrix_request(model=model)
     return lists
 
 
@@ -211,7 +209,7 @@ def _by_scan(
     narrow: CorpusFilter,
     behind: tuple[float, int] | None = None,
 ) -> list[Place]:
-    """The ranking by the database's scan.
+    """Return the ranking by a scan of the database.
 
     pgvector adds in single precision, so more rows than the limit are fetched. Those that aren't
     score at most twice the bound above the least of them: if the last place is above that, all that

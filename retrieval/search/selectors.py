@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from retrieval.corpus.models import Image
-from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector
 from retrieval.ranking import selectors as ranking

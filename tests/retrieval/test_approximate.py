@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from retrieval.corpus.models import Image
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.encoding.unit_vectors import half_rounded
+from retrieval.encoding.unit_rows import half_rounded
 from retrieval.flags.services import image_withdraw
 from retrieval.ranking.selectors import rank_images
 from retrieval.search.approximate import rank_by_index

@@ -15,7 +15,7 @@ from retrieval.embedding.files import LayoutRefused
 from retrieval.embedding.importing import EmbeddingImportReport, import_embeddings
 from retrieval.embedding.models import Embedding, EmbeddingModel, EmbeddingRemoval
 from retrieval.embedding.selectors import embeddings_of
-from retrieval.encoding.unit_vectors import half_rounded
+from retrieval.encoding.unit_rows import half_rounded
 from tests.retrieval.layouts import write_part
 from tests.retrieval.making import embed_rows, image_row
 

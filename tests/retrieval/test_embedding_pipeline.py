@@ -13,7 +13,7 @@ from PIL import Image as PillowImage
 from demo.corpus import corpus_scene
 from demo.drawing import render
 from retrieval.embedding import pipeline as embedding_pipeline
-from retrieval.embedding.pipeline import DRAFT, Item, encoded, out_of_memory, readers_wanted
+from retrieval.embedding.pipeline import DRAFT, Item, encoded, out_of_memory, reader_count
 from retrieval.embedding.services import BATCH_SIZES, batch_size
 from retrieval.encoding.encoders import load_encoder
 from retrieval.encoding.image_tower import ImageTower, Launched
@@ -240,12 +240,12 @@ def test_few_large_images_are_decoded_at_once(encoder, store, monkeypatch):
 
 def test_there_are_more_readers_where_files_are_far_unless_somebody_chose(monkeypatch, settings):
     monkeypatch.setattr(embedding_pipeline, "cores", lambda: 4)
-    assert readers_wanted(far=False) == 4
-    assert readers_wanted(far=True) == REQUESTS
+    assert reader_count(far=False) == 4
+    assert reader_count(far=True) == REQUESTS
     monkeypatch.setattr(embedding_pipeline, "cores", lambda: 64)
-    assert readers_wanted(far=True) == 64
+    assert reader_count(far=True) == 64
     settings.EMBEDDING_READERS = 3
-    assert readers_wanted(far=True) == readers_wanted(far=False) == 3
+    assert reader_count(far=True) == reader_count(far=False) == 3
 
 
 def test_few_batches_are_taken_ahead(encoder, items):

@@ -29,7 +29,7 @@ from retrieval.embedding.text_vectors import (
 )
 from retrieval.encoding.model_specs import ModelSpecError
 from retrieval.encoding.text import load_text_encoder
-from retrieval.encoding.unit_vectors import half_rounded
+from retrieval.encoding.unit_rows import half_rounded
 from tests.processes import ROOT, database_url, wait_for
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retrieval.encoding.unit_rows import Fault, unit_rows
-from retrieval.encoding.unit_vectors import half_rounded
+from retrieval.encoding.unit_rows import Fault, half_rounded, unit_rows
 
 RANDOM = np.random.default_rng(5)
 

@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from core.commands.progress import Progress
 from core.commands.ready import require_migrated
 from core.files import TargetRefused
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.exporting import DTYPES, export_embeddings
-from retrieval.embedding.model_selectors import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
 from core.commands.ready import require_migrated
-from retrieval.embedding.model_selectors import embedded_models
+from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import MatrixRefused, faults, pack
 from retrieval.ranking.files import folder_of
