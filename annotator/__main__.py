@@ -21,9 +21,9 @@ def main() -> None:
     except Exception as error:
         from psycopg2.errors import UndefinedColumn, UndefinedTable
 
-        from core.outages import outage_of
+        from core.outages import causes, outage_of
 
-        if isinstance(error.__cause__, UndefinedColumn | UndefinedTable):
+        if any(isinstance(one, UndefinedColumn | UndefinedTable) for one in causes(error)):
             raise SystemExit(
                 "The database is not set up for this version. Start the application with “serve”, "
                 "or run “migrate”, then try again."

@@ -37,7 +37,7 @@ DISK_FULL = Outage(HTTPStatus.INSUFFICIENT_STORAGE, "The server's disk is full."
 
 def outage_of(error: BaseException | None) -> Outage | None:
     """Return the outage that caused an error, or None if something else did."""
-    errors = list(_chain(error))
+    errors = list(causes(error))
     codes = [str(getattr(one, "pgcode", None) or "") for one in errors]
     if DISK_FULL_CODE in codes or any(_says_full(one) for one in errors):
         return DISK_FULL
@@ -53,7 +53,8 @@ def free_bytes() -> int:
     return shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, then what it came from, one after the other."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
