@@ -127,7 +127,7 @@ def lines(at: list[int], lines: list[Numbers], *, label: str) -> SafeString:
             ),
             "y": number(
                 "share",
-                title="share found",
+                title="relevant images found",
                 scale={"domain": [0, 1]},
                 axis={"format": ".0%", "tickCount": 5},
             ),
