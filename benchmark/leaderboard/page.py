@@ -77,7 +77,6 @@ class Shown:
     else all as one."""
     queries: int
     runs: int
-    sort: str
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -139,7 +138,6 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
         families=_families(lines) if choice.under else (tuple(lines),),
         queries=len(made.query_ids),
         runs=len(lines),
-        sort=sorted_by,
     )
 
 

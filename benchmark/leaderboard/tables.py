@@ -142,11 +142,9 @@ class Row:
 class Table:
     """Rows in their order."""
 
-    columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     sort: str
     """Key of the column by which the rows are sorted."""
-    descending: bool
 
 
 def board(
@@ -252,7 +250,7 @@ def table(board: Board, columns: Sequence[Column], *, sort: str, descending: boo
         )
         for row in order
     )
-    return Table(tuple(columns), rows, keys[sorted_by], descending)
+    return Table(rows, keys[sorted_by])
 
 
 def column_means(board: Board, column: Column) -> Floats:

@@ -18,6 +18,17 @@ SPLIT_CHOICES = [
 ]
 
 
+def _number(label: str, help_text: str) -> forms.FloatField:
+    return forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=LARGEST_NUMBER,
+        label=label,
+        help_text=help_text,
+        widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
+    )
+
+
 class MethodCardForm(forms.ModelForm):
     """The fields of a method card."""
 
@@ -36,22 +47,10 @@ class MethodCardForm(forms.ModelForm):
         help_text="Paper or code.",
         widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
     )
-    parameters = forms.FloatField(
-        required=False,
-        min_value=0,
-        max_value=LARGEST_NUMBER,
-        label="Parameters, in millions",
-        help_text="For example 986 for ViT-H/14, text and image side together.",
-        widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
+    parameters = _number(
+        "Parameters, in millions", "For example 986 for ViT-H/14, text and image side together."
     )
-    cost = forms.FloatField(
-        required=False,
-        min_value=0,
-        max_value=LARGEST_NUMBER,
-        label="Cost, in US dollars",
-        help_text="What the whole run cost to make.",
-        widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
-    )
+    cost = _number("Cost, in US dollars", "What the whole run cost to make.")
 
     class Meta:
         model = Run

@@ -125,9 +125,10 @@ def test_a_run_without_the_measure_has_no_figure_and_comes_last_either_way():
 def test_a_split_without_queries_or_runs_gives_a_table_without_figures():
     queries = {1: QUERIES[1]}
     made = board([WHOLE], queries, [1], split="val")
-    shown = table(made, columns_of(made, "all"), sort="")
+    columns = columns_of(made, "all")
+    shown = table(made, columns, sort="")
     assert figures(shown) == [(0, [None])]
-    assert (shown.columns[0].queries, shown.rows[0].place) == (0, None)
+    assert (columns[0].queries, shown.rows[0].place) == (0, None)
     nobody = board([], queries, [1], split="test")
     assert table(nobody, columns_of(nobody, "all"), sort="").rows == ()
 
