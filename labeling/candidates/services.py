@@ -89,17 +89,18 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
     return created
 
 
-def list_ensure(*, query: Query, by: Any) -> None:
-    """Request a list if the query's own doesn't fit it (any more); the caller holds the query's
-    lock.
+def list_ensure(*, query: Query, by: Any) -> bool:
+    """Request a list if the query's own doesn't fit it (any more), and return whether it was
+    requested; the caller holds the query's lock.
     """
     current = query.current_list
     if current is not None and list_fits(query):
         if current.ready:
-            return
+            return False
         if current.job is not None and current.job.state in Job.UNFINISHED:
-            return
+            return False
     list_request(query=query, by=by)
+    return True
 
 
 @transaction.atomic
@@ -137,11 +138,7 @@ def lists_refresh_stale(*, by: Any) -> int:
     for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):
         with transaction.atomic():
             query = lock_query(Query(pk=pk))
-            if query.state != Query.State.OPEN:
-                continue
-            before = query.lists.order_by("-pk").values_list("pk", flat=True).first()
-            list_ensure(query=query, by=by)
-            requested += query.lists.order_by("-pk").values_list("pk", flat=True).first() != before
+            requested += query.state == Query.State.OPEN and list_ensure(query=query, by=by)
     return requested
 
 

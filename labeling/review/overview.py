@@ -40,11 +40,9 @@ class AnnotatorActivity:
 
     user_id: int
     username: str
-    role: str
     queries: int
     labeled: int
     relevant: int
-    relevant_share: float
     seconds_per_image: float | None
     last_activity: datetime
 
@@ -138,17 +136,13 @@ def annotator_activity() -> list[AnnotatorActivity]:
 
 
 def _activity(person: Any, of_queries: list[Tally]) -> AnnotatorActivity:
-    labeled = sum(tally.labeled for tally in of_queries)
-    relevant = sum(tally.relevant for tally in of_queries)
     timed = sum(tally.timed for tally in of_queries)
     return AnnotatorActivity(
         user_id=person.pk,
         username=person.get_username(),
-        role=person.role,
         queries=len(of_queries),
-        labeled=labeled,
-        relevant=relevant,
-        relevant_share=relevant / labeled,
+        labeled=sum(tally.labeled for tally in of_queries),
+        relevant=sum(tally.relevant for tally in of_queries),
         seconds_per_image=math.fsum(tally.seconds for tally in of_queries) / timed
         if timed
         else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404
@@ -120,21 +121,7 @@ class StudioActions:
     def facets(self, request: Request, pk: int) -> Response:
         """What the list can be filtered by, with the number of images."""
         found = facets(query=get_query_for(request.user, pk), user=request.user)
-        answer = {
-            "licenses": [{"value": value, "count": count} for value, count in found.licenses],
-            "species": [
-                {
-                    "id": species.pk,
-                    "scientific_name": species.scientific_name,
-                    "common_name": species.common_name,
-                    "count": count,
-                }
-                for species, count in found.species
-            ],
-            "dates": {"first": found.first_date, "last": found.last_date},
-            "with_place": found.with_place,
-        }
-        return Response(FacetsSerializer(answer).data)
+        return Response(FacetsSerializer(found).data)
 
     @extend_schema(parameters=[ChangesParameters], responses=ChangesSerializer)
     @action(detail=True, methods=["get"])
@@ -147,13 +134,9 @@ class StudioActions:
         sent = parameters(request, ChangesParameters)
         found = changes_since(query=query, user=request.user, **sent)
         answer = {
-            "cursor": found.cursor,
             "query": _query_status(request, query),
             "list": list_status(query),
-            "withdrawn": found.withdrawn,
-            "flagged": found.flagged,
-            "own": found.own,
-            "others": found.others,
+            **asdict(found),
         }
         return Response(ChangesSerializer(answer).data)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from core.access import names_hidden_from
 from core.sql import fetch_all
@@ -62,14 +62,21 @@ class CandidateFilter:
     """With an open flag."""
 
 
+class Counted(NamedTuple):
+    """A value, and how many images have it."""
+
+    value: Any
+    images: int
+
+
 @dataclass(frozen=True, slots=True)
 class Facets:
     """The values to filter a list by, without withdrawn images."""
 
-    licenses: list[tuple[str, int]] = field(default_factory=list)
-    """(license, images), most images first; "" for unknown."""
-    species: list[tuple[Species, int]] = field(default_factory=list)
-    """(species, images), at most MOST_SPECIES, most images first; none where names are hidden."""
+    licenses: list[Counted] = field(default_factory=list)
+    """Most images first; "" for unknown."""
+    species: list[Counted] = field(default_factory=list)
+    """At most MOST_SPECIES, most images first; none where names are hidden."""
     first_date: date | None = None
     last_date: date | None = None
     with_place: int = 0
@@ -104,11 +111,11 @@ def facets(*, query: Query, user: Any) -> Facets:
         [current.pk],
     )
     by_license, by_species = 0b01, 0b10
-    licenses = [(row[1], row[3]) for row in rows if row[0] == by_license]
+    licenses = [Counted(row[1], row[3]) for row in rows if row[0] == by_license]
     counts = [(row[2], row[3]) for row in rows if row[0] == by_species and row[2] is not None]
     [(first, last, with_place)] = [row[4:] for row in rows if row[0] == by_license | by_species]
     return Facets(
-        licenses=sorted(licenses, key=lambda one: (-one[1], one[0])),
+        licenses=sorted(licenses, key=lambda one: (-one.images, one.value)),
         species=[] if names_hidden_from(user) else _most_frequent(counts),
         first_date=first and first.astimezone(UTC).date(),
         last_date=last and last.astimezone(UTC).date(),
@@ -149,9 +156,9 @@ def _conditions(
     return conditions, values
 
 
-def _most_frequent(counts: list[tuple[int, int]]) -> list[tuple[Species, int]]:
+def _most_frequent(counts: list[tuple[int, int]]) -> list[Counted]:
     """The species of (id, images) with the most images; those with as many by name."""
     most = dict(sorted(counts, key=lambda one: (-one[1], one[0]))[:MOST_SPECIES])
     known = Species.objects.prefetch_related("names").in_bulk(list(most))
-    found = [(known[pk], count) for pk, count in most.items() if pk in known]
-    return sorted(found, key=lambda one: (-one[1], one[0].scientific_name))
+    found = [Counted(known[pk], count) for pk, count in most.items() if pk in known]
+    return sorted(found, key=lambda one: (-one.images, one.value.scientific_name))

@@ -200,23 +200,23 @@ class LicenseCountSerializer(serializers.Serializer):
     """A license and how many images have it."""
 
     value = serializers.CharField(allow_blank=True, help_text="empty for unknown")
-    count = serializers.IntegerField()
+    count = serializers.IntegerField(source="images")
 
 
 class SpeciesCountSerializer(serializers.Serializer):
     """A species and how many images it has."""
 
-    id = serializers.IntegerField()
-    scientific_name = serializers.CharField()
-    common_name = serializers.CharField()
-    count = serializers.IntegerField()
+    id = serializers.IntegerField(source="value.pk")
+    scientific_name = serializers.CharField(source="value.scientific_name")
+    common_name = serializers.CharField(source="value.common_name")
+    count = serializers.IntegerField(source="images")
 
 
 class DatesSerializer(serializers.Serializer):
     """The first and last day of observation."""
 
-    first = serializers.DateField(allow_null=True)
-    last = serializers.DateField(allow_null=True)
+    first = serializers.DateField(source="first_date", allow_null=True)
+    last = serializers.DateField(source="last_date", allow_null=True)
 
 
 class FacetsSerializer(serializers.Serializer):
@@ -226,7 +226,7 @@ class FacetsSerializer(serializers.Serializer):
     species = SpeciesCountSerializer(
         many=True, help_text="the 200 with the most images; empty where names are hidden"
     )
-    dates = DatesSerializer()
+    dates = DatesSerializer(source="*")
     with_place = serializers.IntegerField()
 
 

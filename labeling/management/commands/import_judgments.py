@@ -38,8 +38,7 @@ class Command(BaseCommand):
         try:
             report = judgments_import(data=data, name=file.name, annotator=person)
         except JudgmentImportRefused as error:
-            for problem in error.errors:
-                self.stderr.write(str(problem))
+            self.stderr.write(str(error))
             raise CommandError(
                 f"Nothing was imported: {len(error.errors)} errors in the file."
             ) from error

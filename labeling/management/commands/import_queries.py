@@ -37,8 +37,7 @@ class Command(BaseCommand):
         try:
             report = queries_import(files=contents, by=None, split=split)
         except QueryImportRefused as error:
-            for problem in error.errors:
-                self.stderr.write(str(problem))
+            self.stderr.write(str(error))
             raise CommandError(
                 f"Nothing was imported: {len(error.errors)} errors in the files."
             ) from error
