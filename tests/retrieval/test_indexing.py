@@ -189,7 +189,7 @@ def test_it_is_dropped_on_demand(model: EmbeddingModel, worker: Worker) -> None:
     finish(index_job_create())
     output = io.StringIO()
     call_command("index_embeddings", "--drop", "--wait", stdout=output)
-    assert "The index is dropped." in output.getvalue()
+    assert "The index was dropped." in output.getvalue()
     assert vector_index(model) is None
 
 

@@ -17,7 +17,7 @@ ERRORS_SHOWN = 20
 class Command(BaseCommand):
     help = (
         "Embed every image of the corpus that a model has not embedded yet, as a job of the "
-        "workers. Running it again goes on where the last one stopped."
+        "workers. Running it again continues where the last one stopped."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from retrieval.embedding.models import EmbeddingModel
 
 class Command(BaseCommand):
     help = (
-        "Write a model's embeddings as clip-retrieval does, for others' tools and for "
+        "Write a model's embeddings in clip-retrieval's layout, for other tools and for "
         "import_embeddings: OUT/img_emb/img_emb_0.npy with OUT/metadata/metadata_0.parquet, by "
         "image id. The folder appears whole or not at all."
     )
@@ -45,9 +45,9 @@ class Command(BaseCommand):
         name = options["model"] or settings.EMBEDDING_MODEL
         model = EmbeddingModel.objects.filter(name=name).first()
         if model is None:
-            there = ", ".join(one.name for one in embedded_models()) or "none"
+            known = ", ".join(one.name for one in embedded_models()) or "none"
             raise CommandError(
-                f"No image is embedded with {name!r}. Models with embeddings: {there}"
+                f"No image is embedded with {name!r}. Models with embeddings: {known}"
             )
         show = Progress("vectors", quiet=options["quiet"])
         try:

@@ -15,10 +15,10 @@ from retrieval.embedding.importing import EmbeddingImportReport, import_embeddin
 
 class Command(BaseCommand):
     help = (
-        "Take in embeddings that others have made, as clip-retrieval writes them and INQUIRE's "
-        "authors publish them: DIR/img_emb/img_emb_0.npy with DIR/metadata/metadata_0.parquet, "
-        "which names the image of each row. Run it again after an interruption: what is there "
-        "is left alone. The exit code is 1 if any row was not taken."
+        "Import embeddings in clip-retrieval's layout, as INQUIRE's authors publish them: "
+        "DIR/img_emb/img_emb_0.npy with DIR/metadata/metadata_0.parquet, which names the image of "
+        "each row. After an interruption run it again: stored embeddings are left alone. The exit "
+        "code is 1 if any row was not imported."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,22 +27,22 @@ class Command(BaseCommand):
             "--model",
             required=True,
             help="the model that made them, as EMBEDDING_MODEL names it; a model that can't be "
-            "loaded here is taken too, but no text can be ranked under it",
+            "loaded here is accepted, but no text can be ranked under it",
         )
         parser.add_argument(
             "--dimension", type=int, help="of the vectors; refused if the files have another"
         )
-        parser.add_argument("--dataset", help="the rows are of this data set's images alone")
+        parser.add_argument("--dataset", help="match rows only with images of this data set")
         parser.add_argument(
             "--key",
             metavar="COLUMN",
             help="the column of the metadata that names the image: by its id in the source data "
-            "set, its file name or its image id; by default it is found out",
+            "set, its file name or its image id; by default it is detected",
         )
         parser.add_argument(
             "--limit-to-known",
             action="store_true",
-            help="the files are of more images than the corpus: rows of others are no fault",
+            help="the files have more images than the corpus: other rows are no error",
         )
         parser.add_argument(
             "--normalize",
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--replace",
             action="store_true",
-            help="an image that has another vector gets the one of the files",
+            help="replace other vectors of images by those of the files",
         )
         parser.add_argument("--quiet", action="store_true", help="only the report")
 

@@ -20,10 +20,10 @@ from retrieval.search.indexing import (
 
 class Command(BaseCommand):
     help = (
-        "Give a model's embeddings an approximate index (HNSW) by a job of the workers, for "
+        "Build an approximate index (HNSW) of a model's embeddings by a job of the workers, for "
         "free-text search of large corpora without a packed matrix; the page says when results are "
-        "approximate. Labelling lists never use it. While it is there, new embeddings take many "
-        "times longer to store: before a large import, --drop it and make it anew afterwards."
+        "approximate. Candidate lists never use it. With an index, new embeddings take many times "
+        "longer to store: --drop it before a large import and build it again afterwards."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,21 +34,21 @@ class Command(BaseCommand):
             help="index the vectors, or the signs of their coordinates with re-ranking by the "
             "vectors: smaller, and faster to build; by default halfvec up to 1,000,000 embeddings",
         )
-        parser.add_argument("--m", type=int, default=M, help="neighbours in a layer (%(default)s)")
+        parser.add_argument("--m", type=int, default=M, help="neighbors in a layer (%(default)s)")
         parser.add_argument(
             "--ef-construction",
             type=int,
             default=EF_CONSTRUCTION,
-            help="candidates looked at for each neighbour (%(default)s)",
+            help="candidates examined for each neighbor (%(default)s)",
         )
         parser.add_argument(
             "--memory",
             type=int,
             metavar="MIB",
-            help="for the graph while it is built, by default what it takes up to 2048; with less "
-            "than it takes, building is many times slower",
+            help="for building the graph, by default as much as it needs up to 2048; with less than "
+            "it needs, building is many times slower",
         )
-        parser.add_argument("--drop", action="store_true", help="drop the index that is there")
+        parser.add_argument("--drop", action="store_true", help="drop the existing index")
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         if job.state != Job.State.DONE:
             raise CommandError(f"Job {job.pk} {job.state}. {job.error}")
         if job.params.get("drop"):
-            self.stdout.write("The index is dropped.")
+            self.stdout.write("The index was dropped.")
             return
         self.stdout.write(
             f"{job.total} embeddings indexed ({job.params['kind']}), "

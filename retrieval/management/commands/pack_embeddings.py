@@ -17,8 +17,8 @@ from retrieval.ranking.files import folder_of
 class Command(BaseCommand):
     help = (
         "Pack the embeddings of a model, or of each, into a matrix under VAR_DIR from which images "
-        "are ranked at the memory's speed, or bring it up to date. Workers do it by themselves; "
-        "a command that was killed goes on when it is run again."
+        "are ranked at the memory's speed, or update that. Workers do it automatically; a command "
+        "that was killed continues when it is run again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,9 +27,9 @@ class Command(BaseCommand):
             "--check",
             action="store_true",
             help="pack nothing; compare every file with its checksum and every vector with the "
-            "database, and exit with 1 where they differ",
+            "database, and exit with 1 if any differs",
         )
-        parser.add_argument("--rebuild", action="store_true", help="read everything anew")
+        parser.add_argument("--rebuild", action="store_true", help="read everything again")
 
     def handle(self, *args: Any, **options: Any) -> None:
         require_migrated()
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             except MatrixRefused as error:
                 raise CommandError(str(error)) from error
             if packing.busy:
-                raise CommandError(f"Another process packs the matrix of {model} now.")
+                raise CommandError(f"Another process is packing the matrix of {model}.")
             if packing.finished:
                 break
             show(packing.rows, packing.total)
