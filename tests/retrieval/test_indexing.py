@@ -196,7 +196,7 @@ def test_it_is_dropped_on_demand(model: EmbeddingModel, worker: Worker) -> None:
 def test_one_job_at_a_time_is_at_an_index(model: EmbeddingModel) -> None:
     job = index_job_create()
     assert index_job_create() == job
-    with pytest.raises(IndexRefused, match=f"Job {job.pk} is at the index"):
+    with pytest.raises(IndexRefused, match=f"Job {job.pk} is working on the index"):
         index_job_create(m=8)
     finish(job)
     assert index_drop_job_create().pk != job.pk

@@ -188,7 +188,7 @@ def test_both_are_told_to_people_and_programs(
         answer = annotator_api.get("/api/search/?text=a bear")
     assert (page.status_code, answer.status_code) == (429, 429)
     assert b"Your previous search is still running" in page.content
-    assert "Another search of yours" in answer.json()["detail"]
+    assert "Your previous search" in answer.json()["detail"]
     assert answer.headers["Retry-After"] == "2"
     assert annotator_api.get("/api/search/?text=a bear").status_code == 200
 

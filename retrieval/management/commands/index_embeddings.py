@@ -45,7 +45,7 @@ class Command(BaseCommand):
             "--memory",
             type=int,
             metavar="MIB",
-            help="for building the graph, by default as much as it needs up to 2048; with less than "
+            help="for building the graph, by default what it needs up to 2048; with less than "
             "it needs, building is many times slower",
         )
         parser.add_argument("--drop", action="store_true", help="drop the existing index")
