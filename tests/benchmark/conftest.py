@@ -14,6 +14,7 @@ from retrieval.corpus.models import Image
 from retrieval.encoding.model_specs import CONFIG_NAME, WEIGHTS_NAME
 from retrieval.encoding.torchvision_compat import ensure_torchvision
 from tests.benchmark.toy import TINY_MODEL, make_query
+from tests.retrieval.making import new_image
 
 Judge = Callable[..., Judgment]
 
@@ -29,17 +30,7 @@ def var_dir(settings: Any, tmp_path: Path) -> Path:
 def images(db: None) -> list[Image]:
     """Six images with the ids 1 to 6."""
     return Image.objects.bulk_create(
-        Image(
-            id=number,
-            dataset="toy",
-            source_id=str(number),
-            file_name=f"train/a, b/{number}.jpg",
-            sha256=f"{number:064x}",
-            format="JPEG",
-            width=10,
-            height=10,
-            size_bytes=100,
-        )
+        new_image(number, file_name=f"train/a, b/{number}.jpg", width=10, height=10)
         for number in range(1, 7)
     )
 

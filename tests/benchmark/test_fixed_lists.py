@@ -28,6 +28,7 @@ from retrieval.flags.services import image_restore, image_withdraw
 from retrieval.ranking.selectors import rank_images
 from tests.benchmark.snapshots import header, write_snapshot
 from tests.benchmark.toy import WIDTH, make_list, make_query
+from tests.retrieval.making import new_image
 
 COUNT = 130
 
@@ -38,20 +39,7 @@ def model(db: None, tiny_model: str, settings: Any) -> EmbeddingModel:
     settings.EMBEDDING_MODEL = tiny_model
     model = embedding_model_get_or_create(name=tiny_model)
     assert model.dimension == WIDTH
-    images = Image.objects.bulk_create(
-        Image(
-            id=number,
-            dataset="toy",
-            source_id=str(number),
-            file_name=f"{number}.jpg",
-            sha256=f"{number:064x}",
-            format="JPEG",
-            width=10,
-            height=10,
-            size_bytes=100,
-        )
-        for number in range(1, COUNT + 1)
-    )
+    images = Image.objects.bulk_create(new_image(number) for number in range(1, COUNT + 1))
     vectors = np.random.default_rng(5).normal(size=(COUNT, WIDTH))
     vectors[1::13] = vectors[0]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

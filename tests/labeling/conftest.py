@@ -16,6 +16,7 @@ from labeling.queries.models import Query
 from retrieval.corpus.models import Image, Species, SpeciesName
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding, EmbeddingModel
+from tests.retrieval.making import new_image
 from tests.toy_model import toy_model as toy_spec
 
 FIRST_ID = 1001
@@ -36,16 +37,10 @@ def make_images(
 ) -> list[Image]:
     """Images number `first`.. of the toy corpus; image number n has the id FIRST_ID + n."""
     images = Image.objects.bulk_create(
-        Image(
+        new_image(
+            n,
             id=FIRST_ID + n,
-            dataset="toy",
-            source_id=str(n),
             file_name=f"toy/{n}.jpg",
-            sha256=f"{n:064x}",
-            format="JPEG",
-            width=4,
-            height=3,
-            size_bytes=100,
             species=species,
             latitude=1.5,
             longitude=-2.5,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from PIL import Image as PillowImage
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.images.decoding import DecodedImage, open_image
+from retrieval.images.storage import image_store
 from retrieval.importing.records import SpeciesRecord
 from retrieval.importing.species import species_upsert
 from retrieval.ranking.selectors import half_rounded
@@ -83,22 +85,41 @@ def coco_image(number: int, **fields: Any) -> dict[str, Any]:
     }
 
 
+def new_image(number: int, **fields: Any) -> Image:
+    """An image that isn't in the database yet, without a file in the store."""
+    usual: dict[str, Any] = {
+        "id": number,
+        "dataset": "toy",
+        "source_id": str(number),
+        "file_name": f"{number}.jpg",
+        "sha256": f"{number:064x}",
+        "format": "JPEG",
+        "width": 4,
+        "height": 3,
+        "size_bytes": 100,
+    }
+    return Image(**usual | fields)
+
+
 def image_row(number: int, species: Species | None = None, **fields: Any) -> Image:
     """An image in the database without a file in the store."""
-    return Image.objects.create(
-        id=number,
-        **{
-            "dataset": "toy",
-            "source_id": str(number),
-            "file_name": f"{number}.jpg",
-            "sha256": f"{number:064x}",
-            "format": "JPEG",
-            "width": 4,
-            "height": 3,
-            "size_bytes": 100,
-            "species": species,
-            **fields,
-        },
+    image = new_image(number, species=species, **fields)
+    image.save(force_insert=True)
+    return image
+
+
+def repeated_images(count: int, colors: Sequence[str], size: tuple[int, int]) -> None:
+    """Images from id 0 on, whose files in the store are of these colors in turn."""
+    stored = [image_store(jpeg(color, size)) for color in colors]
+    Image.objects.bulk_create(
+        new_image(
+            number,
+            sha256=stored[number % len(colors)].sha256,
+            size_bytes=stored[number % len(colors)].size_bytes,
+            width=size[0],
+            height=size[1],
+        )
+        for number in range(count)
     )
 
 

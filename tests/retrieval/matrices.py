@@ -14,26 +14,12 @@ from retrieval.embedding.embedding_models import embedding_model_lock
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.store import embeddings_copy
 from retrieval.ranking.selectors import half_rounded, rank_images
-from tests.retrieval.making import random_vectors
+from tests.retrieval.making import new_image, random_vectors
 
 
 def images(numbers: Iterable[int], species: Species | None = None) -> None:
     """Images in the database without files."""
-    Image.objects.bulk_create(
-        Image(
-            id=number,
-            dataset="toy",
-            source_id=str(number),
-            file_name=f"{number}.jpg",
-            sha256=f"{number:064x}",
-            format="JPEG",
-            width=4,
-            height=3,
-            size_bytes=100,
-            species=species,
-        )
-        for number in numbers
-    )
+    Image.objects.bulk_create(new_image(number, species=species) for number in numbers)
 
 
 @transaction.atomic

@@ -11,9 +11,8 @@ from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding, EmbeddingRange
 from retrieval.embedding.services import KIND, PARTICIPANT_KIND, embedding_job_create
-from retrieval.images.storage import image_store
 from tests.processes import wait_for
-from tests.retrieval.making import jpeg
+from tests.retrieval.making import repeated_images
 
 # More than one worker embeds before the other has loaded its model.
 ENOUGH = 30_000
@@ -25,21 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def corpus(settings, tiny_model):
     """Many images of three contents, and the tiny model."""
     settings.EMBEDDING_MODEL = tiny_model
-    stored = [image_store(jpeg(colour, (300, 200))) for colour in ("red", "green", "blue")]
-    Image.objects.bulk_create(
-        Image(
-            id=number,
-            dataset="many",
-            source_id=str(number),
-            file_name=f"{number}.jpg",
-            sha256=stored[number % 3].sha256,
-            format="JPEG",
-            width=300,
-            height=200,
-            size_bytes=stored[number % 3].size_bytes,
-        )
-        for number in range(ENOUGH)
-    )
+    repeated_images(ENOUGH, ("red", "green", "blue"), (300, 200))
 
 
 @pytest.fixture

@@ -10,12 +10,10 @@ from django.db import connection
 
 from core.jobs.models import Job
 from core.jobs.services import job_create
-from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.embedding.services import embedding_job_create
-from retrieval.images.storage import image_store
 from tests.processes import free_port, wait_for
-from tests.retrieval.making import jpeg
+from tests.retrieval.making import repeated_images
 
 COUNT = 4000
 
@@ -52,21 +50,7 @@ def broker(request, tmp_path):
 def corpus(settings, tiny_model):
     """Images of four contents, and the tiny model."""
     settings.EMBEDDING_MODEL = tiny_model
-    stored = [image_store(jpeg(colour, (64, 48))) for colour in ("red", "green", "blue", "tan")]
-    Image.objects.bulk_create(
-        Image(
-            id=n,
-            dataset="many",
-            source_id=str(n),
-            file_name=f"{n}.jpg",
-            sha256=stored[n % 4].sha256,
-            format="JPEG",
-            width=64,
-            height=48,
-            size_bytes=stored[n % 4].size_bytes,
-        )
-        for n in range(COUNT)
-    )
+    repeated_images(COUNT, ("red", "green", "blue", "tan"), (64, 48))
 
 
 def embedded():
