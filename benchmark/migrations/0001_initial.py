@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ('file_list', models.JSONField(blank=True, default=list, help_text='name, size in bytes, SHA-256 and access (open, labels) of each file')),
                 ('archive', models.JSONField(blank=True, default=dict, help_text='name, size and SHA-256 of the archive of all files')),
                 ('created_by', models.ForeignKey(blank=True, help_text='empty where a command made it', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('job', models.OneToOneField(blank=True, help_text='that makes it; empty where a command made it', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='release', to='core.job')),
+                ('job', models.OneToOneField(blank=True, help_text='the job that makes it; empty where a command made it', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='release', to='core.job')),
                 ('previous', models.ForeignKey(blank=True, help_text='the version before, which `difference` compares with', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='benchmark.release')),
             ],
             options={
@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('ready_at', models.DateTimeField(blank=True, help_text='empty until it is scored', null=True)),
                 ('embedding_model', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrieval.embeddingmodel')),
                 ('first_stage', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='second_stages', to='benchmark.run')),
-                ('job', models.OneToOneField(blank=True, help_text='that makes or scores it', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='run', to='core.job')),
+                ('job', models.OneToOneField(blank=True, help_text='the job that makes or scores it', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='run', to='core.job')),
                 ('owner', models.ForeignKey(blank=True, help_text='empty where a command or the application made it', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to=settings.AUTH_USER_MODEL)),
                 ('release', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='benchmark.release')),
             ],

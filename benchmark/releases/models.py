@@ -70,7 +70,7 @@ class Release(models.Model):
         null=True,
         blank=True,
         related_name="release",
-        help_text="that makes it; empty where a command made it",
+        help_text="the job that makes it; empty where a command made it",
     )
     made_at = models.DateTimeField(null=True, blank=True, help_text="empty until it is made")
     val_queries = models.PositiveIntegerField(default=0)

@@ -59,7 +59,7 @@ class Run(models.Model):
         null=True,
         blank=True,
         related_name="run",
-        help_text="that makes or scores it",
+        help_text="the job that makes or scores it",
     )
 
     # The method card.

@@ -91,7 +91,7 @@ class JobItemError(models.Model):
         null=True,
         blank=True,
         db_index=True,
-        help_text="the id of the image that it is, if it is one",
+        help_text="the image id, where the item is an image",
     )
     item = models.CharField(max_length=500)
     message = models.TextField()

@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
             name='JobItemError',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('image_id', models.BigIntegerField(blank=True, db_index=True, help_text='the id of the image that it is, if it is one', null=True)),
+                ('image_id', models.BigIntegerField(blank=True, db_index=True, help_text='the image id, where the item is an image', null=True)),
                 ('item', models.CharField(max_length=500)),
                 ('message', models.TextField()),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

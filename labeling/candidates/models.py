@@ -20,7 +20,7 @@ class CandidateList(models.Model):
     """
 
     query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="lists")
-    model_name = models.CharField(max_length=300, help_text="the embedding model asked for")
+    model_name = models.CharField(max_length=300, help_text="name of the requested embedding model")
     embedding_model = models.ForeignKey(
         EmbeddingModel,
         on_delete=models.PROTECT,
@@ -32,7 +32,7 @@ class CandidateList(models.Model):
     species_ids = ArrayField(
         models.BigIntegerField(), default=list, help_text="sorted; empty for the whole corpus"
     )
-    depth = models.PositiveIntegerField(help_text="how many candidates were asked for")
+    depth = models.PositiveIntegerField(help_text="how many candidates were requested")
     size = models.PositiveIntegerField(default=0, help_text="how many it holds")
     total = models.PositiveBigIntegerField(
         default=0, help_text="embedded images within the filter when it was frozen"
@@ -50,7 +50,7 @@ class CandidateList(models.Model):
         on_delete=models.SET_NULL,
         null=True,
         related_name="+",
-        help_text="that last worked on it",
+        help_text="the job that last worked on it",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -94,10 +94,16 @@ class JudgmentEvent(models.Model):
     )
     client_id = models.UUIDField(help_text="made by the client, so that a repeat counts once")
     previous = models.CharField(
-        max_length=12, choices=Relevance, blank=True, help_text="what stood before; empty for none"
+        max_length=12,
+        choices=Relevance,
+        blank=True,
+        help_text="the judgment before; empty for none",
     )
     relevance = models.CharField(
-        max_length=12, choices=Relevance, blank=True, help_text="empty: taken back"
+        max_length=12,
+        choices=Relevance,
+        blank=True,
+        help_text="empty where the judgment was taken back",
     )
     source = models.CharField(max_length=10, choices=JudgmentSource)
     candidate_list = models.ForeignKey(

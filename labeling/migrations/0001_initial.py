@@ -52,10 +52,10 @@ class Migration(migrations.Migration):
             name='CandidateList',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model_name', models.CharField(help_text='the embedding model asked for', max_length=300)),
+                ('model_name', models.CharField(help_text='name of the requested embedding model', max_length=300)),
                 ('text', models.CharField(max_length=500)),
                 ('species_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, help_text='sorted; empty for the whole corpus', size=None)),
-                ('depth', models.PositiveIntegerField(help_text='how many candidates were asked for')),
+                ('depth', models.PositiveIntegerField(help_text='how many candidates were requested')),
                 ('size', models.PositiveIntegerField(default=0, help_text='how many it holds')),
                 ('total', models.PositiveBigIntegerField(default=0, help_text='embedded images within the filter when it was frozen')),
                 ('unembedded', models.PositiveBigIntegerField(default=0, help_text='images within the filter that had no embedding yet')),
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 ('checksum', models.CharField(blank=True, help_text='SHA-256 over image ids and scores in order', max_length=64)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('embedding_model', models.ForeignKey(help_text='empty until it is ready: only the worker loads the model', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='retrieval.embeddingmodel')),
-                ('job', models.ForeignKey(help_text='that last worked on it', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='core.job')),
+                ('job', models.ForeignKey(help_text='the job that last worked on it', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='core.job')),
             ],
             options={
                 'ordering': ['pk'],
@@ -103,8 +103,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('client_id', models.UUIDField(help_text='made by the client, so that a repeat counts once')),
-                ('previous', models.CharField(blank=True, choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], help_text='what stood before; empty for none', max_length=12)),
-                ('relevance', models.CharField(blank=True, choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], help_text='empty: taken back', max_length=12)),
+                ('previous', models.CharField(blank=True, choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], help_text='the judgment before; empty for none', max_length=12)),
+                ('relevance', models.CharField(blank=True, choices=[('relevant', 'Relevant'), ('not_relevant', 'Not relevant'), ('unsure', 'Unsure')], help_text='empty where the judgment was taken back', max_length=12)),
                 ('source', models.CharField(choices=[('list', 'Candidate list'), ('search', 'Search'), ('similar', 'More like this'), ('import', 'Import')], max_length=10)),
                 ('rank', models.PositiveIntegerField(blank=True, null=True)),
                 ('seconds', models.FloatField(default=0)),
@@ -148,7 +148,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('handed_in_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('rule', models.CharField(blank=True, choices=[('streak', 'Stop rule met'), ('exhausted', 'List exhausted')], help_text='that was met; empty for none', max_length=10)),
+                ('rule', models.CharField(blank=True, choices=[('streak', 'Stop rule met'), ('exhausted', 'List exhausted')], help_text='the stop rule that was met; empty for none', max_length=10)),
                 ('reason', models.CharField(blank=True, choices=[('too_easy', 'Too easy'), ('not_comprehensive', "Can't be labeled comprehensively"), ('unlabelable', "Can't be labeled from images"), ('other', 'Other')], help_text="why the person gave the query up; empty where they didn't", max_length=20)),
                 ('note', models.TextField(blank=True)),
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to=settings.AUTH_USER_MODEL)),

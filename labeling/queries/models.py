@@ -152,7 +152,10 @@ class Assignment(models.Model):
     )
     handed_in_at = models.DateTimeField(default=timezone.now)
     rule = models.CharField(
-        max_length=10, choices=Rule, blank=True, help_text="that was met; empty for none"
+        max_length=10,
+        choices=Rule,
+        blank=True,
+        help_text="the stop rule that was met; empty for none",
     )
     reason = models.CharField(
         max_length=20,

@@ -156,7 +156,7 @@ class Image(models.Model):
     observed_at = models.DateTimeField(null=True, blank=True)
     latitude = models.FloatField(null=True, blank=True)
     longitude = models.FloatField(null=True, blank=True)
-    location_uncertainty = models.FloatField(null=True, blank=True, help_text="metres")
+    location_uncertainty = models.FloatField(null=True, blank=True, help_text="meters")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

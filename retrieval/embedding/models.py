@@ -83,7 +83,7 @@ class TextVector(models.Model):
     page = models.CharField(
         max_length=100, blank=True, help_text="the only page that waits for it, if that is known"
     )
-    asked_at = models.DateTimeField(help_text="when it was last asked for while there was none")
+    asked_at = models.DateTimeField(help_text="when it was last requested")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

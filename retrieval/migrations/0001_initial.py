@@ -223,7 +223,7 @@ class Migration(migrations.Migration):
                 ('observed_at', models.DateTimeField(blank=True, null=True)),
                 ('latitude', models.FloatField(blank=True, null=True)),
                 ('longitude', models.FloatField(blank=True, null=True)),
-                ('location_uncertainty', models.FloatField(blank=True, help_text='metres', null=True)),
+                ('location_uncertainty', models.FloatField(blank=True, help_text='meters', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
             ],
             options={
@@ -308,7 +308,7 @@ class Migration(migrations.Migration):
                 ('vector', pgvector.django.halfvec.HalfVectorField(null=True)),
                 ('error', models.TextField(blank=True, help_text='why there is no vector')),
                 ('page', models.CharField(blank=True, help_text='the only page that waits for it, if that is known', max_length=100)),
-                ('asked_at', models.DateTimeField(help_text='when it was last asked for while there was none')),
+                ('asked_at', models.DateTimeField(help_text='when it was last requested')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('model', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='text_vectors', to='retrieval.embeddingmodel')),
             ],
