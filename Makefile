@@ -15,9 +15,12 @@ demo: $(VENV)/runtime
 serve: $(VENV)/runtime
 	@exec $(BIN)/python manage.py serve
 
+# Tests wait for processes that they start, so one worker more than there are cores.
+WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
+
 ## Checks of form and types, then all tests
 test: lint
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_OPTIONS)
 
 ## Tests of the benchmarks
 test-bench: $(VENV)/development

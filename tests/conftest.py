@@ -21,18 +21,6 @@ from tests.processes import ROOT, Served, Worker, database_url, wait_for
 PASSWORD = "tawny-owl-at-dusk-7"
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Share the tests out file by file, and those of a browser together: they share a site."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::", 1)[0]
-            return "tests/e2e" if file.startswith("tests/e2e/") else file
-
-    return ByFile(config, log)
-
-
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Wait for the end of the session's database server, and remove the session's folder."""
     if not hasattr(config, "workerinput") and "INQUIRE_TESTS_DIR" in os.environ:

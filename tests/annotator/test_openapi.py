@@ -24,7 +24,7 @@ from tests.labeling.conftest import FIRST_ID
 from tests.processes import ROOT
 
 CONFIGURATION = ROOT / "tests/annotator/schemathesis.toml"
-EXAMPLES = 2
+EXAMPLES = 1
 CSV = (
     b",query_id,query_text,supercategory,category,iconic_group\n0,900,a newt,Species,Species ID,\n"
 )

@@ -15,7 +15,7 @@ from retrieval.embedding.text_vectors import text_vector
 from tests.annotator.world import make_world
 from tests.processes import ROOT, database_url
 
-SLOW = ("altair", "open_clip", "pandas", "scipy", "torch", "vl_convert")
+SLOW = ("altair", "open_clip", "openai", "pandas", "scipy", "torch", "vl_convert")
 
 
 def test_the_pages_and_the_api_are_there_without_what_takes_long_to_import() -> None:

@@ -19,7 +19,10 @@ from tests.processes import Served, wait_for
 PASSWORD = "tawny-owl-at-dusk-7"
 IMAGES = 260
 DEPTH = 150
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))),
+    None,
+)
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1366, "height": 850}
 CREATE_USERS = """

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-import openai
 from django.conf import settings
 
 from benchmark.reranking.multimodal.prompt import (
@@ -18,6 +17,10 @@ from benchmark.reranking.multimodal.prompt import (
     Unreadable,
     read_reply,
 )
+
+# The package takes half a second to import; web processes do without it.
+if TYPE_CHECKING:
+    import openai
 
 #: The answer is one word; a second token is for models that begin with a line's end.
 MAX_TOKENS: Final = 2
@@ -46,6 +49,8 @@ class Client:
         The key is the setting MULTIMODAL_API_KEY: it goes to this server in each request, and
         nowhere else. EndpointRefused: it can't be a key.
         """
+        import openai
+
         self._model = model
         if not (_key().isascii() and _key().isprintable()):
             raise EndpointRefused("MULTIMODAL_API_KEY holds characters that no key has.")
@@ -77,6 +82,8 @@ class Client:
         EndpointRefused: the server is away, limits requests for longer, or refuses them.
         ImageFailed: this image gets no score.
         """
+        import openai
+
         try:
             response = self._openai.chat.completions.with_raw_response.create(
                 model=self._model,
