@@ -20,7 +20,7 @@ WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
 
 ## Checks of form and types, then all tests
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_OPTIONS)
 
 ## Tests of the benchmarks
 test-bench: $(VENV)/development

@@ -38,18 +38,22 @@ def killed(process: "subprocess.Popen[Any]") -> None:
     """Kill a process, and wait until what it asked of the database has ended there too: a commit
     that was sent is carried out without it.
     """
+    began = psutil.Process(process.pid).create_time()
     process.kill()
     assert process.wait() == -signal.SIGKILL
 
-    def alone() -> bool:
+    def gone() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                "AND pid <> pg_backend_pid() AND backend_type = 'client backend' "
+                # Those of earlier tests may still be open.
+                "AND backend_start > to_timestamp(%s)",
+                [began],
             )
             return bool(cursor.fetchone()[0] == 0)
 
-    wait_for(alone, what="the killed process's connections to end")
+    wait_for(gone, what="the killed process's connections to end")
 
 
 def free_port() -> int:

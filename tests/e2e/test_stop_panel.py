@@ -210,7 +210,8 @@ def test_what_the_server_says_against_it_is_shown_in_the_panel(
     tiles.label(site, "ann", query, all_not(1, 100))
     page = log_in("ann")
     page.route("**/changes/*", lambda route: route.abort())  # it hears of nothing
-    page.goto(f"{site.url}/queries/{query}/label/")
+    with page.expect_response(f"**/api/queries/{query}/"):  # what the panel reads once
+        page.goto(f"{site.url}/queries/{query}/label/")
     panel = page.locator("[data-stop]")
     expect(panel).to_be_visible()  # met already, and nobody has gone on
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
