@@ -19,15 +19,17 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except Exception as error:
+        from django.core.management import CommandError
         from psycopg2.errors import UndefinedColumn, UndefinedTable
 
+        from core.commands.ready import require_migrated
         from core.outages import causes, outage_of
 
         if any(isinstance(one, UndefinedColumn | UndefinedTable) for one in causes(error)):
-            raise SystemExit(
-                "The database is not set up for this version. Start the application with “serve”, "
-                "or run “migrate”, then try again."
-            ) from None
+            try:
+                require_migrated()
+            except CommandError as behind:
+                raise SystemExit(str(behind)) from None
         outage = outage_of(error)
         if outage is None:
             raise

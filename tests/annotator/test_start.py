@@ -94,4 +94,6 @@ def test_a_command_says_that_the_database_is_not_set_up(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("The database is not set up for this version.")
+    assert done.stderr.splitlines()[-1].startswith(
+        "The database is not set up, or is older than this program. Run "
+    )
