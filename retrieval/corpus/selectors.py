@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db import connection
 from django.db.models import Count
 
+from core.sql import fetch_all
 from retrieval.corpus.counts import image_count
 from retrieval.corpus.models import Image, Species
 
@@ -46,6 +46,4 @@ SELECT dataset FROM found WHERE dataset IS NOT NULL
 
 def datasets() -> list[str]:
     """Return the names of the images' data sets, in order; takes one index look-up per name."""
-    with connection.cursor() as cursor:
-        cursor.execute(_DATASETS)
-        return [name for (name,) in cursor.fetchall()]
+    return [name for (name,) in fetch_all(_DATASETS)]

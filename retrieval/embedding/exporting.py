@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-from django.db import connection
 
 from core.files import TargetRefused, atomic_directory
 from core.moments import snapshot
+from core.sql import fetch_all
 from retrieval.embedding.files import METADATA_SCHEMA, LayoutWriter, chunk_rows, layout_paths
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.selectors import embedding_count, embeddings_after
@@ -97,9 +97,8 @@ def export_embeddings(
 
 
 def _metadata(image_ids: list[int], *, without_suffix: bool) -> pa.Table:
-    with connection.cursor() as cursor:
-        cursor.execute(_IMAGES, [_SUFFIX if without_suffix else _NO_SUFFIX, image_ids])
-        columns = list(zip(*sorted(cursor.fetchall()), strict=True))
+    rows = fetch_all(_IMAGES, [_SUFFIX if without_suffix else _NO_SUFFIX, image_ids])
+    columns = list(zip(*sorted(rows), strict=True))
     return pa.table(
         [pa.array(column, one.type) for column, one in zip(columns, METADATA_SCHEMA, strict=True)],
         schema=METADATA_SCHEMA,

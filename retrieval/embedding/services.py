@@ -19,6 +19,7 @@ from core.jobs.kinds import JobCanceled, JobFailed, workers_alive
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_cancel, job_create, job_item_error, slice_prolonged
 from core.locks import lock_key, transaction_lock
+from core.sql import fetch_all
 from retrieval.corpus.models import Image
 from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
@@ -239,9 +240,8 @@ def _store(job: Job, own: Job, model: EmbeddingModel, ranges: Ranges, items: lis
     # Shared with other inserts; freezing a candidate list takes it exclusively.
     transaction_lock(embedding_model_lock(model), shared=True)
     # An image whose file was replaced since it was read gets its vector in the next pass.
-    with connection.cursor() as cursor:
-        cursor.execute(_CURRENT, [[item.image_id for item in items]])
-        current = {row[0]: ImageRef(*row[1:]) for row in cursor.fetchall()}
+    rows = fetch_all(_CURRENT, [[item.image_id for item in items]])
+    current = {row[0]: ImageRef(*row[1:]) for row in rows}
     unchanged = [item for item in items if current.get(item.image_id) == item.ref]
     ready = [(item.image_id, item.vector) for item in unchanged if item.vector is not None]
     failed = [item for item in unchanged if item.problem]

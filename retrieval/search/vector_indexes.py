@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from django.db import connection
-
+from core.sql import fetch_all
 from retrieval.embedding.models import EmbeddingModel
 
 IndexKind = Literal["halfvec", "binary"]
@@ -68,9 +67,7 @@ def vector_indexes() -> dict[int, VectorIndex]:
 
 
 def _indexes(where: str, values: Sequence[Any]) -> dict[int, VectorIndex]:
-    with connection.cursor() as cursor:
-        cursor.execute(_INDEXES + where, values)
-        return {row[0]: _index(*row) for row in cursor.fetchall()}
+    return {row[0]: _index(*row) for row in fetch_all(_INDEXES + where, values)}
 
 
 def _index(

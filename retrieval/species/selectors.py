@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from core.ids import id_of
+from core.sql import fetch_all
 from retrieval.corpus.counts import image_counts
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.species.groups import SpeciesGroup, groups_by_form, groups_of
@@ -117,10 +117,8 @@ def first_image_ids(species_ids: Iterable[int], *, each: int = 1) -> dict[int, l
     ones. One SQL query.
     """
     found: dict[int, list[int]] = {pk: [] for pk in species_ids}
-    with connection.cursor() as cursor:
-        cursor.execute(_FIRST, [list(found), each])
-        for species_id, image_id in cursor.fetchall():
-            found[species_id].append(image_id)
+    for species_id, image_id in fetch_all(_FIRST, [list(found), each]):
+        found[species_id].append(image_id)
     return found
 
 
