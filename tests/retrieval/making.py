@@ -85,6 +85,20 @@ def coco_image(number: int, **fields: Any) -> dict[str, Any]:
     }
 
 
+def stored_turned(image: PillowImage.Image, orientation: int) -> PillowImage.Image:
+    """An image as a camera stores it that was held so that `orientation` puts it upright."""
+    undo = {
+        2: PillowImage.Transpose.FLIP_LEFT_RIGHT,
+        3: PillowImage.Transpose.ROTATE_180,
+        4: PillowImage.Transpose.FLIP_TOP_BOTTOM,
+        5: PillowImage.Transpose.TRANSPOSE,
+        6: PillowImage.Transpose.ROTATE_90,
+        7: PillowImage.Transpose.TRANSVERSE,
+        8: PillowImage.Transpose.ROTATE_270,
+    }
+    return image.transpose(undo[orientation]) if orientation in undo else image
+
+
 def new_image(number: int, **fields: Any) -> Image:
     """An image that isn't in the database yet, without a file in the store."""
     usual: dict[str, Any] = {

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from retrieval.images.decoding import ImageRefused, Reason, display_bytes, thumbnail_bytes
-from tests.retrieval.making import decoded, encoded, jpeg
+from tests.retrieval.making import decoded, encoded, jpeg, stored_turned
 
 LIMIT = 1_000_000
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
@@ -33,28 +33,13 @@ def quarters():
     return image
 
 
-def stored_turned(orientation):
-    """`quarters` as a camera stores it that was held so that `orientation` puts it upright."""
-    undo = {
-        2: Image.Transpose.FLIP_LEFT_RIGHT,
-        3: Image.Transpose.ROTATE_180,
-        4: Image.Transpose.FLIP_TOP_BOTTOM,
-        5: Image.Transpose.TRANSPOSE,
-        6: Image.Transpose.ROTATE_90,
-        7: Image.Transpose.TRANSVERSE,
-        8: Image.Transpose.ROTATE_270,
-    }
-    image = quarters()
-    return image.transpose(undo[orientation]) if orientation in undo else image
-
-
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "WEBP"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_exif_orientation_is_applied_to_the_pixels(orientation, kind):
     exif = Image.Exif()
     exif[0x0112] = orientation
     options = {"lossless": True} if kind == "WEBP" else {}
-    data = encoded(stored_turned(orientation), kind, exif=exif, **options)
+    data = encoded(stored_turned(quarters(), orientation), kind, exif=exif, **options)
     image = decoded(data, max_pixels=LIMIT)
     assert (image.width, image.height) == (6, 4)
     assert corners(image) == [RED, GREEN, BLUE, WHITE]

@@ -8,7 +8,7 @@ from PIL import Image
 
 from retrieval.images import decoding
 from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, Reason, thumbnail_bytes
-from tests.retrieval.making import decoded, encoded, jpeg
+from tests.retrieval.making import decoded, encoded, jpeg, stored_turned
 
 LIMIT = 100_000_000
 
@@ -21,20 +21,9 @@ def gradient(width, height):
 
 
 def turned(image, orientation):
-    undo = {
-        1: None,
-        2: Image.Transpose.FLIP_LEFT_RIGHT,
-        3: Image.Transpose.ROTATE_180,
-        4: Image.Transpose.FLIP_TOP_BOTTOM,
-        5: Image.Transpose.TRANSPOSE,
-        6: Image.Transpose.ROTATE_90,
-        7: Image.Transpose.TRANSVERSE,
-        8: Image.Transpose.ROTATE_270,
-    }[orientation]
     exif = Image.Exif()
     exif[0x0112] = orientation
-    whole = image if undo is None else image.transpose(undo)
-    return encoded(whole, "JPEG", exif=exif, quality=95)
+    return encoded(stored_turned(image, orientation), "JPEG", exif=exif, quality=95)
 
 
 @pytest.mark.parametrize(
