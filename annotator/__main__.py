@@ -19,21 +19,30 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except Exception as error:
-        from django.core.management import CommandError
         from psycopg2.errors import UndefinedColumn, UndefinedTable
 
-        from core.commands.ready import require_migrated
+        from core.commands import command
         from core.outages import causes, outage_of
 
-        if any(isinstance(one, UndefinedColumn | UndefinedTable) for one in causes(error)):
-            try:
-                require_migrated()
-            except CommandError as behind:
-                raise SystemExit(str(behind)) from None
+        missing = any(isinstance(one, UndefinedColumn | UndefinedTable) for one in causes(error))
+        if missing and not _migrated():
+            raise SystemExit(
+                "The database is not set up, or is older than this program. "
+                f"Run {command('migrate')} first (“serve” does it too)."
+            ) from None
         outage = outage_of(error)
         if outage is None:
             raise
         raise SystemExit(f"{outage.sentence} {str(error).strip()}") from None
+
+
+def _migrated() -> bool:
+    """Whether the database has all migrations of this program."""
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    executor = MigrationExecutor(connection)
+    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from labeling.candidates.models import Candidate, CandidateList
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.embedding.models import Embedding, EmbeddingModel
-from retrieval.embedding.text_vectors import text_vector, text_vectors
+from retrieval.embedding.text_vectors import text_vectors
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.ranking.batches import in_batches, vectors_at_once
 from retrieval.ranking.selectors import rank_images_many
@@ -53,15 +53,14 @@ def released_vectors(model: EmbeddingModel | None) -> Iterator[QueryVector]:
     """The vectors of the completed queries' texts, by query id and model: those that ordered the
     candidate lists, and those under the model of the fixed lists. Raises as `text_vectors`.
     """
-    queries = (
+    queries = list(
         Query.objects.filter(state=Query.State.COMPLETE)
         .select_related("current_list__embedding_model")
         .order_by("query_id")
     )
-    for query in queries.iterator(chunk_size=100):
-        found = {}
-        if model is not None:
-            found[model.name] = (query.text, text_vector(model, query.text))
+    fixed = text_vectors(model, [query.text for query in queries]) if model else []
+    for number, query in enumerate(queries):
+        found = {model.name: (query.text, fixed[number])} if model else {}
         frozen = query.current_list
         if frozen is not None and frozen.embedding_model and frozen.text_vector is not None:
             vector = np.array(frozen.text_vector, np.float16).astype(float).tolist()

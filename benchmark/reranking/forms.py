@@ -12,6 +12,7 @@ from benchmark.reranking.multimodal.answers import Prices
 from benchmark.reranking.pairs import first_stages
 from benchmark.reranking.services import MAX_NAME, RerankChoice
 from benchmark.reranking.setup import EndpointSetup
+from benchmark.runs.forms import number_field
 from benchmark.runs.models import Run
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
@@ -29,16 +30,6 @@ class ModelChoice(forms.ModelChoiceField):
     def label_from_instance(self, obj: Any) -> str:
         """The model's name."""
         return str(obj.name)
-
-
-def _dollars(label: str, help_text: str) -> forms.FloatField:
-    return forms.FloatField(
-        required=False,
-        min_value=0,
-        label=label,
-        help_text=help_text,
-        widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
-    )
 
 
 class RerankForm(forms.Form):
@@ -62,9 +53,11 @@ class RerankForm(forms.Form):
         label="Model",
         help_text="As the server names it. It must take images and give log-probabilities.",
     )
-    price_in = _dollars("Price of input", "US dollars for a million tokens.")
-    price_out = _dollars("Price of output", "US dollars for a million tokens.")
-    max_cost = _dollars("Cost limit", "US dollars. The run stops there, and goes on when raised.")
+    price_in = number_field("Price of input", "US dollars for a million tokens.")
+    price_out = number_field("Price of output", "US dollars for a million tokens.")
+    max_cost = number_field(
+        "Cost limit", "US dollars. The run stops there, and goes on when raised."
+    )
     rpm = forms.IntegerField(
         required=False,
         min_value=0,
@@ -142,7 +135,7 @@ class RerankForm(forms.Form):
 class ResumeForm(forms.Form):
     """With which limits a run that stopped goes on."""
 
-    max_cost = _dollars("Cost limit, US dollars", "")
+    max_cost = number_field("Cost limit, US dollars", "")
     rpm = forms.IntegerField(required=False, min_value=0, label="Requests a minute")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -18,7 +18,8 @@ SPLIT_CHOICES = [
 ]
 
 
-def _number(label: str, help_text: str) -> forms.FloatField:
+def number_field(label: str, help_text: str) -> forms.FloatField:
+    """An optional number, not below 0."""
     return forms.FloatField(
         required=False,
         min_value=0,
@@ -47,10 +48,10 @@ class MethodCardForm(forms.ModelForm):
         help_text="Paper or code.",
         widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
     )
-    parameters = _number(
+    parameters = number_field(
         "Parameters, in millions", "For example 986 for ViT-H/14, text and image side together."
     )
-    cost = _number("Cost, in US dollars", "What the whole run cost to make.")
+    cost = number_field("Cost, in US dollars", "What the whole run cost to make.")
 
     class Meta:
         model = Run

@@ -9,12 +9,13 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from demo.corpus import write_corpus
-from tests.processes import Served, wait_for
+from tests.processes import ROOT, Served, wait_for
 
 PASSWORD = "tawny-owl-at-dusk-7"
 IMAGES = 260
@@ -23,6 +24,7 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))),
     None,
 )
+SCRIPTS = "https://scripts.test/"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1366, "height": 850}
 CREATE_USERS = """
@@ -158,7 +160,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """`log_in("ann")` gives a page of a new browser context in which that user is logged in.
+    """`log_in("ann", path)` gives a page of a new browser context in which that user is logged in;
+    it is blank without a path.
 
     A script error, or something that the content security policy stopped, fails the test. Everybody
     begins with the keys and the view that nobody has changed.
@@ -169,7 +172,7 @@ def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
-    def start(user: str, **options: Any) -> Page:
+    def start(user: str, path: str = "", **options: Any) -> Page:
         context = browser.new_context(**{"viewport": DESKTOP, **options})
         contexts.append(context)
         context.add_cookies(site.session(browser, user))
@@ -181,13 +184,32 @@ def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
                 problems.append(message.text) if "Content Security" in message.text else None
             ),
         )
-        page.goto(f"{site.url}/")
+        if path:
+            page.goto(site.url + path)
         return page
 
     yield start
     for context in contexts:
         context.close()
     assert problems == []
+
+
+@pytest.fixture
+def script_page(browser: Browser) -> Iterator[Page]:
+    """A page that can import the scripts of /static/, without a site behind it."""
+    with browser.new_context() as context:
+        context.route("**/*", _answer_without_site)
+        page = context.new_page()
+        page.goto(SCRIPTS)
+        yield page
+
+
+def _answer_without_site(route: Route) -> None:
+    path = urlsplit(route.request.url).path
+    if path.startswith("/static/"):
+        route.fulfill(path=ROOT / path.lstrip("/"))
+    else:
+        route.fulfill(content_type="text/html", body='<meta name="user-id" content="1">')
 
 
 @pytest.fixture

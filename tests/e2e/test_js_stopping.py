@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,12 +47,11 @@ CLOCK = """async (steps) => {
 
 
 def test_the_browser_says_what_the_server_says_of_every_shared_case(
-    log_in: Callable[..., Page],
+    script_page: Page,
 ) -> None:
     cases = json.loads(VECTORS.read_text())["cases"]
     assert len(cases) > 30
-    page = log_in("ann")
-    states = page.evaluate(STATES, [case["input"] for case in cases])
+    states = script_page.evaluate(STATES, [case["input"] for case in cases])
     for case, state in zip(cases, states, strict=True):
         assert {key: state[key] for key in case["expected"]} == case["expected"], case["name"]
         assert state["met"] is (case["expected"]["rule"] != "none")
@@ -70,11 +68,11 @@ def test_the_browser_says_what_the_server_says_of_every_shared_case(
         ("rn", {"minimum": -1}),
         ("rn", {"required": 0}),
     ):
-        assert page.evaluate(REFUSAL, [relevance, options]) == "RangeError"
-    assert page.evaluate(REFUSAL, ["rn", {}]) is None
+        assert script_page.evaluate(REFUSAL, [relevance, options]) == "RangeError"
+    assert script_page.evaluate(REFUSAL, ["rn", {}]) is None
 
 
-def test_a_long_list_is_counted_as_by_the_server(log_in: Callable[..., Page]) -> None:
+def test_a_long_list_is_counted_as_by_the_server(script_page: Page) -> None:
     relevance = ("r" + "n" * 7 + "u") * 500 + "n" * 120 + "-" + "n" * 200
     names = {"r": "relevant", "n": "not_relevant", "u": "unsure"}
     state = stop_state(
@@ -90,14 +88,14 @@ def test_a_long_list_is_counted_as_by_the_server(log_in: Callable[..., Page]) ->
         "required": 100,
         "minimum": 500,
     }
-    [found] = log_in("ann").evaluate(STATES, [given])
+    [found] = script_page.evaluate(STATES, [given])
     assert (found["streak"], found["prefix"], found["rule"]) == (128, 4620, "streak")
     for name in ("judged", "relevant", "prefix", "streak", "remaining", "next_rank", "rule"):
         assert found[name] == getattr(state, name)
 
 
 def test_the_clock_counts_while_the_page_is_seen_and_somebody_acts(
-    log_in: Callable[..., Page],
+    script_page: Page,
 ) -> None:
     cases = [
         ([(3, "keydown"), (2, "take"), (4, "take")], [5, 4]),
@@ -109,6 +107,5 @@ def test_the_clock_counts_while_the_page_is_seen_and_somebody_acts(
         ([(5, "hide"), (60, "keydown"), (5, "show"), (40, "take")], [35]),
         ([(31, "wheel"), (29, "touchstart"), (0, "take"), (31, "take")], [59, 30]),
     ]
-    page = log_in("ann")
     for steps, taken in cases:
-        assert page.evaluate(CLOCK, steps) == [taken, sum(taken)]
+        assert script_page.evaluate(CLOCK, steps) == [taken, sum(taken)]

@@ -32,7 +32,7 @@ def test_from_a_search_to_an_evaluated_release(
     expect(admin.locator(".badge.open")).to_be_visible()
     query = int(admin.url.rstrip("/").rsplit("/", 1)[1])
 
-    annotator = log_in("ann")
+    annotator = log_in("ann", "/")
     expect(annotator.get_by_role("link", name="a spider on a rock").first).to_be_visible()
     open_label_page(annotator, site, query)
     expect(annotator.locator("[data-side]")).to_contain_text("The whole animal must be")
@@ -101,7 +101,7 @@ def test_the_labeling_page_fits_a_phone_without_scrolling(
 
 
 def test_an_annotator_sees_no_admin_work(site: Site, log_in: Callable[..., Page]) -> None:
-    page = log_in("ann")
+    page = log_in("ann", "/")
     expect(page.get_by_role("link", name="New query")).to_be_hidden()
     for path in ("/queries/new/", "/queries/import/", "/queries/open/", "/releases/"):
         answer = page.goto(site.url + path)

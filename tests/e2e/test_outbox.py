@@ -49,7 +49,7 @@ def test_judgments_made_without_network_arrive_once_and_in_order(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     first, second = site.open_query("a hawk in the rain"), site.open_query("a crab on sand")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk, other = Desk(page, first), Desk(page, second)
     marks, others = marks_for(images_of(site, first, 120)), marks_for(images_of(site, second, 4))
     page.context.set_offline(True)
@@ -85,7 +85,7 @@ def test_a_server_killed_while_judgments_are_made_gets_each_once(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a goat on a cliff")
-    desk = Desk(log_in("otto"), query)
+    desk = Desk(log_in("otto", "/"), query)
     marks = marks_for(images_of(site, query, 60))
     for place, mark in enumerate(marks):
         desk.add([mark])
@@ -102,7 +102,7 @@ def test_a_lost_answer_is_asked_for_again_and_counts_once(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a lizard on a wall")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk = Desk(page, query)
     marks = marks_for(images_of(site, query, 5))
     lost: list[int] = []
@@ -124,7 +124,7 @@ def test_what_a_crashed_tab_leaves_is_sent_from_the_page_opened_next(
     site: Site, log_in: Callable[..., Page], sending: bool
 ) -> None:
     query = site.open_query("a whale's back")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     context = page.context
     marks = marks_for(images_of(site, query, 7))
     page.evaluate(
@@ -160,7 +160,7 @@ def test_leaving_the_page_sends_what_waits_once_more(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a heron in reeds")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     marks = marks_for(images_of(site, query, 6))
     page.evaluate(
         """() => {
@@ -185,7 +185,7 @@ def test_a_session_that_expired_is_taken_up_after_the_next_log_in(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a moth on bark")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk = Desk(page, query)
     marks = marks_for(images_of(site, query, 8))
     desk.add(marks[:2])
@@ -206,7 +206,7 @@ def test_somebody_else_s_session_takes_no_judgments_of_mine(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a bat in flight")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk = Desk(page, query)
     marks = marks_for(images_of(site, query, 6))
     page.context.clear_cookies()
@@ -228,7 +228,7 @@ def test_somebody_else_s_session_takes_no_judgments_of_mine(
 
 def test_a_lost_csrf_cookie_is_fetched_anew(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a newt in a pond")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk = Desk(page, query)
     marks = marks_for(images_of(site, query, 2))
     page.context.clear_cookies(name="csrftoken")
@@ -242,7 +242,7 @@ def test_a_refused_judgment_is_kept_with_its_reason_until_it_is_dismissed(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a ray over gravel")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk = Desk(page, query)
     first, second = images_of(site, query, 2)
     desk.add([(first, "relevant")])
@@ -276,7 +276,7 @@ def test_a_stale_page_does_not_write_over_what_it_has_not_seen(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a stork on a roof")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk = Desk(page, query)
     first, second = images_of(site, query, 2)
     post(site, "ann", query, [(first, "not_relevant")])
@@ -292,7 +292,7 @@ def test_a_query_that_is_gone_refuses_all_of_its_judgments_with_a_reason(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query, next_query = site.open_query("a worm in soil"), site.open_query("a tick on a leaf")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk, following = Desk(page, query), Desk(page, next_query)
     images = images_of(site, query, 3)
     page.context.set_offline(True)
@@ -316,7 +316,7 @@ def test_without_a_database_judgments_are_sent_and_the_page_can_warn(
     site: Site, log_in: Callable[..., Page], broken: str
 ) -> None:
     query = site.open_query(f"a jellyfish, {broken}")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     page.context.add_init_script(
         "indexedDB.open = () => { throw new DOMException('', 'SecurityError'); };"
         if broken == "no database"
@@ -340,7 +340,7 @@ def test_one_request_at_a_time_over_all_tabs_in_the_order_of_the_judgments(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a flock of starlings")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     desk, other = Desk(page, query), Desk(new_tab(page, site), query)
     marks = marks_for(images_of(site, query, 40))
     for tab in (desk.page, other.page):

@@ -96,7 +96,7 @@ def test_the_charts_fit_a_phone_and_a_desktop(
 def test_a_draw_is_looked_at_and_done_by_keyboard(
     site: Site, log_in: Callable[..., Page], release: int
 ) -> None:
-    page = log_in("ada", viewport=SMALL)
+    page = log_in("ada", "/", viewport=SMALL)
     page.get_by_role("link", name="Draw splits").click()
     expect(page.get_by_role("heading", name="Draw the splits", level=1)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= SMALL["width"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -231,19 +230,10 @@ def test_one_pasted_name_is_text_like_any_other(site: Site, log_in: Callable[...
     ],
 )
 def test_names_are_read_from_lists_as_people_have_them(
-    site: Site, shared_page: Page, text: str, names: list[str]
+    script_page: Page, text: str, names: list[str]
 ) -> None:
     expected = [name.removesuffix("'") for name in names]
-    assert [name.removesuffix("'") for name in shared_page.evaluate(PARSE, text)] == expected
-
-
-@pytest.fixture(scope="module")
-def shared_page(site: Site, browser: Any) -> Any:
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"{site.url}/login/")
-    yield page
-    context.close()
+    assert [name.removesuffix("'") for name in script_page.evaluate(PARSE, text)] == expected
 
 
 def test_two_thousand_names_at_once(site: Site, log_in: Callable[..., Page]) -> None:

@@ -105,7 +105,7 @@ def choose(page: Page, content: bytes) -> None:
 def test_from_logging_in_to_the_leaderboard(
     site: Site, log_in: Callable[..., Page], task: Task
 ) -> None:
-    page = log_in("rosa")
+    page = log_in("rosa", "/")
     # Of the newest release, which another test may have made.
     expect(page.get_by_role("heading", name="Leaderboard of")).to_be_visible()
     page.goto(f"{site.url}/releases/{task.release}/leaderboard/")

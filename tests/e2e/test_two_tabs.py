@@ -103,7 +103,7 @@ def test_labels_from_another_device_are_taken_over_and_waiting_ones_kept(
 ) -> None:
     query = site.open_query("an owl on a fence")
     images = images_of(site, query, 6)
-    page = log_in("ann")
+    page = log_in("ann", "/")
     studio = Studio(page, query)
     post(
         site, "ann", query, [(images[0], "relevant"), (images[1], "unsure"), (images[5], "unsure")]
@@ -138,7 +138,7 @@ def test_a_page_opened_with_judgments_waiting_shows_them(
 ) -> None:
     query = site.open_query("an owl at its nest")
     images = images_of(site, query, 4)
-    page = log_in("ann")
+    page = log_in("ann", "/")
     page.context.route("**/judgments/", lambda route: route.abort())
     desk = Desk(page, query)
     desk.add([(images[0], "relevant"), (images[1], "not_relevant"), (images[0], None)])
@@ -163,7 +163,7 @@ def test_another_person_is_counted_and_their_labels_stay_theirs(
 ) -> None:
     query = site.open_query("an owl and a mouse")
     images = images_of(site, query, 3)
-    ann, otto = Studio(log_in("ann"), query), Studio(log_in("otto"), query)
+    ann, otto = Studio(log_in("ann", "/"), query), Studio(log_in("otto", "/"), query)
     ann.add([(images[0], "relevant"), (images[1], "relevant")])
     ann.drained()
     otto.add([(images[0], "not_relevant")])
@@ -192,7 +192,7 @@ def test_withdrawn_images_a_longer_list_and_a_closed_query_are_noticed(
 ) -> None:
     query = site.open_query("an owl at dusk")
     images = images_of(site, query, 5)
-    studio = Studio(log_in("ann"), query)
+    studio = Studio(log_in("ann", "/"), query)
     studio.add([(image, "not_relevant") for image in images[:2]])
     studio.drained()
     studio.ask()
@@ -229,7 +229,7 @@ def test_details_and_pictures_come_ahead_and_are_let_go(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("an owl in the moonlight")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     studio = Studio(page, query)
@@ -278,7 +278,7 @@ def test_a_picture_that_failed_comes_when_the_connection_is_back(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("an owl asleep")
-    page = log_in("ann")
+    page = log_in("ann", "/")
     Studio(page, query)
     page.evaluate("window.store.details(1)")
     page.context.set_offline(True)
@@ -300,7 +300,7 @@ def test_somebody_else_at_the_same_browser_sees_only_their_own(
 ) -> None:
     query = site.open_query("an owl in a hollow tree")
     images = images_of(site, query, 2)
-    page = log_in("ann")
+    page = log_in("ann", "/")
     page.route("**/judgments/", lambda route: route.abort())
     desk = Desk(page, query)
     desk.add([(images[0], "relevant")])
@@ -317,7 +317,7 @@ def test_a_page_left_open_shows_no_labels_of_who_logged_in_since(
 ) -> None:
     query = site.open_query("an owl on a signpost")
     images = images_of(site, query, 3)
-    page = log_in("ann")
+    page = log_in("ann", "/")
     studio = Studio(page, query)
     post(site, "ann", query, [(images[0], "unsure")])
     page.context.clear_cookies()
@@ -339,7 +339,7 @@ def test_more_acts_than_one_answer_holds_end_with_the_last(
 ) -> None:
     query = site.open_query("an owl by a window")
     images = images_of(site, query, 2)
-    studio = Studio(log_in("ann"), query)
+    studio = Studio(log_in("ann", "/"), query)
     for start in range(3):
         relevance = ("relevant", "unsure")[start % 2]
         post(site, "ann", query, [(image, relevance) for image in images] * 200)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import Site
+from tests.e2e.conftest import SCRIPTS, Site
 from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import events, images_of, new_tab
 
@@ -42,6 +42,8 @@ class Stack:
 
     def __init__(self, page: Page, query: int) -> None:
         self.page = page
+        if page.url == "about:blank":
+            page.goto(SCRIPTS)
         page.evaluate(OPEN, query)
 
     def push(self, *numbers: int) -> None:
@@ -59,9 +61,9 @@ class Stack:
 
 
 def test_steps_are_taken_back_and_done_again_across_reloads(
-    site: Site, log_in: Callable[..., Page]
+    script_page: Page,
 ) -> None:
-    page = log_in("ann")
+    page = script_page
     stack = Stack(page, 990_001)
     assert stack.can() == (False, False)
     stack.push(1, 2, 3, 4)
@@ -84,8 +86,8 @@ def test_steps_are_taken_back_and_done_again_across_reloads(
     assert Stack(page, 990_002).can() == (False, False)
 
 
-def test_the_oldest_steps_go_beyond_two_thousand(site: Site, log_in: Callable[..., Page]) -> None:
-    page = log_in("ann")
+def test_the_oldest_steps_go_beyond_two_thousand(script_page: Page) -> None:
+    page = script_page
     Stack(page, 990_003).push(*range(2050))
     page.reload()
     stack = Stack(page, 990_003)
@@ -93,10 +95,10 @@ def test_the_oldest_steps_go_beyond_two_thousand(site: Site, log_in: Callable[..
 
 
 def test_each_tab_has_its_own_steps_and_a_crashed_one_leaves_them(
-    site: Site, log_in: Callable[..., Page]
+    script_page: Page,
 ) -> None:
-    page = log_in("ann")
-    first, second = Stack(page, 990_004), Stack(new_tab(page, site), 990_004)
+    page = script_page
+    first, second = Stack(page, 990_004), Stack(page.context.new_page(), 990_004)
     first.push(1, 2)
     assert second.can() == (False, False)
     second.push(3)
@@ -113,16 +115,16 @@ def test_each_tab_has_its_own_steps_and_a_crashed_one_leaves_them(
     with pytest.raises(Exception, match="crash"):
         page.goto("chrome://crash")
     page = context.new_page()
-    page.goto(site.url)
+    page.goto(SCRIPTS)
     assert Stack(page, 990_004).undo(4) == [5, 4, 2, 1]
 
 
 def test_a_browser_without_a_database_undoes_until_the_page_is_left(
-    site: Site, log_in: Callable[..., Page]
+    script_page: Page,
 ) -> None:
-    page = log_in("ann")
+    page = script_page
     page.context.add_init_script("indexedDB.open = () => { throw new Error('no'); };")
-    page.goto(site.url)
+    page.goto(SCRIPTS)
     stack = Stack(page, 990_005)
     stack.push(1, 2)
     assert stack.undo() == [2]

@@ -20,7 +20,6 @@ from benchmark.releases.importing.services import (
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Step
 from core.commands.progress import Progress
-from core.commands.ready import require_migrated
 from core.jobs.kinds import JobFailed
 from retrieval.importing.records import Refusal
 
@@ -81,7 +80,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         arguments = {
             "directory": options["directory"],
             "name": options["name"],

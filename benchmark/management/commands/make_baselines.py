@@ -7,7 +7,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from benchmark.management.arguments import RELEASE_HELP, find_release
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.models import Run
-from core.commands.ready import require_migrated
 from core.commands.waiting import wait_for_job
 from core.errors import Conflict
 from core.jobs.models import Job
@@ -27,7 +26,6 @@ class Command(BaseCommand):
         parser.add_argument("--wait", action="store_true", help="until they are made")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         release = find_release(options["release"])
         try:
             job = baselines_begin(release=release)

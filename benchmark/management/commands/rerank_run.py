@@ -17,7 +17,6 @@ from benchmark.reranking.services import RerankChoice, rerank_begin, rerank_chec
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.models import Run
 from core.commands import command
-from core.commands.ready import require_migrated
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.ids import id_of
 from core.jobs.models import Job
@@ -77,7 +76,6 @@ class Command(BaseCommand):
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         try:
             choice = rerank_checked(_choice(options))
             self._print_estimate(choice)

@@ -12,7 +12,6 @@ from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
 from benchmark.runs.services import run_contents
 from benchmark.runs.submissions import SPLITS, RunRefused, read_submission, run_submit
-from core.commands.ready import require_migrated
 from core.commands.waiting import wait_for_job
 from core.errors import Conflict
 from core.jobs.models import Job
@@ -50,7 +49,6 @@ class Command(BaseCommand):
         parser.add_argument("--wait", action="store_true", help="until it is scored")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         release = find_release(options["release"])
         owner = None
         if options["owner"]:

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from core.commands.ready import require_migrated
 from retrieval.corpus.counts import image_counts_check
 
 SHOWN = 20
@@ -20,7 +19,6 @@ class Command(BaseCommand):
         parser.add_argument("--repair", action="store_true", help="correct wrong numbers")
 
     def handle(self, *args: Any, repair: bool, **options: Any) -> None:
-        require_migrated()
         wrong = image_counts_check(repair=repair)
         for one in wrong[:SHOWN]:
             name = one.species or "The whole corpus"

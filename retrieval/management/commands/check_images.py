@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
-from core.commands.ready import require_migrated
 from retrieval.corpus.models import Image
 from retrieval.importing.checks import CheckReport, RootsUnavailable, images_check
 
@@ -32,7 +31,6 @@ class Command(BaseCommand):
         parser.add_argument("--quiet", action="store_true", help="only problems and the report")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         dataset = options["dataset"]
         if dataset is not None and not Image.objects.filter(dataset=dataset).exists():
             raise CommandError(f"There is no data set “{dataset}”.")

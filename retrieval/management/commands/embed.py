@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from core.commands.ready import require_migrated
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.jobs.models import Job
 from retrieval.embedding.services import embedding_job_create
@@ -25,7 +24,6 @@ class Command(BaseCommand):
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         try:
             job = embedding_job_create(model_name=options["model"])
         except ModelSpecError as error:

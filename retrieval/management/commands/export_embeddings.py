@@ -8,7 +8,6 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
-from core.commands.ready import require_migrated
 from core.files import TargetRefused
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.exporting import DTYPES, export_embeddings
@@ -39,7 +38,6 @@ class Command(BaseCommand):
         parser.add_argument("--quiet", action="store_true", help="only the report")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         if options["per_file"] < 1:
             raise CommandError("--per-file must be at least 1.")
         name = options["model"] or settings.EMBEDDING_MODEL

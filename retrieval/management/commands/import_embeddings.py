@@ -8,7 +8,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
-from core.commands.ready import require_migrated
 from retrieval.embedding.files import LayoutRefused
 from retrieval.embedding.importing import EmbeddingImportReport, import_embeddings
 
@@ -58,7 +57,6 @@ class Command(BaseCommand):
         parser.add_argument("--quiet", action="store_true", help="only the report")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         show = Progress("rows", quiet=options["quiet"])
 
         def on_stage(text: str) -> None:

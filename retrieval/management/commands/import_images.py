@@ -7,7 +7,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import Progress
-from core.commands.ready import require_migrated
 from retrieval.corpus.models import ImageRoot
 from retrieval.images.roots import RootRefused, image_root_get_or_create
 from retrieval.importing.records import ImportRefused, Refusal
@@ -43,7 +42,6 @@ class Command(BaseCommand):
         parser.add_argument("--quiet", action="store_true", help="only refusals and the report")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         checking = Progress("bytes", title="checking the file", quiet=options["quiet"])
         show = Progress("images", quiet=options["quiet"])
 

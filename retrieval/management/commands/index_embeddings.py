@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import filesizeformat
 
-from core.commands.ready import require_migrated
 from core.commands.waiting import add_wait_argument, wait_for_job
 from core.jobs.models import Job
 from retrieval.search.indexing import (
@@ -52,7 +51,6 @@ class Command(BaseCommand):
         add_wait_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         try:
             job = (
                 index_drop_job_create(model_name=options["model"])

@@ -7,7 +7,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
-from core.commands.ready import require_migrated
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import MatrixRefused, faults, pack
@@ -32,7 +31,6 @@ class Command(BaseCommand):
         parser.add_argument("--rebuild", action="store_true", help="read everything again")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        require_migrated()
         models = embedded_models()
         if options["model"] is not None:
             models = EmbeddingModel.objects.filter(name=options["model"])
