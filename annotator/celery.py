@@ -6,6 +6,8 @@ from celery import Celery
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
+# A worker's own run of Django's checks would import all pages, and take three times the memory.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 
 TRANSPORT_ALIASES["files"] = "annotator.broker:Transport"
 

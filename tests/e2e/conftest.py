@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -14,8 +15,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
+from annotator.embedded_postgres import embedded_postgres
+from annotator.postgres_guardian import locked
 from demo.corpus import write_corpus
 from tests.processes import ROOT, Served, wait_for
+from tests.settings import SESSION_DIR
 
 PASSWORD = "tawny-owl-at-dusk-7"
 IMAGES = 260
@@ -27,6 +31,14 @@ CHROMIUM = next(
 SCRIPTS = "https://scripts.test/"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1366, "height": 850}
+ROLES = {
+    "ann": "annotator",
+    "otto": "annotator",
+    "rita": "reviewer",
+    "ada": "admin",
+    "rosa": "researcher",
+    "rolf": "researcher",
+}
 CREATE_USERS = """
 import json
 from annotator.services import user_create
@@ -112,30 +124,45 @@ class Site:
         return self.api(user, "GET", f"/api/queries/{query}/")["progress"]
 
 
+def make_state(folder: Path) -> None:
+    """A stopped site's state folder `var`, with people, a corpus and its embeddings, and the
+    people's tokens.
+    """
+    served = Served(folder / "var")
+    try:
+        site = Site(served.wait_healthy())
+        corpus = write_corpus(folder / "corpus", count=IMAGES)
+        site.create_users(ROLES)
+        served.manage("import_images", str(corpus / "train.json"))
+        served.manage("embed", "--wait")
+    finally:
+        served.stop()
+    embedded_postgres(served.var_dir).leave(wait=True)
+    (folder / "tokens.json").write_text(json.dumps(site.tokens))
+
+
+def start_site(var_dir: Path, **environment: str) -> Site:
+    """A site over a copy of the state that one process of the session makes for all."""
+    made = SESSION_DIR / "site"
+    with locked(SESSION_DIR / "site.lock"):
+        if not (made / "tokens.json").exists():
+            make_state(made)
+    # PostgreSQL's files may be another user's, which `shutil` does not keep.
+    subprocess.run(["cp", "-a", made / "var", var_dir], check=True)
+    site = Site(Served(var_dir, **environment))
+    site.tokens, site.roles = json.loads((made / "tokens.json").read_text()), dict(ROLES)
+    return site
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One served application for all browser tests; each test makes queries of its own."""
-    folder = tmp_path_factory.mktemp("site")
-    served = Served(folder / "var", CANDIDATE_DEPTH=str(DEPTH))
+    site = start_site(tmp_path_factory.mktemp("site") / "var", CANDIDATE_DEPTH=str(DEPTH))
     try:
-        site = Site(served)
-        corpus = write_corpus(folder / "corpus", count=IMAGES)
-        served.wait_healthy()
-        site.create_users(
-            {
-                "ann": "annotator",
-                "otto": "annotator",
-                "rita": "reviewer",
-                "ada": "admin",
-                "rosa": "researcher",
-                "rolf": "researcher",
-            }
-        )
-        served.manage("import_images", str(corpus / "train.json"))
-        served.manage("embed", "--wait")
+        site.served.wait_healthy()
         yield site
     finally:
-        served.stop()
+        site.served.stop()
 
 
 @pytest.fixture(scope="session")

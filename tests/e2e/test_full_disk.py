@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from demo.corpus import write_corpus
-from tests.e2e.conftest import Site
+from tests.e2e.conftest import Site, start_site
 from tests.e2e.labeling import judge, open_label_page
 from tests.e2e.outboxes import events, images_of
-from tests.processes import Served, fill
+from tests.processes import fill
 
 pytestmark = pytest.mark.e2e
 
-IMAGES = 40
 #: PostgreSQL writes its log until there is no room for another file of it, and stops.
 WRITE = """
 from django.db import connection
@@ -29,16 +27,12 @@ for _ in range(1000):
 @pytest.fixture
 def site(small_disk: Path) -> Iterator[Site]:
     """An application of its own whose whole state, its database too, lies on a small disk."""
-    served = Served(small_disk / "var", CANDIDATE_DEPTH="40", DISK_MIN_FREE_BYTES="0")
+    site = start_site(small_disk / "var", CANDIDATE_DEPTH="40", DISK_MIN_FREE_BYTES="0")
     try:
-        site = Site(served.wait_healthy())
-        site.create_users({"ann": "annotator", "ada": "admin"})
-        corpus = write_corpus(small_disk.parent / "corpus", count=IMAGES)
-        served.manage("import_images", str(corpus / "train.json"))
-        served.manage("embed", "--wait")
+        site.served.wait_healthy()
         yield site
     finally:
-        served.stop()
+        site.served.stop()
 
 
 def statuses(site: Site) -> set[int]:

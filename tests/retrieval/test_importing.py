@@ -356,14 +356,6 @@ def test_the_command_reports_and_its_exit_code_tells(data, capsys):
         call_command("import_images", str(path))
 
 
-def test_a_database_that_is_not_set_up_is_explained(data, monkeypatch):
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM django_migrations WHERE app = 'retrieval'")
-    for command in (["import_images", str(coco(data))], ["embed"]):
-        with pytest.raises(CommandError, match=r"manage\.py migrate"):
-            call_command(*command)
-
-
 def test_the_real_photos(shared_dir):
     path = shared_dir / "photos/train.json"
     assert figures(import_images(path=path)) == (127, 0, 0, 0)
