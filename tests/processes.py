@@ -9,14 +9,18 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import psutil
+import psycopg2
 from django.db import connection
+
+from annotator.embedded_postgres import DATABASE
+from annotator.postgres_guardian import DATABASE_USER, PORT, Layout
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -174,6 +178,21 @@ class Served:
             check=check,
             timeout=300,
         )
+
+    @contextmanager
+    def database(self) -> Iterator[Any]:
+        """A cursor on the served database."""
+        server = psycopg2.connect(
+            host=str(Layout(self.var_dir).socket_dir),
+            port=PORT,
+            user=DATABASE_USER,
+            dbname=DATABASE,
+        )
+        try:
+            with server, server.cursor() as cursor:
+                yield cursor
+        finally:
+            server.close()
 
     def processes(self) -> list[psutil.Process]:
         """Every process that works on this state folder, by its environment or arguments."""

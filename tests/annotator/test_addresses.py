@@ -44,7 +44,8 @@ def test_numbers_that_no_row_has_are_found_nowhere(clients: dict[str, list[Any]]
         for route in addresses(number):
             if str(number) not in route:
                 continue
-            for role in ROLES:
+            # What another role may not ask, no number changes.
+            for role in ROLES if number == LARGE[1] else ["admin"]:
                 client = clients[role][route.startswith("api/") and role != "anonymous"]
                 for method in ("get", "post", "delete") if role == "admin" else ("get",):
                     answer = getattr(client, method)(f"/{route}")

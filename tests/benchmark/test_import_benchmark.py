@@ -275,10 +275,10 @@ class TestInquire:
         val = [one.row for one in queries.values() if one.split == "val"]
         assert val != sorted(val)
 
-    def test_the_size_of_the_whole_benchmark(self, inquire: Path) -> None:
-        self.annotate(inquire, 200_000)
+    def test_as_many_labels_as_the_whole_benchmark_has(self, inquire: Path) -> None:
+        self.annotate(inquire, 33_000)
         found = benchmark_import(directory=inquire)
-        assert found.release.positives == found.rows > 199_000
+        assert found.release.positives == found.rows > 32_500
         same_files(inquire, found.release)
 
     def test_labeled_here_the_queries_come_out_with_their_splits(

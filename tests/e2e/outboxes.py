@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -32,10 +31,9 @@ STATE = """async (query) => {
   return { waiting, saved, problem: problem?.kind ?? null, durable, elsewhere, unsavedSeconds };
 }"""
 EVENTS = """
-import json
-from labeling.judging.models import JudgmentEvent
-events = JudgmentEvent.objects.filter(query={query}).order_by("pk")
-print(json.dumps([[e.annotator.username, e.image_id, e.relevance or None] for e in events]))
+SELECT username, image_id, NULLIF(relevance, '')
+FROM labeling_judgmentevent e JOIN annotator_user u ON u.id = e.annotator_id
+WHERE query_id = %s ORDER BY e.id
 """
 
 
@@ -81,8 +79,9 @@ def images_of(site: Site, query: int, count: int) -> list[int]:
 
 def events(site: Site, query: int) -> list[tuple[str, int, str | None]]:
     """Every act of judging that the database holds of a query, in order: who, image, relevance."""
-    ran = site.served.manage("shell", "-c", EVENTS.format(query=query))
-    return [(who, image, what) for who, image, what in json.loads(ran.stdout.splitlines()[-1])]
+    with site.served.database() as cursor:
+        cursor.execute(EVENTS, [query])
+        return list(cursor.fetchall())
 
 
 def post(site: Site, user: str, query: int, marks: Sequence[Mark]) -> Any:
