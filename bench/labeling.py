@@ -16,7 +16,7 @@ import numpy as np
 
 from bench import harness
 from bench.labeling_browser import GRID_SIZE, Session, chromium, label
-from bench.labeling_crowd import Crowd, Round, Site, site
+from bench.labeling_crowd import Crowd, CrowdSite, Round, site
 
 PACED_IMAGES: Final = 300
 PACED_PAGES: Final = 13
@@ -69,7 +69,7 @@ def _within(waits: Sequence[float], limit: float) -> str:
     return f"{np.mean(np.array(waits) < limit):.1%} within {limit * 1000:.0f} ms"
 
 
-def _browser_rows(where: Site, bare: float) -> list[list[str]]:
+def _browser_rows(where: CrowdSite, bare: float) -> list[list[str]]:
     def work(text: str, view: str, most: int, pause: float) -> Session:
         harness.log(f"Labeling {text} …")
         images, query = min(where.depth, most), where.open_query(text)
@@ -99,7 +99,7 @@ def _browser_rows(where: Site, bare: float) -> list[list[str]]:
     return rows
 
 
-def _crowd_rows(where: Site, seconds: float, bare: float) -> tuple[list[list[str]], bool]:
+def _crowd_rows(where: CrowdSite, seconds: float, bare: float) -> tuple[list[list[str]], bool]:
     who = f"{len(where.annotators)} annotators"
     crowd = Crowd(where, where.open_query("a fox at the edge of a forest"))
     harness.log(f"{who} …")
@@ -126,7 +126,7 @@ def _crowd_rows(where: Site, seconds: float, bare: float) -> tuple[list[list[str
     return rows, lost == doubled == len(refused) == 0
 
 
-def _bare_requests(where: Site, path: str) -> list[float]:
+def _bare_requests(where: CrowdSite, path: str) -> list[float]:
     def get() -> None:
         headers = where.headers(where.annotators[0])
         request = urllib.request.Request(where.url + path, headers=headers)

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench.labeling_crowd import PASSWORD, Site
+from bench.labeling_crowd import CrowdSite
 from tests.processes import wait_for
+from tests.site import PASSWORD
 
 GRID_SIZE: Final = 40
 RELEVANT_EVERY: Final = 20
@@ -87,7 +88,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def label(
-    where: Site, browser: Browser, query: int, view: str, *, images: int, pause: float
+    where: CrowdSite, browser: Browser, query: int, view: str, *, images: int, pause: float
 ) -> Session:
     """Label a list as the first annotator, one by one ("single") or by pages of GRID_SIZE with a
     relevant image on each ("grid"). `pause` is the least time for a step in seconds. The last image

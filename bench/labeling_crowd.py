@@ -15,74 +15,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from demo.corpus import write_corpus
-from tests.processes import Served, wait_for
+from tests.processes import Served
+from tests.site import Site
 
-PASSWORD: Final = "tawny-owl-at-dusk-7"
 ADMIN: Final = "ada"
 IMAGES_BESIDE: Final = 100
 """Images of the corpus that are not in a list, so that a list is a choice as in real work."""
 RELEVANCES: Final = ("not_relevant", "not_relevant", "not_relevant", "relevant", "unsure")
 TRIES: Final = 20
-_CREATE_USERS: Final = """
-import json
-from annotator.services import user_create
-print(json.dumps({{name: user_create(username=name, role=role, password={password!r})[1].key
-                  for name, role in {roles!r}.items()}}))
-"""
 
 
-class Site:
-    """A served application whose queries have lists of `depth` candidates."""
+class CrowdSite(Site):
+    """A served application with an admin and annotators, whose lists have `depth` candidates."""
 
     def __init__(self, served: Served, depth: int, annotators: int) -> None:
-        self.served = served
-        self.url = served.url
+        super().__init__(served)
         self.depth = depth
         self.annotators = [f"ann{number}" for number in range(annotators)]
-        roles = {ADMIN: "admin"} | dict.fromkeys(self.annotators, "annotator")
-        script = _CREATE_USERS.format(roles=roles, password=PASSWORD)
-        made = served.manage("shell", "-v", "0", "-c", script)
-        self.tokens: dict[str, str] = json.loads(made.stdout.splitlines()[-1])
-
-    def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
-        """The parsed answer of the REST API; raises HTTPError for a refusal."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, self.headers(user), method=method)
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return json.loads(answer.read() or "null")
-
-    def headers(self, user: str) -> dict[str, str]:
-        """What a person's requests to the API carry."""
-        return {
-            "Content-Type": "application/json",
-            "Authorization": f"Token {self.tokens[user]}",
-        }
-
-    def open_query(self, text: str) -> int:
-        """An open query with its candidate list; returns its id."""
-        fields = {"text": text, "category": "Species ID", "split": "test"}
-        query = self.api(ADMIN, "POST", "/api/queries/", fields)
-        path = f"/api/queries/{query['id']}/"
-        self.api(ADMIN, "PATCH", path, {"state": "open"})
-        listed = f"{path}candidates/?limit=1"
-        wait_for(
-            lambda: self.api(ADMIN, "GET", listed)["list"]["state"] == "ready",
-            seconds=120,
-            what="the candidate list",
-        )
-        return int(query["id"])
+        self.create_users({ADMIN: "admin"} | dict.fromkeys(self.annotators, "annotator"))
 
 
 @contextmanager
-def site(folder: Path, *, depth: int, annotators: int) -> Iterator[Site]:
+def site(folder: Path, *, depth: int, annotators: int) -> Iterator[CrowdSite]:
     """An application of its own, filled with drawn scenes under the demo's model."""
     served = Served(folder / "var", CANDIDATE_DEPTH=str(depth), LOG_LEVEL="WARNING")
     try:
         served.wait_healthy(180)
-        found = Site(served, depth, annotators)
+        found = CrowdSite(served, depth, annotators)
         corpus = write_corpus(folder / "corpus", count=depth + IMAGES_BESIDE)
         served.manage("import_images", str(corpus / "train.json"))
         served.manage("embed", "--wait")
@@ -110,7 +72,7 @@ class Crowd:
     an image a second time: who has seen the whole list stops.
     """
 
-    def __init__(self, where: Site, query: int) -> None:
+    def __init__(self, where: CrowdSite, query: int) -> None:
         self.site = where
         self.query = query
         images: list[int] = []

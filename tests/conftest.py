@@ -17,8 +17,7 @@ from annotator.embedded_postgres import embedded_postgres
 from core.access import Role
 from tests.databases import use_copy
 from tests.processes import ROOT, Served, Worker, database_url, wait_for
-
-PASSWORD = "tawny-owl-at-dusk-7"
+from tests.site import PASSWORD
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

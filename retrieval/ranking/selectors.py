@@ -23,6 +23,7 @@ from retrieval.ranking.files import MatrixUnusable
 from retrieval.ranking.matrices import lags, matrix_request
 from retrieval.ranking.reading import copied, ids_by, partition
 from retrieval.ranking.scan import (
+    EXACT_ROWS,
     Eligible,
     Halves,
     ImpreciseProduct,
@@ -52,8 +53,6 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 QUERIES_AT_ONCE: Final = 256
-# Embeddings that are widened together.
-_AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True)
@@ -243,7 +242,7 @@ def _stored(statement: str, values: Sequence[Any], query: Halves) -> tuple[Rows,
     """Image ids (n,) of embeddings that a statement gives (image_id, vector), and their scores."""
     rows = copied(statement, values, ["image_id"], dimension=len(query))
     scores = [np.empty(0)]
-    for start in range(0, len(rows), _AT_ONCE):
-        vectors = rows["vector"][start : start + _AT_ONCE].astype(np.float16)
+    for start in range(0, len(rows), EXACT_ROWS):
+        vectors = rows["vector"][start : start + EXACT_ROWS].astype(np.float16)
         scores.append(exact_scores(vectors, query))
     return rows["image_id"].astype(np.int64), np.concatenate(scores)

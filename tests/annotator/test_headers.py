@@ -4,8 +4,8 @@ import sys
 import pytest
 
 from annotator.middleware import is_loopback
-from tests.conftest import PASSWORD
 from tests.processes import ROOT
+from tests.site import PASSWORD
 
 pytestmark = pytest.mark.django_db
 

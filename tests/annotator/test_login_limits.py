@@ -5,7 +5,8 @@ from axes.models import AccessAttempt
 from django.db.models import F
 
 from core.access import Role
-from tests.conftest import PASSWORD, person
+from tests.conftest import person
+from tests.site import PASSWORD
 
 pytestmark = pytest.mark.django_db
 TYPE = "application/problem+json"

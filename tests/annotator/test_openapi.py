@@ -19,9 +19,9 @@ from drf_spectacular.generators import SchemaGenerator
 
 from retrieval.embedding.models import EmbeddingModel
 from tests.annotator.world import World, make_world
-from tests.conftest import PASSWORD
 from tests.labeling.conftest import FIRST_ID
 from tests.processes import ROOT
+from tests.site import PASSWORD
 
 CONFIGURATION = ROOT / "tests/annotator/schemathesis.toml"
 EXAMPLES = 1

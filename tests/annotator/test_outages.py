@@ -14,8 +14,8 @@ import pytest
 
 from annotator.embedded_postgres import DATABASE, EmbeddedPostgres
 from annotator.postgres_guardian import DATABASE_USER
-from tests.conftest import PASSWORD
 from tests.processes import database_url, fill
+from tests.site import PASSWORD
 
 PROBLEM = "application/problem+json"
 

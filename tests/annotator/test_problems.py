@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
 from annotator.problems import field_errors
-from tests.conftest import PASSWORD
+from tests.site import PASSWORD
 
 pytestmark = pytest.mark.django_db
 TYPE = "application/problem+json"

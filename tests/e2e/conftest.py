@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sy
 from annotator.embedded_postgres import embedded_postgres
 from annotator.postgres_guardian import locked
 from demo.corpus import write_corpus
-from tests.processes import ROOT, Served, wait_for
+from tests.processes import ROOT, Served
 from tests.settings import SESSION_DIR
+from tests.site import Site
 
-PASSWORD = "tawny-owl-at-dusk-7"
 IMAGES = 260
 DEPTH = 150
 CHROMIUM = next(
@@ -39,89 +37,7 @@ ROLES = {
     "rosa": "researcher",
     "rolf": "researcher",
 }
-CREATE_USERS = """
-import json
-from annotator.services import user_create
-made = {{n: user_create(username=n, role=r, password={word!r})[0] for n, r in {roles}.items()}}
-print(json.dumps({{name: user.auth_token.key for name, user in made.items()}}))
-"""
-
 expect.set_options(timeout=15_000)
-
-
-class Site:
-    """The application as its users have it: over HTTP, and by its commands."""
-
-    def __init__(self, served: Served) -> None:
-        self.served = served
-        self.url = served.url
-        self.tokens: dict[str, str] = {}
-        self.roles: dict[str, str] = {}
-        self.sessions: dict[str, Any] = {}
-
-    def create_users(self, roles: dict[str, str]) -> None:
-        """People by name, with the password PASSWORD and a token."""
-        ran = self.served.manage("shell", "-c", CREATE_USERS.format(roles=roles, word=PASSWORD))
-        self.tokens |= json.loads(ran.stdout.splitlines()[-1])
-        self.roles |= roles
-
-    def session(self, browser: Browser, user: str) -> Any:
-        """The cookies of a browser in which the user has logged in, once for all tests."""
-        if user not in self.sessions:
-            with browser.new_context() as context:
-                page = context.new_page()
-                page.goto(f"{self.url}/login/")
-                page.get_by_label("User name").fill(user)
-                page.get_by_label("Password").fill(PASSWORD)
-                page.get_by_role("button", name="Log in").click()
-                page.wait_for_url(lambda address: "/login/" not in address)
-                self.sessions[user] = context.cookies()
-        return self.sessions[user]
-
-    def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
-        """The parsed answer of the REST API; raises HTTPError for a refusal."""
-        headers = {"Content-Type": "application/json"}
-        if user:
-            headers["Authorization"] = f"Token {self.tokens[user]}"
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.loads(answer.read() or "null")
-
-    def open_query(self, text: str, **fields: Any) -> int:
-        """An open query with its candidate list; returns its id."""
-        query = self.api(
-            "ada",
-            "POST",
-            "/api/queries/",
-            {"text": text, "category": "Species ID", "split": "test", **fields},
-        )
-        self.api("ada", "PATCH", f"/api/queries/{query['id']}/", {"state": "open"})
-        wait_for(
-            lambda: self.candidates("ada", query["id"])["list"]["state"] == "ready",
-            seconds=60,
-            what="the candidate list",
-        )
-        return int(query["id"])
-
-    def candidates(self, user: str, query: int, start: int = 1, limit: int = 500) -> Any:
-        path = f"/api/queries/{query}/candidates/?start_rank={start}&limit={limit}"
-        return self.api(user, "GET", path)
-
-    def settle_flags(self) -> None:
-        """Restore what is withdrawn and clear what is flagged, whichever test did it."""
-        for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
-            for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
-                self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
-
-    def completed(self) -> list[int]:
-        """The numbers of the completed queries: a release made now holds these, and a run on it
-        ranks images for each."""
-        found = self.api("ada", "GET", "/api/queries/?state=complete&limit=200")["results"]
-        return [one["query_id"] for one in found]
-
-    def progress(self, user: str, query: int) -> Any:
-        return self.api(user, "GET", f"/api/queries/{query}/")["progress"]
 
 
 def make_state(folder: Path) -> None:

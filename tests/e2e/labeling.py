@@ -7,8 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.conftest import Site
 from tests.processes import wait_for
+from tests.site import Site
 
 PAINTED = "document.querySelector('[data-single]').dataset.painted"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
 
-from tests.e2e.conftest import PASSWORD, Site
 from tests.processes import wait_for
+from tests.site import PASSWORD, Site
 
 Mark = tuple[int, str | None]
 

@@ -10,10 +10,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import DEPTH, Site
+from tests.e2e.conftest import DEPTH
 from tests.e2e.labeling import open_label_page, press
 from tests.e2e.tiles import open_grid, ranks, tile
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

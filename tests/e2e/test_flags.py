@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from retrieval.flags.models import ImageFlag
-from tests.e2e.conftest import Site
 from tests.e2e.labeling import fits, focused, open_label_page, own, press
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.axe import violations
-from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.conftest import DESKTOP
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

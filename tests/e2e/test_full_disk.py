@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import Site, start_site
+from tests.e2e.conftest import start_site
 from tests.e2e.labeling import judge, open_label_page
 from tests.e2e.outboxes import events, images_of
 from tests.processes import fill
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e import tiles
-from tests.e2e.conftest import DESKTOP, PHONE, Site
+from tests.e2e.conftest import DESKTOP, PHONE
 from tests.e2e.tiles import NOT, all_not, marks, open_grid, tile, wait_seen, wait_stored
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

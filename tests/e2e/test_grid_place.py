@@ -11,8 +11,9 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e import tiles
 from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.conftest import DESKTOP
 from tests.e2e.tiles import NOT, all_not, marks, open_grid, tile, wait_seen, wait_stored
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from labeling.studio.keymap import ACTIONS
-from tests.e2e.conftest import Site
 from tests.e2e.labeling import open_label_page, painted, press, saved, shown, wait_painted
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DEPTH, IMAGES, PHONE, Site
+from tests.e2e.conftest import DEPTH, IMAGES, PHONE
 from tests.e2e.labeling import open_label_page, press, saved, shown, wait_painted
 from tests.e2e.outboxes import events
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

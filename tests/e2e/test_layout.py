@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DESKTOP, PHONE, Site
+from tests.e2e.conftest import DESKTOP, PHONE
 from tests.e2e.labeling import box, open_label_page, painted, press, saved, shown, wait_painted
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

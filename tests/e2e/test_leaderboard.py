@@ -10,9 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
 
 from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.conftest import DESKTOP
 from tests.e2e.test_accessibility import judge
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -11,10 +11,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.axe import wider_than_window
-from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.conftest import DESKTOP
 from tests.e2e.labeling import box, open_label_page, press
 from tests.e2e.test_accessibility import judge
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

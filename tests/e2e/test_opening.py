@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PHONE, Site
+from tests.e2e.conftest import PHONE
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

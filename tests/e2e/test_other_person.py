@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PASSWORD, Site
 from tests.e2e.labeling import open_label_page, wait_painted
+from tests.site import PASSWORD, Site
 
 
 def test_flags_and_view_of_an_open_page_are_not_stored_as_somebody_elses(

@@ -13,9 +13,9 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page, Route
 
-from tests.e2e.conftest import Site
 from tests.e2e.outboxes import Desk, Mark, events, images_of, log_in_again, new_tab, post
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.axe import violations
-from tests.e2e.conftest import DESKTOP, Site
+from tests.e2e.conftest import DESKTOP
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

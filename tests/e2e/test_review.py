@@ -8,7 +8,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PHONE, Site
+from tests.e2e.conftest import PHONE
+from tests.site import Site
 
 
 def say(site: Site, user: str, query: int, image: int, relevance: str | None) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import Site
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

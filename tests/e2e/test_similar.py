@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.conftest import Site
 from tests.e2e.labeling import fits, focused, open_label_page, own, press, wait_stored
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,6 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import Page, Route, expect
 
-from tests.e2e.conftest import Site
 from tests.e2e.labeling import (
     box,
     open_label_page,
@@ -21,6 +20,7 @@ from tests.e2e.labeling import (
     wait_painted,
 )
 from tests.processes import wait_for
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

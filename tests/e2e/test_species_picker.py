@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from demo.species import SPECIES
 from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import Site
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

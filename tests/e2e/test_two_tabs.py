@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import Site
 from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import Desk, events, images_of, log_in_again, new_tab, post
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

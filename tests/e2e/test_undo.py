@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import SCRIPTS, Site
+from tests.e2e.conftest import SCRIPTS
 from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
 from tests.e2e.outboxes import events, images_of, new_tab
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import CDPSession, Page, expect
 
-from tests.e2e.conftest import PHONE, Site
+from tests.e2e.conftest import PHONE
 from tests.e2e.labeling import box, open_label_page, painted, press, wait_painted
+from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.e2e.conftest import Site
 from tests.e2e.labeling import wait_same
+from tests.site import Site
 
 NOT = "not_relevant"
 SHOWN = '[data-tiles] [data-rank]:not([data-rank=""])'

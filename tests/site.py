@@ -1,0 +1,99 @@
+"""A served application as its users have it."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.processes import Served, wait_for
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PASSWORD: Final = "tawny-owl-at-dusk-7"
+CREATE_USERS = """
+import json
+from annotator.services import user_create
+made = {{n: user_create(username=n, role=r, password={word!r})[0] for n, r in {roles}.items()}}
+print(json.dumps({{name: user.auth_token.key for name, user in made.items()}}))
+"""
+
+
+class Site:
+    """The application as its users have it: over HTTP, and by its commands."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.url = served.url
+        self.tokens: dict[str, str] = {}
+        self.roles: dict[str, str] = {}
+        self.sessions: dict[str, Any] = {}
+
+    def create_users(self, roles: dict[str, str]) -> None:
+        """People by name, with the password PASSWORD and a token."""
+        ran = self.served.manage("shell", "-c", CREATE_USERS.format(roles=roles, word=PASSWORD))
+        self.tokens |= json.loads(ran.stdout.splitlines()[-1])
+        self.roles |= roles
+
+    def session(self, browser: Browser, user: str) -> Any:
+        """The cookies of a browser in which the user has logged in, once for all tests."""
+        if user not in self.sessions:
+            with browser.new_context() as context:
+                page = context.new_page()
+                page.goto(f"{self.url}/login/")
+                page.get_by_label("User name").fill(user)
+                page.get_by_label("Password").fill(PASSWORD)
+                page.get_by_role("button", name="Log in").click()
+                page.wait_for_url(lambda address: "/login/" not in address)
+                self.sessions[user] = context.cookies()
+        return self.sessions[user]
+
+    def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
+        """The parsed answer of the REST API; raises HTTPError for a refusal."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, self.headers(user), method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read() or "null")
+
+    def headers(self, user: str) -> dict[str, str]:
+        """What a person's requests to the API carry; nobody's for an empty name."""
+        token = {"Authorization": f"Token {self.tokens[user]}"} if user else {}
+        return {"Content-Type": "application/json", **token}
+
+    def open_query(self, text: str, **fields: Any) -> int:
+        """An open query with its candidate list; returns its id."""
+        query = self.api(
+            "ada",
+            "POST",
+            "/api/queries/",
+            {"text": text, "category": "Species ID", "split": "test", **fields},
+        )
+        self.api("ada", "PATCH", f"/api/queries/{query['id']}/", {"state": "open"})
+        wait_for(
+            lambda: self.candidates("ada", query["id"], limit=1)["list"]["state"] == "ready",
+            seconds=120,
+            what="the candidate list",
+        )
+        return int(query["id"])
+
+    def candidates(self, user: str, query: int, start: int = 1, limit: int = 500) -> Any:
+        """A part of the query's list, as the user sees it."""
+        path = f"/api/queries/{query}/candidates/?start_rank={start}&limit={limit}"
+        return self.api(user, "GET", path)
+
+    def settle_flags(self) -> None:
+        """Restore what is withdrawn and clear what is flagged, whichever test did it."""
+        for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
+            for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
+                self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
+
+    def completed(self) -> list[int]:
+        """The numbers of the completed queries: a release made now holds these, and a run on it
+        ranks images for each."""
+        found = self.api("ada", "GET", "/api/queries/?state=complete&limit=200")["results"]
+        return [one["query_id"] for one in found]
+
+    def progress(self, user: str, query: int) -> Any:
+        """How far the query is labeled, as the user sees it."""
+        return self.api(user, "GET", f"/api/queries/{query}/")["progress"]
