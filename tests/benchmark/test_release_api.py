@@ -4,6 +4,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from rest_framework.test import APIClient
@@ -21,8 +22,8 @@ ENDPOINTS = {
     "labels": lambda api, pk: api.get(f"/api/releases/{pk}/files/judgments.csv"),
     "snapshot": lambda api, pk: api.get(f"/api/releases/{pk}/files/snapshot/pairs.parquet"),
     "archive": lambda api, pk: api.get(f"/api/releases/{pk}/archive"),
-    "create": lambda api, pk: api.post("/api/releases/", {"name": "v2"}),
     "retry": lambda api, pk: api.post(f"/api/releases/{pk}/retry/"),
+    "create": lambda api, pk: api.post("/api/releases/", {"name": "v2"}),
 }
 NOTHING = dict.fromkeys(ENDPOINTS, 403)
 ALL = dict.fromkeys(ENDPOINTS, 200) | {"create": 403, "retry": 403}
@@ -51,23 +52,24 @@ def api(request: pytest.FixtureRequest) -> Callable[[str], APIClient]:
     return lambda role: request.getfixturevalue(f"{role}_api")
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.parametrize("role", EXPECTED)
-def test_each_role_at_each_endpoint(release, api, role, endpoint):
-    response = ENDPOINTS[endpoint](api(role), release.pk)
-    assert response.status_code == EXPECTED[role][endpoint]
-    if response.status_code >= 400:
-        assert response["Content-Type"] == "application/problem+json"
-        assert response.json()["status"] == response.status_code
-        assert Release.objects.count() == 1
+def test_each_role_at_each_endpoint(release, api, subtests):
+    for role, endpoint in product(EXPECTED, ENDPOINTS):
+        with subtests.test(role=role, endpoint=endpoint):
+            response = ENDPOINTS[endpoint](api(role), release.pk)
+            assert response.status_code == EXPECTED[role][endpoint]
+            if response.status_code >= 400:
+                assert response["Content-Type"] == "application/problem+json"
+                assert response.json()["status"] == response.status_code
+                assert Release.objects.count() == 1
 
 
-@pytest.mark.parametrize("method", ["put", "patch", "delete"])
-@pytest.mark.parametrize("role", ["annotator", "researcher", "reviewer", "admin"])
-def test_a_release_cannot_be_changed_or_removed(release, api, role, method):
-    response = getattr(api(role), method)(f"/api/releases/{release.pk}/", {"name": "v9"})
-    assert response.status_code == (405 if role == "admin" else 403)
-    assert Release.objects.get().name == "v1"
+def test_a_release_cannot_be_changed_or_removed(release, api, subtests):
+    roles = ("annotator", "researcher", "reviewer", "admin")
+    for role, method in product(roles, ("put", "patch", "delete")):
+        with subtests.test(role=role, method=method):
+            response = getattr(api(role), method)(f"/api/releases/{release.pk}/", {"name": "v9"})
+            assert response.status_code == (405 if role == "admin" else 403)
+            assert Release.objects.get().name == "v1"
 
 
 def test_a_release_says_what_it_holds(release, reviewer_api):
@@ -116,19 +118,16 @@ def test_each_role_gets_an_archive_of_what_it_may_have(release, researcher_api, 
         assert read == (release.directory / "manifest_open.json").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
+def test_a_file_says_of_which_kind_it_is(release, reviewer_api):
+    for name, expected in (
         ("manifest.json", "application/json"),
         ("difference.md", "text/markdown; charset=utf-8"),
         ("snapshot/pairs.parquet", "application/vnd.apache.parquet"),
-    ],
-)
-def test_a_file_says_of_which_kind_it_is(release, reviewer_api, name, expected):
-    response = reviewer_api.get(f"/api/releases/{release.pk}/files/{name}")
-    assert response["Content-Type"] == expected
-    assert f'filename="{name.rpartition("/")[2]}"' in response["Content-Disposition"]
-    assert b"".join(response.streaming_content) == (release.directory / name).read_bytes()
+    ):
+        response = reviewer_api.get(f"/api/releases/{release.pk}/files/{name}")
+        assert response["Content-Type"] == expected
+        assert f'filename="{name.rpartition("/")[2]}"' in response["Content-Disposition"]
+        assert b"".join(response.streaming_content) == (release.directory / name).read_bytes()
 
 
 def test_a_lost_file_is_a_404(release, reviewer_api):
@@ -160,24 +159,21 @@ def test_an_admin_begins_a_release_that_a_job_makes(release, admin_api, admin):
     assert admin_api.get(f"/api/releases/{body['id']}/").json()["state"] == "done"
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
+def test_bad_names_are_refused_with_the_field_named(db, admin_api):
+    Release.objects.create(name="INQUIRE", origin=Release.Origin.IMPORTED)
+    services.release_create(name="half", created_by=None)
+    for data, expected in (
         ({}, "This field is required."),
         ({"name": ""}, "This field may not be blank."),
         ({"name": "x" * 101}, "Ensure this field has no more than 100 characters."),
         ({"name": "INQUIRE"}, "'INQUIRE' is an imported benchmark; choose another name."),
         ({"name": "half"}, "Version 1 of 'half' is already being made."),
         ({"name": "a\u0007b"}, "The name holds characters that can't be printed."),
-    ],
-)
-def test_bad_names_are_refused_with_the_field_named(release, admin_api, data, expected):
-    Release.objects.create(name="INQUIRE", origin=Release.Origin.IMPORTED)
-    services.release_create(name="half", created_by=None)
-    response = admin_api.post("/api/releases/", data)
-    assert response.status_code == 400
-    assert response.json()["errors"] == [{"field": "name", "detail": expected}]
-    assert Release.objects.count() == 3
+    ):
+        response = admin_api.post("/api/releases/", data)
+        assert response.status_code == 400
+        assert response.json()["errors"] == [{"field": "name", "detail": expected}]
+    assert Release.objects.count() == 2
 
 
 def test_an_unknown_model_is_refused_with_the_field_named(release, admin_api):
@@ -202,9 +198,8 @@ def test_an_admin_tries_a_failed_release_again(db, admin_api):
     assert (body["state"], body["error"], body["job"]) == ("queued", "", failed.job_id)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_is_not_there_is_a_404(release, admin_api):
+    for path in (
         "999999/",
         "99999999999999999999999/",
         "99999999999999999999999/files/judgments.csv",
@@ -217,8 +212,6 @@ def test_an_admin_tries_a_failed_release_again(db, admin_api):
         "{pk}/files/snapshot/../judgments.csv",
         "{pk}/files//judgments.csv",
         "999999/archive",
-    ],
-)
-def test_what_is_not_there_is_a_404(release, admin_api, path):
-    response = admin_api.get("/api/releases/" + path.format(pk=release.pk))
-    assert response.status_code == 404
+    ):
+        response = admin_api.get("/api/releases/" + path.format(pk=release.pk))
+        assert response.status_code == 404, path

@@ -164,9 +164,10 @@ def test_a_release_never_changes_after_it_is_made(labeled, judge, annotator, var
     assert export("v2", tmp_path / "three") != before
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_path):
+    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
+    before = Release.objects.values().get()
+    for change in (
         {"name": "v1.1"},
         {"version": 7},
         {"origin": "imported"},
@@ -177,15 +178,10 @@ def test_a_release_never_changes_after_it_is_made(labeled, judge, annotator, var
         {"archive": {}},
         {"positives": 99},
         {"made_at": None},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-def test_the_database_refuses_every_change_of_a_made_release(db, var_dir, tmp_path, change):
-    release = services.release_export(name="v1", directory=tmp_path / "one", new=True)
-    before = Release.objects.values().get()
-    with pytest.raises(IntegrityError, match="is made and never changes"), transaction.atomic():
-        Release.objects.filter(pk=release.pk).update(**change)
-    assert Release.objects.values().get() == before
+    ):
+        with pytest.raises(IntegrityError, match="is made and never changes"), transaction.atomic():
+            Release.objects.filter(pk=release.pk).update(**change)
+        assert Release.objects.values().get() == before
 
 
 @pytest.mark.parametrize("damage", ["lost", "changed"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
 from rest_framework.test import APIClient
 
 from labeling.lifecycle.services import query_transition
@@ -105,47 +106,43 @@ ENDPOINTS: dict[str, tuple[Callable[[APIClient, str], Any], tuple[int, int, int,
 }
 
 
-@pytest.mark.parametrize("position", range(4), ids=ROLES)
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_each_role_against_each_endpoint(
-    endpoint: str,
-    position: int,
     images: list[Image],
     open_query: MakeQuery,
     clients: dict[str, APIClient],
     settings: Any,
+    subtests: pytest.Subtests,
 ) -> None:
     settings.CANDIDATE_DEPTH = 2
     query = open_query()
-    call, statuses = ENDPOINTS[endpoint]
-    answer = call(clients[ROLES[position]], f"/api/queries/{query.pk}/")
-    assert answer.status_code == statuses[position], answer.content
-    if answer.status_code >= 400:
-        assert answer["Content-Type"] == "application/problem+json"
-        query.refresh_from_db()
-        assert (query.state, query.text) == ("open", "a toad")
+    for endpoint, (call, statuses) in ENDPOINTS.items():
+        for (role, client), status in zip(clients.items(), statuses, strict=True):
+            with subtests.test(endpoint=endpoint, role=role), transaction.atomic():
+                answer = call(client, f"/api/queries/{query.pk}/")
+                assert answer.status_code == status, answer.content
+                if answer.status_code >= 400:
+                    assert answer["Content-Type"] == "application/problem+json"
+                    query.refresh_from_db()
+                    assert (query.state, query.text) == ("open", "a toad")
+                transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize(
-    "path", ["", "candidates/", "judgments/", "extend/", "refresh/"], ids=lambda path: path or "one"
-)
 @pytest.mark.parametrize("state", ["draft", "complete", "rejected"])
 def test_a_query_that_is_not_theirs_does_not_exist_for_an_annotator(
-    path: str, state: str, images: list[Image], open_query: MakeQuery, admin: Any,
-    annotator_api: APIClient,
-) -> None:  # fmt: skip
+    state: str, images: list[Image], open_query: MakeQuery, admin: Any, annotator_api: APIClient
+) -> None:
     query = open_query()
     judge(query, admin, [0], "relevant")
     reason = "other" if state == "rejected" else ""
     query_transition(query=query, to_state=state, by=admin, reason=reason, note="Enough.")
-    address = f"/api/queries/{query.pk}/{path}"
-    method = annotator_api.post if path in ("extend/", "refresh/") else annotator_api.get
-    assert method(address).status_code == 404
-    if path == "":
-        assert annotator_api.patch(address, {"state": "submitted"}).status_code == 404
-        assert annotator_api.delete(address).status_code == 404
-    if path == "judgments/":
-        assert annotator_api.post(address, judgments(0)).status_code == 404
+    address = f"/api/queries/{query.pk}/"
+    for path in ("", "candidates/", "judgments/"):
+        assert annotator_api.get(address + path).status_code == 404
+    for path in ("extend/", "refresh/"):
+        assert annotator_api.post(address + path).status_code == 404
+    assert annotator_api.patch(address, {"state": "submitted"}).status_code == 404
+    assert annotator_api.delete(address).status_code == 404
+    assert annotator_api.post(f"{address}judgments/", judgments(0)).status_code == 404
     assert annotator_api.get("/api/queries/").json()["results"] == []
 
 
@@ -218,9 +215,9 @@ def test_a_submitted_query_is_judged_by_reviewers_only(
     assert statuses == ["refused", "stored"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
+def test_wrong_methods(images: list[Image], open_query: MakeQuery, admin_api: APIClient) -> None:
+    query = open_query()
+    for method, path in (
         ("put", ""),
         ("post", ""),
         ("post", "candidates/"),
@@ -228,14 +225,10 @@ def test_a_submitted_query_is_judged_by_reviewers_only(
         ("delete", "judgments/"),
         ("get", "extend/"),
         ("get", "refresh/"),
-    ],
-)
-def test_wrong_methods(
-    method: str, path: str, images: list[Image], open_query: MakeQuery, admin_api: APIClient
-) -> None:
-    answer = getattr(admin_api, method)(f"/api/queries/{open_query().pk}/{path}")
-    assert answer.status_code == 405
-    assert answer["Content-Type"] == "application/problem+json"
+    ):
+        answer = getattr(admin_api, method)(f"/api/queries/{query.pk}/{path}")
+        assert answer.status_code == 405, (method, path)
+        assert answer["Content-Type"] == "application/problem+json"
 
 
 def test_unknown_queries_do_not_exist(admin_api: APIClient) -> None:

@@ -39,7 +39,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(scan, "EXACT_ROWS", 16)
 
 
-@pytest.mark.parametrize("dimension", [1, 3, 16, 20, 1024])
+@pytest.mark.parametrize("dimension", [1, 20, 1024])
 @pytest.mark.parametrize("kind", ["any", "ties", "sparse", "close"])
 def test_a_ranking_is_the_scans_bit_for_bit(dimension, kind, small_parts):
     model = embedding_model_get_or_create(name="m", dimension=dimension)
@@ -48,7 +48,7 @@ def test_a_ranking_is_the_scans_bit_for_bit(dimension, kind, small_parts):
     embed(model, numbers, vectors_like(kind, 300, dimension))
     pack(model)
     assert ranking_method(model) == "matrix"
-    queries = [half_rounded(row) for row in vectors_like(kind, 6, dimension, seed=9)]
+    queries = [half_rounded(row) for row in vectors_like(kind, 3, dimension, seed=9)]
     for query in queries:
         whole = same_as_scan(model, query)
         assert len(whole) == 300
