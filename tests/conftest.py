@@ -219,4 +219,4 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
     yield start
     for served in started:
-        served.stop()
+        served.end()

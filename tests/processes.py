@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def wait_for(
-    happened: Callable[[], Any], *, seconds: float = 60, what: str = "it", pause: float = 0.05
+    happened: Callable[[], Any], *, seconds: float = 60, what: str = "it", pause: float = 0.1
 ) -> Any:
     """Return the first truthy answer of `happened`; raise AssertionError after `seconds`."""
     deadline = time.monotonic() + seconds
@@ -224,3 +224,10 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(90)
+
+    def end(self) -> None:
+        """End it in a hurry: when it is asked again, it kills what has not ended yet."""
+        while self.process.poll() is None:
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.5)

@@ -74,6 +74,7 @@ class Site:
             lambda: self.candidates("ada", query["id"], limit=1)["list"]["state"] == "ready",
             seconds=120,
             what="the candidate list",
+            pause=0.2,
         )
         return int(query["id"])
 

@@ -34,7 +34,7 @@ def served(tmp_path_factory):
     """A served application whose parts a test may kill, but which it leaves healthy."""
     served = Served(tmp_path_factory.mktemp("serve") / "var")
     yield served.wait_healthy()
-    served.stop()
+    served.end()
 
 
 def test_what_is_killed_comes_back(served):

@@ -8,22 +8,29 @@ from importlib.resources import files
 
 from playwright.sync_api import Page
 
+from tests.e2e.conftest import DESKTOP, NARROW
+
 # The page's own policy lets no script in, so the script's text is evaluated from outside.
 _SCRIPT = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 _BAD = ("serious", "critical")
 
 
-def violations(page: Page, *rules: str) -> list[str]:
-    """Serious and critical violations of all rules, or of some, as "rule: selector (what is
-    wrong)".
-    """
+def problems(page: Page) -> list[str]:
+    """What is wrong with what stands on screen now: narrow and dark, wide and light."""
+    wrong = []
+    for size, scheme in ((NARROW, "dark"), (DESKTOP, "light")):
+        page.set_viewport_size(size)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        found = violations(page) + wider_than_window(page)
+        wrong += [f"{page.url}, {size['width']}, {scheme}: {one}" for one in found]
+    return wrong
+
+
+def violations(page: Page) -> list[str]:
+    """Serious and critical violations, as "rule: selector (what is wrong)"."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(f"() => {{ {_SCRIPT} }}")
-    found = page.evaluate(
-        "(rules) => axe.run(document, { resultTypes: ['violations'],"
-        " ...(rules.length ? { runOnly: rules } : {}) })",
-        list(rules),
-    )
+    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
     return [
         f"{one['id']}: {' '.join(map(str, node['target']))} ({node['failureSummary']})"
         for one in found["violations"]

@@ -29,6 +29,7 @@ CHROMIUM = next(
 SCRIPTS = "https://scripts.test/"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1366, "height": 850}
+NARROW = {"width": 360, "height": 740}
 ROLES = {
     "ann": "annotator",
     "otto": "annotator",
@@ -46,13 +47,13 @@ def make_state(folder: Path) -> None:
     """
     served = Served(folder / "var")
     try:
-        site = Site(served.wait_healthy())
         corpus = write_corpus(folder / "corpus", count=IMAGES)
+        site = Site(served.wait_healthy())
         site.create_users(ROLES)
         served.manage("import_images", str(corpus / "train.json"))
         served.manage("embed", "--wait")
     finally:
-        served.stop()
+        served.end()
     embedded_postgres(served.var_dir).leave(wait=True)
     (folder / "tokens.json").write_text(json.dumps(site.tokens))
 
@@ -78,7 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         site.served.wait_healthy()
         yield site
     finally:
-        site.served.stop()
+        site.served.end()
 
 
 @pytest.fixture(scope="session")
@@ -109,16 +110,17 @@ def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     A script error, or something that the content security policy stopped, fails the test. Everybody
     begins with the keys and the view that nobody has changed.
     """
-    for name, role in site.roles.items():
-        if role != "researcher":
-            site.api(name, "PUT", "/api/preferences/labeling/", {"keys": {}, "view": {}})
     contexts: list[BrowserContext] = []
     problems: list[str] = []
+    known: set[str] = set()
 
     def start(user: str, path: str = "", **options: Any) -> Page:
         context = browser.new_context(**{"viewport": DESKTOP, **options})
         contexts.append(context)
         context.add_cookies(site.session(browser, user))
+        if user not in known and site.roles[user] != "researcher":
+            site.api(user, "PUT", "/api/preferences/labeling/", {"keys": {}, "view": {}})
+        known.add(user)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(

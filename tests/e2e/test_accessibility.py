@@ -1,4 +1,4 @@
-"""Every page and every dialog, as each role that sees it, in light and dark, wide and narrow:
+"""Every page and every dialog, as each role that sees it, wide and light, narrow and dark:
 axe-core finds nothing serious, and nothing scrolls sideways.
 """
 
@@ -10,18 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import DESKTOP
+from tests.e2e.axe import problems
 from tests.e2e.labeling import open_label_page, press, saved
 from tests.processes import wait_for
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
-NARROW: ViewportSize = {"width": 360, "height": 740}
-WINDOWS: dict[str, ViewportSize] = {"wide": DESKTOP, "narrow": NARROW}
 # Nothing is between two colours when it is looked at.
 STILL = {"reduced_motion": "reduce"}
 
@@ -46,17 +43,8 @@ class Look:
     wrong: list[str] = field(default_factory=list)
 
     def at(self, name: str) -> None:
-        """Check what stands on screen now, in each size and both schemes."""
-        for window, size in WINDOWS.items():
-            self.page.set_viewport_size(size)
-            self.page.emulate_media(color_scheme="light")
-            found = violations(self.page) + wider_than_window(self.page)
-            self.wrong += [f"{name}, {window}, {one}" for one in found]
-            self.page.emulate_media(color_scheme="dark")
-            dark = violations(self.page, "color-contrast")
-            self.wrong += [f"{name}, {window}, dark, {one}" for one in dark]
-        self.page.set_viewport_size(DESKTOP)
-        self.page.emulate_media(color_scheme="light")
+        """Check what stands on screen now."""
+        self.wrong += [f"{name}: {one}" for one in problems(self.page)]
 
     def pages(self, *paths: str) -> None:
         for path in paths:

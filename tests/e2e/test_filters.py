@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import DEPTH
+from tests.e2e.conftest import DEPTH, NARROW
 from tests.e2e.labeling import open_label_page, press
 from tests.e2e.tiles import open_grid, ranks, tile
 from tests.processes import wait_for
@@ -307,17 +307,8 @@ def test_without_a_connection_what_is_shown_stays(site: Site, query: int, grid: 
     expect_shown(grid, may)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_narrow_phone_by_touch(
-    site: Site, log_in: Callable[..., Page], query: int, scheme: str
-) -> None:
-    page = log_in(
-        "ann",
-        viewport={"width": 360, "height": 740},
-        has_touch=True,
-        is_mobile=True,
-        color_scheme=scheme,
-    )
+def test_on_a_narrow_phone_by_touch(site: Site, log_in: Callable[..., Page], query: int) -> None:
+    page = log_in("ann", viewport=NARROW, has_touch=True, is_mobile=True, color_scheme="dark")
     open_grid(page, site, "ann", query, size=12)
     page.get_by_role("button", name="Filters").first.tap()
     expect(page.locator(".filters-license").first).to_be_attached()

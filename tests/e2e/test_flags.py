@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from retrieval.flags.models import ImageFlag
+from tests.e2e.conftest import NARROW
 from tests.e2e.labeling import fits, focused, open_label_page, own, press
 from tests.site import Site
 
@@ -159,7 +160,7 @@ def test_from_the_grid_the_tile_in_focus_is_flagged(
 ) -> None:
     query = site.open_query("a bird near the sea")
     image = image_at(site, query, 3)
-    page = log_in("ann", viewport={"width": 360, "height": 740})
+    page = log_in("ann", viewport=NARROW)
     open_label_page(page, site, query)
     page.keyboard.press("g")
     tile = page.locator("[data-tiles] [data-rank='3']")

@@ -9,13 +9,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.axe import violations
-from tests.e2e.conftest import DESKTOP
+from tests.e2e.conftest import DESKTOP, NARROW
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
 LogIn = Callable[..., Page]
-NARROW = {"width": 360, "height": 740}
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,7 @@ def site(small_disk: Path) -> Iterator[Site]:
         site.served.wait_healthy()
         yield site
     finally:
-        site.served.stop()
+        site.served.end()
 
 
 def statuses(site: Site) -> set[int]:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e import tiles
-from tests.e2e.conftest import DESKTOP, PHONE
+from tests.e2e.conftest import DESKTOP, NARROW, PHONE
 from tests.e2e.tiles import NOT, all_not, marks, open_grid, tile, wait_seen, wait_stored
 from tests.site import Site
 
@@ -293,7 +293,7 @@ def test_what_did_not_load_is_not_submitted_and_comes_again(
     wait_stored(site, "ann", query, sorted((all_not(1, 22) | {8: "relevant"}).items()))
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE, {"width": 360, "height": 740}])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE, NARROW])
 def test_any_number_of_tiles_fills_the_window_without_scrolling(
     site: Site, log_in: Callable[..., Page], viewport: Any
 ) -> None:

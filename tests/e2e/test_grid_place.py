@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e import tiles
 from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import DESKTOP
+from tests.e2e.conftest import DESKTOP, NARROW
 from tests.e2e.tiles import NOT, all_not, marks, open_grid, tile, wait_seen, wait_stored
 from tests.site import Site
 
@@ -214,8 +214,7 @@ def test_with_a_filter_only_what_it_shows_is_submitted(
     wait_stored(site, "ann", query, sorted(expected.items()))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESKTOP, {"width": 360, "height": 740}])
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESKTOP, "light"), (NARROW, "dark")])
 def test_axe_finds_nothing_serious(
     site: Site, log_in: Callable[..., Page], viewport: Any, scheme: str
 ) -> None:

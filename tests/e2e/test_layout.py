@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import DESKTOP, PHONE
+from tests.e2e.conftest import DESKTOP, NARROW, PHONE
 from tests.e2e.labeling import box, open_label_page, painted, press, saved, shown, wait_painted
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
-NARROW = {"width": 360, "height": 740}
 LONG = "a bird " + "that sits on a branch over the water and looks for something to eat " * 6
 BUTTONS = (
     "[data-do], [data-view-choice], [data-tab], [data-tone-open], [data-sheet-open], [data-saved]"

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.axe import wider_than_window
-from tests.e2e.conftest import DESKTOP
+from tests.e2e.conftest import DESKTOP, NARROW
 from tests.e2e.labeling import box, open_label_page, press
 from tests.e2e.test_accessibility import judge
 from tests.processes import wait_for
@@ -19,7 +19,6 @@ from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
-NARROW = {"width": 360, "height": 740}
 WORD = "W" * 60
 ANN, OTTO, RITA, ADA = (WORD + name for name in ("ann", "otto", "rita", "ada"))
 

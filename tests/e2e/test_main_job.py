@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import PHONE
+from tests.e2e.conftest import NARROW, PHONE
 from tests.e2e.labeling import box, open_label_page, press
 from tests.site import Site
 
@@ -74,7 +74,7 @@ def test_from_a_search_to_an_evaluated_release(
     assert "AP@50" in printed.stdout
 
 
-@pytest.mark.parametrize("viewport", [PHONE, {"width": 360, "height": 740}])
+@pytest.mark.parametrize("viewport", [PHONE, NARROW])
 @pytest.mark.parametrize(
     "path",
     ["/", "/search/?text=a+bird", "/corpus/", "/releases/", "/queries/new/", "/queries/import/"],

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.e2e.axe import violations, wider_than_window
+from tests.e2e.conftest import NARROW
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
-PHONE = {"width": 360, "height": 740}
+PHONE = NARROW
 RESULTS = "**/search/?*part=results*"
 
 
@@ -210,9 +210,8 @@ def test_without_scripts_the_form_is_sent(site: Site, log_in: Callable[..., Page
     assert shown(page) == expected(site, "a bird at night")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone(site: Site, log_in: Callable[..., Page], scheme: Any) -> None:
-    page = log_in("ann", viewport=PHONE, color_scheme=scheme)
+def test_on_a_phone(site: Site, log_in: Callable[..., Page]) -> None:
+    page = log_in("ann", viewport=PHONE, color_scheme="dark")
     field = on_search(page, site)
     field.fill("a snail that goes on and on " * 4)
     expect(status(page)).to_contain_text("60 best")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.e2e.conftest import NARROW
 from tests.e2e.labeling import fits, focused, open_label_page, own, press, wait_stored
 from tests.site import Site
 
@@ -154,7 +155,7 @@ def test_on_a_phone_buttons_label_and_the_focus_returns(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a fox under a tree")
-    page = log_in("ann", viewport={"width": 360, "height": 740}, has_touch=True)
+    page = log_in("ann", viewport=NARROW, has_touch=True)
     open_label_page(page, site, query)
     page.keyboard.press("g")
     tile = page.locator("[data-tiles] [data-rank='2']")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, Page, ViewportSize, expect
 
-from tests.e2e.axe import violations, wider_than_window
-from tests.e2e.conftest import DESKTOP
+from tests.e2e.axe import problems, wider_than_window
+from tests.e2e.conftest import DESKTOP, NARROW
 from tests.e2e.test_accessibility import judge
 from tests.processes import wait_for
 from tests.site import Site
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 WINDOWS: tuple[ViewportSize, ...] = (
     DESKTOP,
     {"width": 390, "height": 844},
-    {"width": 360, "height": 740},
+    NARROW,
 )
 METHOD = "A hybrid of two retrievers with a name as long as people give them"
 
@@ -80,21 +80,6 @@ def relevant_test_queries(folder: Path) -> set[str]:
         with (folder / name).open(encoding="utf-8", newline="") as file:
             found[name] = {row["query_id"] for row in csv.DictReader(file)}
     return found["inquire_queries_test.csv"] & found["inquire_annotations.csv"]
-
-
-def problems(page: Page) -> list[str]:
-    """What machine's rules find on the page as it stands, wide and narrow, light and dark."""
-    found = []
-    for window in WINDOWS:
-        page.set_viewport_size(window)
-        page.emulate_media(color_scheme="light", reduced_motion="reduce")
-        wrong = violations(page) + wider_than_window(page)
-        page.emulate_media(color_scheme="dark")
-        wrong += violations(page, "color-contrast")
-        found += [f"{page.url}, {window['width']}: {one}" for one in wrong]
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size(DESKTOP)
-    return found
 
 
 def choose(page: Page, content: bytes) -> None:
