@@ -7,15 +7,15 @@ does the same of any served application, with as many examples as one likes.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
+from click.testing import CliRunner
 from drf_spectacular.generators import SchemaGenerator
+from schemathesis.cli import schemathesis as command
 
 from retrieval.embedding.models import EmbeddingModel
 from tests.annotator.world import World, make_world
@@ -103,16 +103,15 @@ def test_each_role_is_answered_as_the_description_says(
         report = tmp_path / f"{role}.ndjson"
         person = world.people.get(role)
         header = ["-H", f"Authorization: Token {person.auth_token.key}"] if person else []
-        tool = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(file), "run"]
-        done = subprocess.run(
+        done = CliRunner().invoke(
+            command,
             [
-                *tool, f"{live_server.url}/api/schema/", *header,
+                "--config-file", str(file), "run", f"{live_server.url}/api/schema/", *header,
                 "--phases=fuzzing", f"--max-examples={EXAMPLES}", "--generation-deterministic",
                 "--continue-on-failure", "--no-color", f"--report-ndjson-path={report}",
             ],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, f"{role}: {done.stdout}{done.stderr}"
+        assert done.exit_code == 0, f"{role}: {done.output}"
         found = answers(report)
         operations |= found.keys()
         reached |= {name for name, seen in found.items() if any(one < 300 for one in seen)}
