@@ -4,6 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The application runs in many processes: the first compiles its modules, the others read them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo serve test test-bench lint bench clean
 

@@ -93,8 +93,9 @@ def answers(report: Path) -> dict[str, set[int]]:
 
 
 def test_each_role_is_answered_as_the_description_says(
-    world: World, live_server: Any, tmp_path: Path
+    world: World, live_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "schemathesis.toml"
     file.write_text(configuration(world))
     reached: set[str] = set()
