@@ -20,6 +20,11 @@ from tests.processes import ROOT, Served, Worker, database_url, wait_for
 from tests.site import PASSWORD
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with whole applications, which take long; short tests keep all busy at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Wait for the end of the session's database server, and remove the session's folder."""
     if not hasattr(config, "workerinput") and "INQUIRE_TESTS_DIR" in os.environ:

@@ -14,11 +14,13 @@ from retrieval.embedding.models import EmbeddingModel
 
 IndexKind = Literal["halfvec", "binary"]
 
+# Catalogs alone, and no pg_get_indexdef: that fails for an index which is dropped meanwhile.
 _INDEXES = """
-SELECT m.id, i.indisvalid, pg_get_indexdef(i.indexrelid), c.reloptions, pg_relation_size(c.oid)
+SELECT m.id, i.indisvalid, o.opcname, c.reloptions, coalesce(pg_relation_size(c.oid), 0)
 FROM retrieval_embeddingmodel m
 JOIN pg_index i ON i.indexrelid = to_regclass('retrieval_embedding_' || m.id || '_hnsw')
 JOIN pg_class c ON c.oid = i.indexrelid
+JOIN pg_opclass o ON o.oid = i.indclass[0]
 """
 
 
@@ -71,12 +73,12 @@ def _indexes(where: str, values: Sequence[Any]) -> dict[int, VectorIndex]:
 
 
 def _index(
-    model_id: int, ready: bool, definition: str, options: list[str] | None, size: int
+    model_id: int, ready: bool, operators: str, options: list[str] | None, size: int
 ) -> VectorIndex:
     given = dict(option.split("=", 1) for option in options or [])
     return VectorIndex(
         name=f"retrieval_embedding_{model_id}_hnsw",
-        kind="binary" if "bit_hamming_ops" in definition else "halfvec",
+        kind="binary" if operators == "bit_hamming_ops" else "halfvec",
         m=int(given.get("m", 16)),
         ef_construction=int(given.get("ef_construction", 64)),
         size_bytes=size,
