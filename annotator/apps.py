@@ -11,7 +11,7 @@ class AnnotatorConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect the worker's signals, and register how workers are counted."""
-        from annotator.worker import live_workers
+        from annotator.processes.worker import live_workers
         from core.jobs.kinds import count_workers_by
 
         count_workers_by(live_workers)

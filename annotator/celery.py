@@ -9,7 +9,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
 # A worker's own run of Django's checks would import all pages, and take three times the memory.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 
-TRANSPORT_ALIASES["files"] = "annotator.broker:Transport"
+TRANSPORT_ALIASES["files"] = "annotator.processes.broker:Transport"
 
 app = Celery("annotator")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -8,9 +8,9 @@ from typing import Any
 
 from csp.constants import NONE, SELF
 
-from annotator.embedded_postgres import DATABASE
 from annotator.environment import BadSetting, Environment, chosen_model
-from annotator.postgres_guardian import DATABASE_USER, Layout
+from annotator.postgres.embedded import DATABASE
+from annotator.postgres.guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
 from core.ids import LARGEST_ID
 
@@ -100,16 +100,16 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "annotator.middleware.LoopbackSecurityMiddleware",
+    "annotator.web.middleware.LoopbackSecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "annotator.middleware.PrivateMiddleware",
+    "annotator.web.middleware.PrivateMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "annotator.middleware.SamePersonMiddleware",
-    "annotator.middleware.NonsenseMiddleware",
+    "annotator.web.middleware.SamePersonMiddleware",
+    "annotator.web.middleware.NonsenseMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -136,7 +136,7 @@ TEMPLATES = [
 
 # Database: DATABASE_URL, or the embedded server.
 _database: dict[str, Any] = env.database("DATABASE_URL") or {
-    "ENGINE": "annotator.db",
+    "ENGINE": "annotator.postgres",
     "NAME": DATABASE,
     "USER": DATABASE_USER,
     "HOST": str(Layout(VAR_DIR).socket_dir),
@@ -202,14 +202,14 @@ LOGIN_LIMITS = [
     (("username",), 30, 15),
     (("ip_address",), 50, 5),
 ]
-AXES_HANDLER = "annotator.lockout.LoginLimits"
+AXES_HANDLER = "annotator.web.lockout.LoginLimits"
 AXES_FAILURE_LIMIT = 1
 AXES_COOLOFF_TIME = timedelta(minutes=max(minutes for _, _, minutes in LOGIN_LIMITS))
 AXES_LOCKOUT_PARAMETERS = [parameters for parameters, _, _ in LOGIN_LIMITS]
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_LOCKOUT_CALLABLE = "annotator.lockout.lockout_response"
-AXES_CLIENT_IP_CALLABLE = "annotator.lockout.client_address"
+AXES_LOCKOUT_CALLABLE = "annotator.web.lockout.lockout_response"
+AXES_CLIENT_IP_CALLABLE = "annotator.web.lockout.client_address"
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
 
@@ -250,7 +250,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W001"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 # Runs are the largest files that are sent.
 FILE_UPLOAD_HANDLERS = [
-    "annotator.uploads.SizeLimit",
+    "annotator.web.uploads.SizeLimit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
@@ -263,12 +263,12 @@ STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "annotator.static.VegaFinder",
+    "annotator.web.static.VegaFinder",
 ]
 STATICFILES_DIRS = [FILES_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "annotator.static.StaticFilesStorage"},
+    "staticfiles": {"BACKEND": "annotator.web.static.StaticFilesStorage"},
 }
 
 REST_FRAMEWORK = {
@@ -279,10 +279,10 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabeling"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["annotator.parsers.JSONParser"],
-    "DEFAULT_PAGINATION_CLASS": "annotator.pagination.Pagination",
+    "DEFAULT_PARSER_CLASSES": ["annotator.web.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "annotator.web.pagination.Pagination",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "annotator.problems.exception_handler",
+    "EXCEPTION_HANDLER": "annotator.web.problems.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "URL_FORMAT_OVERRIDE": None,
     # The description at /api/schema/ tells what OPTIONS would.
@@ -301,7 +301,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "annotator.openapi.describe_problems",
+        "annotator.web.openapi.describe_problems",
     ],
     "ENUM_NAME_OVERRIDES": {
         "QueryState": "labeling.queries.models.Query.State",

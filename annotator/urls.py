@@ -6,7 +6,7 @@ from django.urls import include, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
 from annotator.api import TokenView
-from annotator.health import healthz
+from annotator.web.health import healthz
 from core.ids import IdConverter
 
 register_converter(IdConverter, "id")
@@ -26,7 +26,7 @@ urlpatterns = [
     path("", include("benchmark.urls")),
 ]
 
-handler400 = "annotator.problems.bad_request"
-handler403 = "annotator.problems.permission_denied"
-handler404 = "annotator.problems.page_not_found"
-handler500 = "annotator.problems.server_error"
+handler400 = "annotator.web.problems.bad_request"
+handler403 = "annotator.web.problems.permission_denied"
+handler404 = "annotator.web.problems.page_not_found"
+handler500 = "annotator.web.problems.server_error"

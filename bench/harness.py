@@ -97,7 +97,7 @@ def _migrate() -> None:
 def _leave(var_dir: Path) -> None:
     from django.db import connection
 
-    from annotator.embedded_postgres import embedded_postgres
+    from annotator.postgres.embedded import embedded_postgres
 
     connection.close()
     embedded_postgres(var_dir).leave(wait=True)

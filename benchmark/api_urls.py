@@ -4,7 +4,7 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from benchmark.releases.api import FileRenderer, ReleaseViewSet
-from benchmark.releases.split_api import SplitView
+from benchmark.releases.splits.api import SplitView
 from benchmark.reranking.api import RerankEstimateView, RerankResumeView, RerankView
 from benchmark.runs.api import AllowanceView, BaselinesView, ReleaseRunsView, RunViewSet
 

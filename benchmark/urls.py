@@ -4,15 +4,15 @@ from django.urls import path
 
 from benchmark.leaderboard import compare_views, correlation_views, run_views
 from benchmark.leaderboard import views as leaderboard
-from benchmark.releases import split_views
 from benchmark.releases import views as releases
+from benchmark.releases.splits import views as splits
 from benchmark.releases.statistics import views as statistics
 from benchmark.reranking import views as reranking
 from benchmark.runs import views as runs
 
 urlpatterns = [
     path("releases/", releases.releases_page, name="releases"),
-    path("releases/split/", split_views.split_queries, name="split-queries"),
+    path("releases/split/", splits.split_queries, name="split-queries"),
     path("releases/<id:pk>/", releases.release_page, name="release"),
     path("releases/<id:pk>/files/<path:name>", releases.release_file, name="release-file"),
     path("releases/<id:pk>/statistics/", statistics.statistics, name="release-statistics"),

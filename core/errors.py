@@ -1,4 +1,4 @@
-"""What services refuse, in words for people; `annotator.problems` answers the API with them."""
+"""What services refuse, in words for people; `annotator.web.problems` answers the API with them."""
 
 from __future__ import annotations
 

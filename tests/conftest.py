@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from rest_framework.test import APIClient
 
-from annotator.embedded_postgres import embedded_postgres
+from annotator.postgres.embedded import embedded_postgres
 from core.access import Role
 from tests.databases import use_copy
 from tests.processes import ROOT, Served, Worker, database_url, wait_for

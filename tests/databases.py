@@ -6,8 +6,8 @@ import psycopg2
 from django.core.management import call_command
 from django.db import connection
 
-from annotator.embedded_postgres import embedded_postgres
-from annotator.postgres_guardian import PORT, locked
+from annotator.postgres.embedded import embedded_postgres
+from annotator.postgres.guardian import PORT, locked
 from tests.settings import SESSION_DIR
 
 MIGRATED = "migrated"

@@ -19,8 +19,8 @@ import psutil
 import psycopg2
 from django.db import connection
 
-from annotator.embedded_postgres import DATABASE
-from annotator.postgres_guardian import DATABASE_USER, PORT, Layout
+from annotator.postgres.embedded import DATABASE
+from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,7 +21,7 @@ os.environ["LOG_LEVEL"] = "WARNING"
 # Playwright keeps an event loop in the thread of the tests, where Django then refuses its database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
-from annotator.postgres_guardian import Layout  # noqa: E402
+from annotator.postgres.guardian import Layout  # noqa: E402
 from annotator.settings import *  # noqa: E402, F403
 from annotator.settings import DATABASES  # noqa: E402
 

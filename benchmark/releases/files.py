@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from benchmark.releases.difference import as_json, compare, without_test_labels
-from benchmark.releases.difference_text import markdown
+from benchmark.releases.difference.difference import as_json, compare, without_test_labels
+from benchmark.releases.difference.text import markdown
 from benchmark.releases.formats.base import Access, WrittenFile
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.images import released_image_bytes

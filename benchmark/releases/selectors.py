@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.http import Http404
 
 from benchmark.releases.access import file_visible_to, labels_visible_to
-from benchmark.releases.difference import without_test_labels
+from benchmark.releases.difference.difference import without_test_labels
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.image_files import REFUSED_FILE
 from benchmark.releases.formats.registry import FORMATS

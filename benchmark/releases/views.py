@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from benchmark.releases import labels, selectors, services
 from benchmark.releases.access import labels_visible_to
-from benchmark.releases.difference_text import sentences
+from benchmark.releases.difference.text import sentences
 from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.forms import ReleaseForm
 from core.access import Role, require_evaluator, require_role

@@ -14,7 +14,7 @@ def parameters(
     """Return the request's query parameters, validated by the serializer `kind`.
 
     Raises ValidationError (400) naming the parameter. Empty ones are validated too, where a form's
-    would be ignored. `annotator.middleware` refuses names that `kind` doesn't have.
+    would be ignored. `annotator.web.middleware` refuses names that `kind` doesn't have.
     """
     serializer = kind(context=context)
     given = request.query_params

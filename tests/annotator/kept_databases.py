@@ -19,7 +19,7 @@ FOLDER = ROOT / "tests" / "data"
 
 def dump(database: dict[str, Any]) -> str:
     """The SQL that makes the database of Django's settings again, without commands of psql."""
-    from annotator.postgres_guardian import program_folder
+    from annotator.postgres.guardian import program_folder
 
     command = [
         *(str(program_folder() / "pg_dump"), "--inserts", "--no-owner", "--no-privileges"),
@@ -39,7 +39,7 @@ def main() -> None:
     from django.conf import settings
     from django.db import connection
 
-    from annotator.embedded_postgres import embedded_postgres
+    from annotator.postgres.embedded import embedded_postgres
     from core import __version__
     from tests.annotator.world import make_world
     from tests.databases import use_copy

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from kombu import Connection
 
-from annotator.broker import ABANDONED_SECONDS, write_whole
+from annotator.processes.broker import ABANDONED_SECONDS, write_whole
 from core.jobs.models import Job
 from core.jobs.tasks import run_job
 from tests.processes import free_port, wait_for
@@ -20,7 +20,9 @@ def connect(tmp_path):
 
     def start():
         options = {"folder": str(tmp_path / "broker"), "polling_interval": 0.02}
-        connection = Connection(transport="annotator.broker:Transport", transport_options=options)
+        connection = Connection(
+            transport="annotator.processes.broker:Transport", transport_options=options
+        )
         opened.append(connection)
         return connection
 

@@ -14,15 +14,15 @@ import psutil
 import psycopg2
 import pytest
 
-from annotator.embedded_postgres import DATABASE, EmbeddedPostgres
-from annotator.postgres_guardian import EmbeddedPostgresError, Layout, _is_server
+from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
+from annotator.postgres.guardian import EmbeddedPostgresError, Layout, _is_server
 from tests.processes import ROOT, wait_for
 
 USER = """
 import sys
 import tempfile
 from pathlib import Path
-from annotator.embedded_postgres import EmbeddedPostgres
+from annotator.postgres.embedded import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure()
 print("ready", flush=True)
@@ -199,7 +199,7 @@ def test_an_interrupted_first_start_leaves_nothing_in_the_way(var_dir):
 
 
 def test_what_cannot_start_says_so_and_ends_the_wait(var_dir, monkeypatch):
-    monkeypatch.setattr("annotator.embedded_postgres.START_ATTEMPTS", 2)
+    monkeypatch.setattr("annotator.postgres.embedded.START_ATTEMPTS", 2)
     server = EmbeddedPostgres(var_dir)
     server.ensure()
     server.leave(wait=True)

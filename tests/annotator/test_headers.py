@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from annotator.middleware import is_loopback
+from annotator.web.middleware import is_loopback
 from tests.processes import ROOT
 from tests.site import PASSWORD
 

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection, connections
 from django.db.models.functions import Now
 
-from annotator import health as checks
 from annotator.models import WorkerHeartbeat
-from annotator.worker import beat
+from annotator.processes.worker import beat
+from annotator.web import health as checks
 from core.locks import lock_key
 from core.outages import free_bytes
 from tests.processes import ROOT, free_port, wait_for

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from annotator.embedded_postgres import DATABASE, EmbeddedPostgres
-from annotator.postgres_guardian import DATABASE_USER
+from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
+from annotator.postgres.guardian import DATABASE_USER
 from tests.processes import database_url, fill
 from tests.site import PASSWORD
 

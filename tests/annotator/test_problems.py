@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
-from annotator.problems import field_errors
+from annotator.web.problems import field_errors
 from tests.site import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +50,7 @@ urlpatterns = [
     path("api/failing/", Failing.as_view()),
     path("api/guarded/", Guarded.as_view()),
 ]
-handler404 = "annotator.problems.page_not_found"
+handler404 = "annotator.web.problems.page_not_found"
 
 
 @pytest.fixture

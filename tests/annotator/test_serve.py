@@ -126,7 +126,7 @@ def test_a_child_ends_with_its_parent_even_if_that_is_killed(tmp_path):
     record = tmp_path / "pid"
     script = (
         "import subprocess, sys, os, time\n"
-        "from annotator.supervisor import Child\n"
+        "from annotator.processes.supervisor import Child\n"
         "child = Child('sleeper', [sys.executable, '-c', 'import time; time.sleep(600)'], {})\n"
         "child.start()\n"
         f"open({str(record)!r}, 'w').write(str(child.process.pid))\n"

@@ -15,7 +15,7 @@ WAYS = [
     ("manage.py", "serve"),
     ("manage.py", "demo"),
     ("-m", "celery", "-A", "annotator", "worker"),
-    ("-m", "gunicorn", "-c", "annotator/gunicorn_conf.py"),
+    ("-m", "gunicorn", "-c", "annotator/processes/gunicorn_conf.py"),
 ]
 EXAMPLES = {
     "DATABASE_URL": "postgres://user:password@host/name",

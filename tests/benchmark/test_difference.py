@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.releases.difference import (
+from benchmark.releases.difference.difference import (
     Changed,
     JudgmentChanges,
     QueryOf,
@@ -17,7 +17,7 @@ from benchmark.releases.difference import (
     compare,
     without_test_labels,
 )
-from benchmark.releases.difference_text import NO_SNAPSHOT, NOTHING, markdown, sentences
+from benchmark.releases.difference.text import NO_SNAPSHOT, NOTHING, markdown, sentences
 from benchmark.releases.snapshot.snapshot import (
     Header,
     Pair,

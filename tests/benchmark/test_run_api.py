@@ -5,7 +5,7 @@ import gzip
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotator.uploads import REST_OF_THE_FORM
+from annotator.web.uploads import REST_OF_THE_FORM
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
 from core.jobs.services import job_slice_run

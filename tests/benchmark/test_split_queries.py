@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
 from benchmark.releases.models import Release
-from benchmark.releases.released_splits import released_queries_by_id
+from benchmark.releases.splits.selectors import released_queries_by_id
 from core.access import Role
 from labeling.lifecycle.imports import queries_import
 from labeling.lifecycle.services import query_create, query_update

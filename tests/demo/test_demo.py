@@ -8,8 +8,8 @@ import urllib.request
 import psycopg2
 import pytest
 
-from annotator.embedded_postgres import DATABASE
-from annotator.postgres_guardian import Layout
+from annotator.postgres.embedded import DATABASE
+from annotator.postgres.guardian import Layout
 from demo.steps import CAST
 from tests.processes import wait_for
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
-from annotator.embedded_postgres import embedded_postgres
-from annotator.postgres_guardian import locked
+from annotator.postgres.embedded import embedded_postgres
+from annotator.postgres.guardian import locked
 from demo.corpus import write_corpus
 from tests.processes import ROOT, Served
 from tests.settings import SESSION_DIR

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 @pytest.fixture
 def workers():
     """Sets how many workers live."""
-    from annotator.worker import live_workers
+    from annotator.processes.worker import live_workers
 
     def alive(count):
         count_workers_by(lambda: count)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from annotator.serving import Services
+from annotator.processes.serving import Services
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from benchmark.releases.released_splits import released_queries_by_id
+from benchmark.releases.splits.selectors import released_queries_by_id
 from labeling.lifecycle.splitting import SplitPlan, SplitRow, queries_split, split_plan
 
 SHOWN_QUERIES = 20

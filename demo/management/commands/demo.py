@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from annotator.environment import choose_model
 from annotator.management.commands import serve
-from annotator.serving import Services
+from annotator.processes.serving import Services
 from demo.corpus import DEFAULT_COUNT
 from demo.steps import demo_people
 

@@ -12,7 +12,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.plumbing import ComponentRegistry, build_mock_request
 from rest_framework.serializers import RegexField
 
-from annotator.problems import CONTENT_TYPE
+from annotator.web.problems import CONTENT_TYPE
 
 _describing = Lock()
 

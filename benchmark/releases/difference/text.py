@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from benchmark.releases.difference import JUDGMENT_CHANGES
+from benchmark.releases.difference.difference import JUDGMENT_CHANGES
 from benchmark.releases.formats.writing import counted, plain
 
 FIRST_VERSION: Final = "This is the first version."

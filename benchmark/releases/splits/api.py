@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmark.releases.released_splits import released_queries_by_id
+from benchmark.releases.splits.selectors import released_queries_by_id
 from core.access import Role, require_role
 from core.api.fields import NumberField, TextField, TruthField
 from labeling.lifecycle.splitting import LARGEST_SEED, queries_split, split_plan

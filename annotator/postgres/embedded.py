@@ -1,7 +1,7 @@
 """A PostgreSQL server of our own for one VAR_DIR, started when it is needed.
 
 Every process that connects is a user: it holds a share of `users.lock` for as long as it lives. The
-server is run by `annotator/postgres_guardian.py`, a process that stops it when no user is left.
+server is run by `annotator/postgres/guardian.py`, a process that stops it when no user is left.
 """
 
 import fcntl
@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import IO
 
-from annotator import postgres_guardian
-from annotator.postgres_guardian import (
+from annotator.postgres import guardian
+from annotator.postgres.guardian import (
     DATABASE_USER,
     GIVES_UP,
     POLL_SECONDS,
@@ -174,7 +174,7 @@ def _last_lines(log: Path) -> str:
 def _spawn_guardian(layout: Layout) -> "subprocess.Popen[bytes]":
     with layout.log.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-P", postgres_guardian.__file__, str(layout.var_dir)],
+            [sys.executable, "-P", guardian.__file__, str(layout.var_dir)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -11,9 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Qu
 from django.http.request import split_domain_port
 from django.middleware.security import SecurityMiddleware
 
-from annotator.openapi import query_parameters
-from annotator.parsers import NUL
-from annotator.problems import field_errors, is_api, problem_response, summary
+from annotator.web.openapi import query_parameters
+from annotator.web.parsers import NUL
+from annotator.web.problems import field_errors, is_api, problem_response, summary
 
 
 def is_loopback(host: str) -> bool:

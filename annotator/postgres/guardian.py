@@ -1,6 +1,6 @@
 """The server side of the embedded PostgreSQL: runs the server for as long as it has users.
 
-`annotator/embedded_postgres.py` runs this file as a process of its own, the guardian, which imports
+`annotator/postgres/embedded.py` runs this file as a process of its own, the guardian, which imports
 only the standard library. It starts `postgres` as its child, then waits for the exclusive lock on
 `users.lock`, of which every user holds a share. It gets the lock when the last user has gone,
 however that user died, stops the server and exits. So no server outlives its users, and a user

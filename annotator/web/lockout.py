@@ -11,7 +11,7 @@ from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from annotator.problems import is_api, problem_response
+from annotator.web.problems import is_api, problem_response
 
 
 def client_address(request: HttpRequest) -> str | None:

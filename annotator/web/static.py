@@ -9,7 +9,7 @@ from django.core.files.storage import FileSystemStorage
 from django.utils.functional import LazyObject
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-from annotator.broker import write_whole
+from annotator.processes.broker import write_whole
 
 
 class StaticFilesStorage(CompressedManifestStaticFilesStorage):

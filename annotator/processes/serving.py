@@ -17,8 +17,8 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
-from annotator.embedded_postgres import embedded_postgres
-from annotator.supervisor import Child, Supervisor, python
+from annotator.postgres.embedded import embedded_postgres
+from annotator.processes.supervisor import Child, Supervisor, python
 
 MODEL_SECONDS = 60.0
 """Seconds that the start waits for the model that encodes texts."""
@@ -60,7 +60,7 @@ class Services:
             finally:
                 self.supervisor.finish()
                 connections.close_all()
-                if connection.settings_dict["ENGINE"] == "annotator.db":
+                if connection.settings_dict["ENGINE"] == "annotator.postgres":
                     embedded_postgres(settings.VAR_DIR).leave(wait=True)
                 self.say("Stopped.")
 
@@ -94,7 +94,7 @@ class Services:
         parts = {
             "encoder of texts": ("-m", "annotator", "encode_texts"),
             "worker": ("-m", "celery", "-A", "annotator", "worker", *WORKER_OPTIONS),
-            "web": ("-m", "gunicorn", "-c", "python:annotator.gunicorn_conf"),
+            "web": ("-m", "gunicorn", "-c", "python:annotator.processes.gunicorn_conf"),
         }
         for name, command in parts.items():
             log = self.logs / f"{name.split()[-1]}.log"

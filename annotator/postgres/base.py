@@ -7,8 +7,8 @@ from django.conf import settings
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
-from annotator.embedded_postgres import embedded_postgres
-from annotator.postgres_guardian import EmbeddedPostgresError
+from annotator.postgres.embedded import embedded_postgres
+from annotator.postgres.guardian import EmbeddedPostgresError
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from benchmark.releases.released_splits import released_queries_by_id
+from benchmark.releases.splits.selectors import released_queries_by_id
 from core.access import Role, require_role
 from labeling.lifecycle.splitting import (
     LARGEST_SEED,

@@ -10,8 +10,8 @@ from celery.signals import worker_process_init, worker_ready, worker_shutting_do
 from django.db import close_old_connections, connection
 from django.db.models.functions import Now
 
-from annotator.lifelines import watch_parent
 from annotator.models import WorkerHeartbeat
+from annotator.processes.lifelines import watch_parent
 
 INTERVAL_SECONDS = 15.0
 # A worker's name holds its process number, so restarts leave rows behind.
