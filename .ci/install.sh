@@ -21,5 +21,6 @@ echo "Setting up $venv (once; this takes some minutes) ..."
 if ! [ -x "$venv/bin/python" ] || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
     "$python" -m venv --clear "$venv"
 fi
-"$venv/bin/python" -m pip install --quiet --quiet --requirement "$1"
+# Modules are compiled when they are first imported: most never are.
+"$venv/bin/python" -m pip install --quiet --quiet --no-compile --requirement "$1"
 echo "$wanted" >"$stamp"

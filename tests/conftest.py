@@ -173,6 +173,12 @@ def start_worker(transactional_db: None, tmp_path: Path) -> Iterator[Callable[..
     from annotator.models import WorkerHeartbeat
 
     started: list[Worker] = []
+    # A test may have a state folder of its own; messages go through that of the session.
+    messages = Path(app.conf.broker_transport_options["folder"])
+    own = Path(django_settings.VAR_DIR)
+    if own != messages.parent and not (own / messages.name).exists():
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (own / messages.name).symlink_to(messages)
     with app.connection_for_write() as broker:
         broker.default_channel.queue_declare(queue="celery")
         broker.default_channel.queue_purge(queue="celery")

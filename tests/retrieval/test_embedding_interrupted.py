@@ -50,7 +50,7 @@ def stored() -> np.ndarray:
 
 
 def test_an_import_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None:
-    vectors = corpus(tmp_path / "files", 100_000, 128)
+    vectors = corpus(tmp_path / "files", 40_000, 128)
     command = [sys.executable, "manage.py", "import_embeddings", "--model", "theirs"]
     environment = {
         **os.environ,

@@ -29,11 +29,15 @@ def corpus(settings, tiny_model):
 
 @pytest.fixture
 def two(start_worker, corpus):
-    """Two workers with devices that don't exclude each other, both with a part in one job."""
-    workers = [
+    """Two workers with devices that don't exclude each other."""
+    return [
         start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES=device, concurrency=1)
         for device in ("none-a", "none-b")
     ]
+
+
+def begin():
+    """A job in which both workers have a part."""
     main = embedding_job_create()
 
     def both_work():
@@ -43,7 +47,7 @@ def two(start_worker, corpus):
 
     wait_for(both_work, seconds=120, what="a part of each worker")
     assert main.state == "running"
-    return workers
+    return main
 
 
 def ended(kind):
@@ -51,7 +55,19 @@ def ended(kind):
     return jobs and all(job.state not in Job.UNFINISHED for job in jobs)
 
 
-def test_one_is_killed_and_the_other_embeds_each_image_once(two):
+def test_both_stop_when_the_job_is_cancelled_and_one_goes_on_when_the_other_is_killed(two):
+    main = begin()
+    assert job_cancel(job=main)
+    wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
+    states = Job.objects.filter(kind__in=[KIND, PARTICIPANT_KIND]).values_list("state", flat=True)
+    assert list(states) == ["canceled", "canceled"]
+    main.refresh_from_db()
+    assert main.done == Embedding.objects.count() < ENOUGH
+    assert all(worker.alive() for worker in two)
+    Job.objects.all().delete()
+    Embedding.objects.all().delete()
+
+    begin()
     two[1].kill()
     with transaction.atomic():
         # Nobody claims meanwhile, and what nobody has claimed needn't be waited for.
@@ -68,14 +84,3 @@ def test_one_is_killed_and_the_other_embeds_each_image_once(two):
     wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
     parts = Job.objects.filter(kind=PARTICIPANT_KIND).values_list("done", flat=True)
     assert 0 < sum(parts) < main.done
-
-
-def test_both_stop_when_the_job_is_cancelled(two):
-    main = Job.objects.get(kind=KIND)
-    assert job_cancel(job=main)
-    wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
-    states = Job.objects.filter(kind__in=[KIND, PARTICIPANT_KIND]).values_list("state", flat=True)
-    assert list(states) == ["canceled", "canceled"]
-    main.refresh_from_db()
-    assert main.done == Embedding.objects.count() < ENOUGH
-    assert all(worker.alive() for worker in two)

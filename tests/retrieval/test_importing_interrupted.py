@@ -61,7 +61,7 @@ def check_all(total):
 
 
 def test_killed_in_place_and_run_again(tmp_path):
-    total = 30_000
+    total = 15_000
     path = tmp_path / "train.json"
     write_coco(path, images=total, species=SPECIES)
     root = ImageRoot.objects.create(location="s3://bucket/made-up")

@@ -71,21 +71,37 @@ def test_the_first_text_tells_how_large_the_model_is(model: EmbeddingModel) -> N
 class Encoding:
     """A real process that encodes texts."""
 
-    def __init__(self, log: Path, **environment: str) -> None:
+    def __init__(self, log: Path) -> None:
         self.log = log
         basics = {
             "DATABASE_URL": database_url(connection.settings_dict),
             "DJANGO_SETTINGS_MODULE": "annotator.settings",
             "TEXT_PROCESS": "true",
+            "LOG_LEVEL": "DEBUG",
         }
         with log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "encode_texts"],
                 cwd=ROOT,
-                env={**os.environ, **basics, **environment},
+                env={**os.environ, **basics},
                 stdout=output,
                 stderr=output,
             )
+        self._read = 0
+
+    def send(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def logged(self) -> str:
+        """Its log since this test began to use it."""
+        return self.log.read_text()[self._read :]
+
+    def resume(self) -> None:
+        """Let it go on in a test."""
+        self._read = len(self.log.read_text())
+        self.send(signal.SIGCONT)
 
     def ready(self) -> bool:
         """Whether it is this process that encodes."""
@@ -93,29 +109,47 @@ class Encoding:
         return is_locked(lock_key("texts"))
 
     def end(self, number: int = signal.SIGKILL) -> None:
-        self.process.send_signal(number)
+        self.send(number)
         self.process.wait()
 
 
-@pytest.fixture
-def served(settings: Any, transactional_db: None, tiny_model: str) -> EmbeddingModel:
-    """The model, in processes that leave encoding to another."""
-    settings.TEXT_PROCESS = True
-    return embedding_model_get_or_create(name=tiny_model)
-
-
-@pytest.fixture
-def encode(served: EmbeddingModel, tmp_path: Path) -> Iterator[Callable[..., Encoding]]:
-    """Starts processes that encode texts; they are killed after the test."""
+@pytest.fixture(scope="module")
+def encodings() -> Iterator[list[Encoding]]:
+    """The processes that encode texts for this file's tests."""
     started: list[Encoding] = []
-
-    def start(**environment: str) -> Encoding:
-        started.append(Encoding(tmp_path / f"texts-{len(started)}.log", **environment))
-        return started[-1]
-
-    yield start
+    yield started
     for encoding in started:
         encoding.end()
+
+
+@pytest.fixture
+def served(
+    settings: Any, transactional_db: None, tiny_model: str, encodings: list[Encoding]
+) -> Iterator[EmbeddingModel]:
+    """The model, in processes that leave encoding to another; none encodes yet."""
+    settings.TEXT_PROCESS = True
+    for encoding in encodings:
+        encoding.send(signal.SIGSTOP)
+    yield embedding_model_get_or_create(name=tiny_model)
+    for encoding in encodings:
+        encoding.send(signal.SIGCONT)
+
+
+@pytest.fixture
+def encode(
+    served: EmbeddingModel, encodings: list[Encoding], tmp_path: Path
+) -> Callable[..., Encoding]:
+    """Gives a process that encodes texts: that of an earlier test, or another."""
+
+    def start(*, another: bool = False) -> Encoding:
+        running = [one for one in encodings if one.process.poll() is None]
+        if another or not running:
+            encodings.append(Encoding(tmp_path / f"texts-{len(encodings)}.log"))
+            return encodings[-1]
+        running[-1].resume()
+        return running[-1]
+
+    return start
 
 
 def requests() -> list[str]:
@@ -141,7 +175,7 @@ def asked(*waiting: Callable[[], Any]) -> list[Any]:
 def encoded_by(encoding: Encoding) -> list[str]:
     return [
         line.rpartition("Encoded: ")[2]
-        for line in encoding.log.read_text().splitlines()
+        for line in encoding.logged().splitlines()
         if "Encoded: " in line
     ]
 
@@ -149,7 +183,7 @@ def encoded_by(encoding: Encoding) -> list[str]:
 def test_another_process_encodes_and_what_many_want_it_encodes_once(
     served: EmbeddingModel, encode: Callable[..., Encoding]
 ) -> None:
-    encoding = encode(LOG_LEVEL="DEBUG")
+    encoding = encode()
     texts = ["a frog", "two frogs"]
     answers = asked(*[lambda: text_vectors(served, texts) for _ in range(4)])
     assert answers == [[expected(served, text) for text in texts]] * 4
@@ -172,7 +206,7 @@ def test_a_killed_process_is_taken_over_from(
 ) -> None:
     first = encode()
     wait_for(first.ready, what="the first process")
-    second = encode()
+    second = encode(another=True)
     first.process.send_signal(signal.SIGSTOP)
     with pytest.raises(TextsUnavailable, match="encode_texts"):
         text_vector(served, "a frog", patience=0.2)
@@ -201,7 +235,7 @@ def test_it_goes_on_when_the_database_has_been_away(
             )
             assert cursor.rowcount
         assert text_vector(served, text) == expected(served, text)
-    assert "until the database answers" in encoding.log.read_text()
+    assert "until the database answers" in encoding.logged()
 
 
 def test_why_a_text_has_no_vector_is_told_to_all_and_not_remembered(
@@ -249,7 +283,7 @@ def test_the_text_asked_for_last_comes_first(
     for text in ("first", "second", "third", "first"):
         with pytest.raises(TextsUnavailable):
             text_vector(served, text, patience=0)
-    encoding = encode(LOG_LEVEL="DEBUG")
+    encoding = encode()
     wait_for(lambda: not requests(), what="the vectors")
     assert encoded_by(encoding) == ["first", "third", "second"]
 

@@ -15,7 +15,7 @@ from retrieval.embedding.services import embedding_job_create
 from tests.processes import free_port, wait_for
 from tests.retrieval.making import repeated_images
 
-COUNT = 1200
+COUNT = 400
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
