@@ -15,8 +15,12 @@ from annotator.processes.broker import write_whole
 class StaticFilesStorage(CompressedManifestStaticFilesStorage):
     """WhiteNoise's storage, which answers plain names as long as nothing was collected.
 
-    So pages render in tests and checks without a `collectstatic` before them.
+    So pages render in tests and checks without a `collectstatic` before them. Modules import each
+    other by their lasting names too.
     """
+
+    support_js_module_import_aggregation = True
+    max_post_process_passes = 10
 
     def stored_name(self, name: str) -> str:
         """The hashed name of a static file, or `name` itself before the first collection."""
@@ -30,13 +34,13 @@ class StaticFilesStorage(CompressedManifestStaticFilesStorage):
 
 
 class _VegaStorage(LazyObject):
-    """The folder of `js/vega.js`, which is made on first use."""
+    """The folder of `js/vega.mjs`, which is made on first use."""
 
     def _setup(self) -> None:
         import vl_convert
 
         folder = settings.VAR_DIR / "vega" / version("vl-convert-python")
-        script = folder / "js" / "vega.js"
+        script = folder / "js" / "vega.mjs"
         if not script.exists():
             script.parent.mkdir(parents=True, exist_ok=True)
             write_whole(script, vl_convert.javascript_bundle())  # type: ignore[call-arg]
@@ -44,7 +48,7 @@ class _VegaStorage(LazyObject):
 
 
 class VegaFinder(BaseStorageFinder):
-    """Finds `js/vega.js`: Vega, Vega-Lite and Vega-Embed as one script that sets
+    """Finds `js/vega.mjs`: Vega, Vega-Lite and Vega-Embed as one script that sets
     `window.vegaEmbed`; vl-convert carries it."""
 
     storage = _VegaStorage()  # type: ignore[assignment]

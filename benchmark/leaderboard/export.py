@@ -42,7 +42,7 @@ CONTENT_TYPES: Final = {
 STYLES: Final = ("css/base.css", "css/components.css", "css/tables.css", "css/leaderboard.css")
 SCRIPTS: Final = ("js/board-sort.js", "js/charts.js")
 #: What draws the charts.
-VEGA: Final = "js/vega.js"
+VEGA: Final = "js/vega.mjs"
 CARD: Final = ("link", "description", "parameters", "training_data", "open_weights", "cost")
 
 

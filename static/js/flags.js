@@ -378,9 +378,6 @@ function flagLine(flag) {
 }
 
 /** The large view of a flagged image, with the same actions and keys as its card. */
-
-/** @typedef {import("./flags.js").FlagCard} FlagCard */
-
 class FlagViewer {
   /**
    * @param {HTMLDialogElement} dialog

@@ -1,6 +1,9 @@
 """`manage.py serve` as a person meets it: real processes, killed and ended."""
 
+import json
 import os
+import posixpath
+import re
 import signal
 import stat
 import subprocess
@@ -78,14 +81,20 @@ def test_two_on_one_folder_are_refused_and_a_taken_port_is_told(served, tmp_path
     assert served.healthy()
 
 
-def test_statics_are_served_under_lasting_names(served):
+def test_statics_and_what_they_import_are_served_under_lasting_names(served):
     with urllib.request.urlopen(f"{served.url}/login/") as answer:
         page = answer.read().decode()
     names = [part.split('"')[0] for part in page.split('"/static/')[1:]]
     assert names
+    manifest = json.loads((served.var_dir / "static" / "staticfiles.json").read_text())
+    names.append(manifest["paths"]["js/studio/page.js"])
     for name in names:
         with urllib.request.urlopen(f"{served.url}/static/{name}") as answer:
-            assert "immutable" in answer.headers["Cache-Control"]
+            assert "immutable" in answer.headers["Cache-Control"], name
+            imports = re.findall(r'^import [^;]* from "([^"]+)"', answer.read().decode(), re.M)
+        found = [posixpath.normpath(f"{posixpath.dirname(name)}/{one}") for one in imports]
+        names += [one for one in found if one not in names]
+    assert len(names) > 20
 
 
 def test_ended_it_goes_on_with_the_same_state_and_killed_it_leaves_nothing(serve):

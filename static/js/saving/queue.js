@@ -18,7 +18,7 @@ import { MemoryDatabase } from "./database.js";
  */
 
 export class JudgmentQueue {
-  /** @param {import("./database.js").MemoryDatabase} database or the browser's */
+  /** @param {MemoryDatabase} database or the browser's */
   constructor(database) {
     this.database = database;
     this.spill = null;

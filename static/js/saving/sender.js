@@ -82,7 +82,7 @@ class Sender extends EventTarget {
   /**
    * Stores judgments for sending. Never rejects: where the disk fails they stay in memory.
    *
-   * @param {import("./queue.js").QueuedJudgment[]} records
+   * @param {QueuedJudgment[]} records
    */
   async add(records) {
     for (const record of records) this.own.set(record.client_id, record);

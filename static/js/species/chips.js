@@ -1,7 +1,7 @@
 /** The species chosen: one chip each, which opens to what is related to it, and folds where there are many. */
 import { button, make } from "../dom.js";
 import { speciesName } from "../words.js";
-import { groupTitle, imagesOf, lineageOf, sizeOf } from "./picker.js";
+import { groupTitle, imagesOf, lineageOf, sizeOf } from "./rows.js";
 
 const SHOWN = 12;
 /** Folding away one or two saves no room. */

@@ -15,8 +15,8 @@ const HIDDEN_EVERY = 15_000;
  */
 export class Changes extends EventTarget {
   /**
-   * @param {import("./store.js").CandidateStore} store loaded
-   * @param {import("../saving/outbox.js").Outbox} outbox
+   * @param {CandidateStore} store loaded
+   * @param {Outbox} outbox
    */
   constructor(store, outbox) {
     super();
@@ -207,7 +207,7 @@ function watchOthers(studio) {
   });
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mountWatch(studio) {
   watchQuery(studio);
   watchList(studio);

@@ -14,7 +14,7 @@ function shape(tag, attributes = {}, text = "") {
 }
 
 class Chart {
-  /** @param {import("./studio.js").Studio} studio */
+  /** @param {Studio} studio */
   constructor(studio) {
     this.studio = studio;
     this.root = studio.root.querySelector("[data-chart]");
@@ -141,7 +141,7 @@ class Chart {
   }
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   new Chart(studio).wire();
 }

@@ -58,7 +58,7 @@ function inWords({ judged, flagged, species, from, to, months, box, licenses }) 
   ].filter(Boolean);
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   const root = studio.root.querySelector("[data-filters]");
   if (root) new Filters(studio, root).start();

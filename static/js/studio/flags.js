@@ -20,7 +20,7 @@ const NAMES = new Map(FLAG_KINDS);
 
 const CONNECTION_NEEDED = "Flags, unlike labels, can't be saved without it.";
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   const dialog = studio.root.querySelector("[data-flags]");
   if (!dialog) return;

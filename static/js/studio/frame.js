@@ -118,7 +118,7 @@ function mountText(studio) {
   measure();
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   mountActions(studio);
   mountButtons(studio);
@@ -234,7 +234,7 @@ function mountSheet(studio, side) {
   return open;
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 function mountSide(studio) {
   const side = studio.root.querySelector("[data-side]");
   mountInfo(studio);

@@ -65,7 +65,7 @@ export class TileBoard {
   /**
    * Shows another page.
    * @param {number[]} ranks
-   * @param {import("./store.js").CandidateStore} store
+   * @param {CandidateStore} store
    * @param {number} size the number of tiles wanted
    */
   fill(ranks, store, size) {

@@ -8,7 +8,7 @@ import { allowedSize, neighbor, Painter, steppedSize, TileBoard, tilesUnder, DEF
 const PANELS = "dialog, [data-filters]";
 
 class GridView {
-  /** @param {import("./studio.js").Studio} studio */
+  /** @param {Studio} studio */
   constructor(studio) {
     this.studio = studio;
     this.store = studio.store;
@@ -382,7 +382,7 @@ class GridView {
   }
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   const grid = new GridView(studio);
   studio.views.grid = grid;
@@ -393,7 +393,7 @@ export function mount(studio) {
 
 class GridTools {
   /**
-   * @param {import("./studio.js").Studio} studio
+   * @param {Studio} studio
    * @param {HTMLElement} root the grid's section
    * @param {HTMLElement} bar the bar under it
    * @param {() => void} resized called when another number or form of tiles is chosen
@@ -493,7 +493,7 @@ class GridTools {
   }
 }
 
-/** @typedef {import("./store.js").CandidateStore} Store */
+/** @typedef {CandidateStore} Store */
 
 /** `size` ranks that end before `rank`, or the first ones where fewer are before it. */
 function pageBefore(store, rank, size) {

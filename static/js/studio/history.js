@@ -10,7 +10,7 @@ const SOURCES = {
   import: "imported",
 };
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   const dialog = studio.root.querySelector("[data-history]");
   if (!dialog) return;

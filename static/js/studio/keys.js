@@ -143,7 +143,7 @@ function belongsToFocus(target, key) {
   return ACTIVATING.includes(key) && target.matches("button, a[href], summary, input, [role=button]");
 }
 
-/** Lets keys do what the studio's keymap says. @param {import("./studio.js").Studio} studio */
+/** Lets keys do what the studio's keymap says. @param {Studio} studio */
 export function listen(studio) {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || studio.blocked) return;
@@ -349,7 +349,7 @@ class KeysDialog {
   }
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   new KeysDialog(studio);
 }

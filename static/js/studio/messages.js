@@ -116,7 +116,7 @@ async function extend(studio, pressed) {
   }
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mountMessages(studio) {
   const root = studio.root.querySelector("[data-message]");
   const makers = {
@@ -212,7 +212,7 @@ function summary({ waiting, saved, problem, elsewhere }) {
   return saved ? `All saved · ${done}` : "All saved";
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mountSaved(studio) {
   const node = studio.root.querySelector("[data-saved]");
   const text = node.querySelector("[data-saved-text]");

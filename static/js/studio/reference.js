@@ -10,7 +10,7 @@ const OPEN_UP_TO = 2; // species; more of them start folded
 const FIND_FROM = 9; // species; fewer are found by looking
 const FRAMES_TO_SHOW = 30;
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   const root = studio.root.querySelector("[data-reference]");
   if (root) new Reference(studio, root).start();
@@ -246,7 +246,7 @@ function lookalikes(found) {
 }
 
 /**
- * @param {import("./studio.js").Studio} studio
+ * @param {Studio} studio
  * @param {HTMLElement} root the reference section
  * @param {() => Promise<void>} changed called after an example was pinned or unpinned
  * @returns {{show: (pinned: {image: number, relevant: boolean, note: string}[]) => void} | null}

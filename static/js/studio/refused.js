@@ -117,7 +117,7 @@ class Refused {
   }
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mountRefused(studio) {
   new Refused(studio);
 }

@@ -10,7 +10,7 @@ import { keysOfEvent } from "./keys.js";
 
 const LIMIT = 60;
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   const dialog = studio.root.querySelector("[data-similar]");
   if (dialog) new SimilarDialog(studio, dialog).start();

@@ -196,7 +196,7 @@ function mountZoom(studio, view, root) {
   });
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   const root = studio.root.querySelector("[data-single]");
   const view = new SingleView(studio, root);
@@ -221,7 +221,7 @@ const TONES = ["brightness", "contrast"];
 const percent = (value) => `${Math.round(value * 100)} %`;
 
 /**
- * @param {import("./studio.js").Studio} studio
+ * @param {Studio} studio
  * @param {HTMLElement} root the single view: its image takes the tone from custom properties of this element
  */
 function mountTone(studio, root) {

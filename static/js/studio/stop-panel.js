@@ -5,7 +5,7 @@ import { counted, duration, number, pace, trouble } from "../words.js";
 import { goTo } from "./strip.js";
 
 class StopPanel {
-  /** @param {import("./studio.js").Studio} studio */
+  /** @param {Studio} studio */
   constructor(studio) {
     this.studio = studio;
     this.store = studio.store;
@@ -271,7 +271,7 @@ class StopPanel {
   }
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   new StopPanel(studio).wire();
 }
@@ -338,7 +338,7 @@ function verdict({ stop, streak, judged, remaining }) {
 
 /**
  * The unlabeled candidates before the last one that was labeled in the list's order, and the first unsure one.
- * @param {import("./store.js").CandidateStore} store
+ * @param {CandidateStore} store
  * @returns {{skipped: number, firstSkipped: number, before: number, firstUnsure: number}} ranks, 0 for none
  */
 function openEnds(store) {

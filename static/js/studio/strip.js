@@ -13,7 +13,7 @@ export function goTo(studio, rank) {
 }
 
 class Strip {
-  /** @param {import("./studio.js").Studio} studio */
+  /** @param {Studio} studio */
   constructor(studio) {
     this.studio = studio;
     this.store = studio.store;
@@ -134,7 +134,7 @@ class Strip {
   }
 }
 
-/** @param {import("./studio.js").Studio} studio */
+/** @param {Studio} studio */
 export function mount(studio) {
   new Strip(studio).wire();
 }
