@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -102,26 +103,38 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def idle_contexts() -> dict[str, list[BrowserContext]]:
+    """Browser contexts by their options, for the next tests: they keep what they have fetched."""
+    return defaultdict(list)
+
+
 @pytest.fixture
-def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """`log_in("ann", path)` gives a page of a new browser context in which that user is logged in;
-    it is blank without a path.
+def log_in(
+    browser: Browser, site: Site, idle_contexts: dict[str, list[BrowserContext]]
+) -> Iterator[Callable[..., Page]]:
+    """`log_in("ann", path)` gives a page of a browser context of its own in which that user is
+    logged in; it is blank without a path.
 
     A script error, or something that the content security policy stopped, fails the test. Everybody
     begins with the keys and the view that nobody has changed.
     """
-    contexts: list[BrowserContext] = []
+    contexts: list[tuple[str, BrowserContext]] = []
     problems: list[str] = []
     known: set[str] = set()
 
     def start(user: str, path: str = "", **options: Any) -> Page:
-        context = browser.new_context(**{"viewport": DESKTOP, **options})
-        contexts.append(context)
+        options = {"viewport": DESKTOP, **options}
+        key = repr((user, options))
+        context = idle_contexts[key].pop() if idle_contexts[key] else browser.new_context(**options)
+        contexts.append((key, context))
         context.add_cookies(site.session(browser, user))
         if user not in known and site.roles[user] != "researcher":
             site.api(user, "PUT", "/api/preferences/labeling/", {"keys": {}, "view": {}})
         known.add(user)
         page = context.new_page()
+        stored = {"origin": site.url, "storageTypes": "indexeddb,local_storage"}
+        context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console",
@@ -134,8 +147,13 @@ def log_in(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
         return page
 
     yield start
-    for context in contexts:
-        context.close()
+    for key, context in contexts:
+        for page in context.pages:
+            page.close()
+        context.unroute_all()
+        context.set_offline(False)
+        context.clear_cookies()
+        idle_contexts[key].append(context)
     assert problems == []
 
 

@@ -317,7 +317,7 @@ def test_without_a_database_judgments_are_sent_and_the_page_can_warn(
 ) -> None:
     query = site.open_query(f"a jellyfish, {broken}")
     page = log_in("ann", "/")
-    page.context.add_init_script(
+    page.add_init_script(
         "indexedDB.open = () => { throw new DOMException('', 'SecurityError'); };"
         if broken == "no database"
         else "IDBObjectStore.prototype.put = () => {"

@@ -281,6 +281,7 @@ def test_a_picture_that_failed_comes_when_the_connection_is_back(
     page = log_in("ann", "/")
     Studio(page, query)
     page.evaluate("window.store.details(1)")
+    page.context.new_cdp_session(page).send("Network.clearBrowserCache")
     page.context.set_offline(True)
     assert page.evaluate("window.store.image(1).then(() => 'there', () => 'failed')") == "failed"
     page.evaluate(
