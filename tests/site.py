@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import urllib.request
+import uuid
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.processes import Served, wait_for
@@ -88,6 +90,27 @@ class Site:
         for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
             for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
                 self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
+
+    def judge(
+        self,
+        user: str,
+        query: int,
+        marks: Iterable[tuple[int, str | None]],
+        source: str = "list",
+    ) -> None:
+        """Judge over the API, as on another device: images with relevances, None to take back."""
+        judgments = [
+            {
+                "image": image,
+                "relevance": relevance,
+                "client_id": str(uuid.uuid4()),
+                "seconds": 2.5,
+                "source": source,
+            }
+            for image, relevance in marks
+        ]
+        answer = self.api(user, "POST", f"/api/queries/{query}/judgments/", judgments)
+        assert {one["status"] for one in answer["results"]} == {"stored"}
 
     def completed(self) -> list[int]:
         """The numbers of the completed queries: a release made now holds these, and a run on it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,15 +81,6 @@ def events(site: Site, query: int) -> list[tuple[str, int, str | None]]:
     with site.served.database() as cursor:
         cursor.execute(EVENTS, [query])
         return list(cursor.fetchall())
-
-
-def post(site: Site, user: str, query: int, marks: Sequence[Mark]) -> Any:
-    """Judge on another device."""
-    items = [
-        {"image": image, "relevance": relevance, "client_id": str(uuid.uuid4()), "seconds": 2}
-        for image, relevance in marks
-    ]
-    return site.api(user, "POST", f"/api/queries/{query}/judgments/", items)
 
 
 def new_tab(page: Page, site: Site, path: str = "/") -> Page:

@@ -66,12 +66,12 @@ def places(site: Site) -> Places:
         flag = {"kind": kind, "note": "at the left"}
         site.api(user, "POST", f"/api/images/{listed[0]}/flags/", flag)
     for user, relevance in (("ann", "relevant"), ("otto", "not_relevant")):
-        judge(site, user, opened, listed[:6], relevance)
+        site.judge(user, opened, dict.fromkeys(listed[:6], relevance).items())
     states = {}
     for state in ("submitted", "rejected"):
         states[state] = site.open_query(f"a finch, {state}")
         image = site.candidates("ann", states[state], limit=1)["results"][0]["image"]
-        judge(site, "ann", states[state], [image], "unsure")
+        site.judge("ann", states[state], [(image, "unsure")])
         change = {"state": "submitted", "note": "it is enough"}
         site.api("ann", "PATCH", f"/api/queries/{states[state]}/", change)
     rejection = {"state": "rejected", "reject_reason": "too_easy", "reject_note": "all of them are"}
@@ -91,20 +91,6 @@ def places(site: Site) -> Places:
         draft=site.api("ada", "POST", "/api/queries/", draft)["id"],
         job=job,
     )
-
-
-def judge(site: Site, user: str, query: int, images: list[int], relevance: str) -> None:
-    judgments = [
-        {
-            "image": image,
-            "relevance": relevance,
-            "client_id": str(uuid.uuid4()),
-            "seconds": 2.0,
-            "source": "list",
-        }
-        for image in images
-    ]
-    site.api(user, "POST", f"/api/queries/{query}/judgments/", judgments)
 
 
 def test_pages_before_the_log_in(browser: Browser, site: Site) -> None:

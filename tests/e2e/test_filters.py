@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -28,11 +27,7 @@ def query(site: Site) -> int:
     site.settle_flags()
     query = site.open_query("an animal near the water, to filter")
     found = site.candidates("ann", query, limit=5)["results"]
-    judgments = [
-        {"image": one["image"], "relevance": "not_relevant", "client_id": str(uuid.uuid4())}
-        for one in found[:3]
-    ]
-    site.api("ann", "POST", f"/api/queries/{query}/judgments/", judgments)
+    site.judge("ann", query, [(one["image"], "not_relevant") for one in found[:3]])
     for rank in (2, 5):
         image = found[rank - 1]["image"]
         site.api("ann", "POST", f"/api/images/{image}/flags/", {"kind": "poor_quality"})

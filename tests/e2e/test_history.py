@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable
 
 import pytest
@@ -54,14 +53,7 @@ def test_reviewers_see_everybody_and_annotators_only_themselves(
     query = site.open_query("a spotted animal at night")
     image = site.candidates("ann", query, limit=1)["results"][0]["image"]
     for user, relevance in (("ann", "relevant"), ("otto", "not_relevant")):
-        judgment = {
-            "image": image,
-            "relevance": relevance,
-            "client_id": str(uuid.uuid4()),
-            "seconds": 2.5,
-            "source": "list",
-        }
-        site.api(user, "POST", f"/api/queries/{query}/judgments/", [judgment])
+        site.judge(user, query, [(image, relevance)])
 
     page = log_in("rita")
     open_label_page(page, site, query)

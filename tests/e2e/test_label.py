@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import uuid
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import DEPTH, IMAGES, PHONE
 from tests.e2e.labeling import open_label_page, press, saved, shown, wait_painted
-from tests.e2e.outboxes import events
+from tests.e2e.outboxes import events, images_of
 from tests.processes import wait_for
 from tests.site import Site
 
@@ -22,10 +21,11 @@ def test_the_stop_rule_is_met_at_the_hundredth_negative_and_the_query_is_handed_
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("a bird on a branch at night")
+    relevances = ["relevant"] * 3 + ["not_relevant"] * 80
+    site.judge("ann", query, zip(images_of(site, query, 83), relevances, strict=True))
     page = log_in("ann")
     open_label_page(page, site, query)
-    press(page, "r", 3)
-    press(page, "n", 99)
+    press(page, "n", 19)
     expect(shown(page, "streak")).to_have_text("99")
     expect(page.get_by_role("dialog")).to_be_hidden()
     assert site.progress("ann", query)["stop"]["met"] is False
@@ -155,10 +155,11 @@ def test_keys_faster_than_the_server_do_not_run_past_the_hundredth_negative(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
     query = site.open_query("an ant on a stone")
+    site.judge("ann", query, dict.fromkeys(images_of(site, query, 80), "not_relevant").items())
     page = log_in("ann")
     page.route("**/judgments/", lambda route: (page.wait_for_timeout(700), route.continue_())[-1])
     open_label_page(page, site, query)
-    press(page, "n", 104)
+    press(page, "n", 24)
     expect(page.get_by_role("dialog")).to_be_visible()
     saved(page)
     assert site.progress("ann", query)["judged"] == 100
@@ -168,15 +169,7 @@ def test_a_list_labeled_to_its_end_is_extended(site: Site, log_in: Callable[...,
     query = site.open_query("an animal in the fog")
     images = [candidate["image"] for candidate in site.candidates("otto", query)["results"]]
     assert len(images) == DEPTH
-    site.api(
-        "otto",
-        "POST",
-        f"/api/queries/{query}/judgments/",
-        [
-            {"image": image, "relevance": "relevant", "client_id": str(uuid.uuid4())}
-            for image in images[:-1]
-        ],
-    )
+    site.judge("otto", query, dict.fromkeys(images[:-1], "relevant").items())
     page = log_in("otto")
     open_label_page(page, site, query)
     expect(shown(page, "rank")).to_have_text(str(DEPTH))

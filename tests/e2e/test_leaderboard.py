@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.axe import problems
 from tests.e2e.conftest import DESKTOP
-from tests.e2e.test_accessibility import judge
 from tests.processes import wait_for
 from tests.site import Site
 
@@ -39,8 +38,8 @@ def board(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Board:
     ):
         query = site.open_query(text, split=split, category=category)
         listed = [one["image"] for one in site.candidates("ann", query, limit=60)["results"]]
-        judge(site, "ann", query, listed[:30:3], "relevant")
-        judge(site, "ann", query, listed[1:30:3], "not_relevant")
+        site.judge("ann", query, dict.fromkeys(listed[:30:3], "relevant").items())
+        site.judge("ann", query, dict.fromkeys(listed[1:30:3], "not_relevant").items())
         site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
         numbers.append(site.api("ada", "GET", f"/api/queries/{query}/")["query_id"])
     release = site.api("ada", "POST", "/api/releases/", {"name": "Board"})["id"]

@@ -13,7 +13,6 @@ from playwright.sync_api import Page, expect
 from tests.e2e.axe import wider_than_window
 from tests.e2e.conftest import DESKTOP, NARROW
 from tests.e2e.labeling import box, open_label_page, press
-from tests.e2e.test_accessibility import judge
 from tests.processes import wait_for
 from tests.site import Site
 
@@ -60,9 +59,9 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list
     for text, split in ((WORD, "test"), ("W" * 200, "test"), ("W" * 199, "val")):
         query = site.open_query(text, split=split, guidelines="W" * 300)
         listed = [one["image"] for one in site.candidates("ada", query, limit=60)["results"]]
-        judge(site, ANN, query, listed[:30:3], "relevant")
-        judge(site, ANN, query, listed[1:30:3], "not_relevant")
-        judge(site, OTTO, query, listed[:30:6], "unsure")
+        site.judge(ANN, query, dict.fromkeys(listed[:30:3], "relevant").items())
+        site.judge(ANN, query, dict.fromkeys(listed[1:30:3], "not_relevant").items())
+        site.judge(OTTO, query, dict.fromkeys(listed[:30:6], "unsure").items())
         queries.append(query)
     open_, *complete = queries
     handed_in = {"state": "submitted", "give_up": "other", "note": "W" * 200}

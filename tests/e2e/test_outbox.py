@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page, Route
 
-from tests.e2e.outboxes import Desk, Mark, events, images_of, log_in_again, new_tab, post
+from tests.e2e.outboxes import Desk, Mark, events, images_of, log_in_again, new_tab
 from tests.processes import wait_for
 from tests.site import Site
 
@@ -279,7 +279,7 @@ def test_a_stale_page_does_not_write_over_what_it_has_not_seen(
     page = log_in("ann", "/")
     desk = Desk(page, query)
     first, second = images_of(site, query, 2)
-    post(site, "ann", query, [(first, "not_relevant")])
+    site.judge("ann", query, [(first, "not_relevant")])
     desk.add([(first, "relevant"), (second, "relevant")], expected=None)
     desk.drained()
     [refused] = desk.told("refused")

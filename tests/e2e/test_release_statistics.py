@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -23,16 +22,8 @@ def complete_query(site: Site, text: str, **fields: Any) -> int:
     query = site.open_query(text, **fields)
     images = [one["image"] for one in site.candidates("ada", query, limit=6)["results"]]
     for user, step in (("ann", 2), ("otto", 3)):
-        acts = [
-            {
-                "image": image,
-                "relevance": "not_relevant" if place % step else "relevant",
-                "client_id": str(uuid.uuid4()),
-                "seconds": 1 + place,
-            }
-            for place, image in enumerate(images)
-        ]
-        site.api(user, "POST", f"/api/queries/{query}/judgments/", acts)
+        relevances = ["not_relevant" if place % step else "relevant" for place in range(6)]
+        site.judge(user, query, zip(images, relevances, strict=True))
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
     return int(site.api("ada", "GET", f"/api/queries/{query}/")["query_id"])
 

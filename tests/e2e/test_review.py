@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -12,21 +11,14 @@ from tests.e2e.conftest import PHONE
 from tests.site import Site
 
 
-def say(site: Site, user: str, query: int, image: int, relevance: str | None) -> Any:
-    """Judge an image through the API; returns the item's result."""
-    act = {"image": image, "relevance": relevance, "client_id": str(uuid.uuid4()), "seconds": 2}
-    answer = site.api(user, "POST", f"/api/queries/{query}/judgments/", [act])
-    assert answer["results"][0]["status"] == "stored"
-
-
 def test_a_decision_joins_the_history_of_its_image(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a bird on a branch")
     images = [one["image"] for one in site.candidates("ada", query, limit=3)["results"]]
     for user, said in (("ann", "relevant"), ("otto", "not_relevant")):
         for image in images:
-            say(site, user, query, image, said)
-    say(site, "ann", query, images[0], None)
-    say(site, "ann", query, images[0], "unsure")
+            site.judge(user, query, [(image, said)])
+    site.judge("ann", query, [(images[0], None)])
+    site.judge("ann", query, [(images[0], "unsure")])
     page = log_in("rita")
     page.goto(f"{site.url}/queries/{query}/review/")
     item = page.locator("ol.review > li").first

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
-from tests.e2e.outboxes import events, images_of, log_in_again, new_tab, post
+from tests.e2e.outboxes import events, images_of, log_in_again, new_tab
 from tests.processes import wait_for
 from tests.site import Site
 
@@ -139,7 +139,7 @@ def test_a_label_that_would_overwrite_another_is_shown_until_it_is_decided(
     judge(page, "rr")
     saved(page, "2 waiting")
     [first, second] = images_of(site, query, 2)
-    post(site, "ann", query, [(first, "not_relevant"), (second, "not_relevant")])
+    site.judge("ann", query, [(first, "not_relevant"), (second, "not_relevant")])
     page.unroute("**/judgments/")
     notices = page.locator("[data-notices]")
     expect(notices).to_contain_text("2 judgments were not stored")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import uuid
 from collections.abc import Callable
 
 import pytest
@@ -263,8 +262,7 @@ def test_of_two_labels_at_once_one_is_refused_and_may_be_insisted_on(
     page = log_in("ann")
     page.route("**/changes/**", lambda route: route.abort())
     open_label_page(page, site, query)
-    elsewhere = {"image": first, "relevance": "relevant", "client_id": str(uuid.uuid4())}
-    site.api("ann", "POST", f"/api/queries/{query}/judgments/", [elsewhere])
+    site.judge("ann", query, [(first, "relevant")])
     press(page, "n")
     notice = page.locator("[data-notice=refused]")
     expect(notice).to_be_visible()

@@ -12,7 +12,6 @@ from playwright.sync_api import FilePayload, Page, ViewportSize, expect
 
 from tests.e2e.axe import problems, wider_than_window
 from tests.e2e.conftest import DESKTOP, NARROW
-from tests.e2e.test_accessibility import judge
 from tests.processes import wait_for
 from tests.site import Site
 
@@ -48,8 +47,8 @@ def task(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Task:
     ):
         query = site.open_query(text, split="test", category="Species ID")
         listed = [one["image"] for one in site.candidates("ann", query, limit=8)["results"]]
-        judge(site, "ann", query, [listed[place] for place in relevant], "relevant")
-        judge(site, "ann", query, [listed[5]], "not_relevant")
+        site.judge("ann", query, [(listed[place], "relevant") for place in relevant])
+        site.judge("ann", query, [(listed[5], "not_relevant")])
         site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "complete", "note": "Enough."})
         number = site.api("ada", "GET", f"/api/queries/{query}/")["query_id"]
         rows += [

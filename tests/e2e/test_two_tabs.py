@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.labeling import judge, open_label_page, shown, wait_painted
-from tests.e2e.outboxes import Desk, events, images_of, log_in_again, new_tab, post
+from tests.e2e.outboxes import Desk, events, images_of, log_in_again, new_tab
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -105,13 +105,12 @@ def test_labels_from_another_device_are_taken_over_and_waiting_ones_kept(
     images = images_of(site, query, 6)
     page = log_in("ann", "/")
     studio = Studio(page, query)
-    post(
-        site, "ann", query, [(images[0], "relevant"), (images[1], "unsure"), (images[5], "unsure")]
-    )
+    marks = [(images[0], "relevant"), (images[1], "unsure"), (images[5], "unsure")]
+    site.judge("ann", query, marks)
     studio.ask()
     assert studio.labels(3) == ["relevant", "unsure", None]
     assert sorted(studio.heard("labels")[-1]["images"]) == sorted([images[0], images[1], images[5]])
-    post(site, "ann", query, [(images[0], None)])
+    site.judge("ann", query, [(images[0], None)])
     studio.ask()
     assert studio.labels(2) == [None, "unsure"]
     studio.ask()
@@ -121,7 +120,7 @@ def test_labels_from_another_device_are_taken_over_and_waiting_ones_kept(
     page.route("**/judgments/", lambda route: route.abort())
     page.evaluate("(image) => window.store.set(image, 'not_relevant')", images[2])
     studio.add([(images[2], "not_relevant")], expected=None)
-    post(site, "ann", query, [(images[2], "relevant"), (images[3], "relevant")])
+    site.judge("ann", query, [(images[2], "relevant"), (images[3], "relevant")])
     studio.ask()
     assert studio.labels(4) == [None, "unsure", "not_relevant", "relevant"]
     page.unroute("**/judgments/")
@@ -320,10 +319,10 @@ def test_a_page_left_open_shows_no_labels_of_who_logged_in_since(
     images = images_of(site, query, 3)
     page = log_in("ann", "/")
     studio = Studio(page, query)
-    post(site, "ann", query, [(images[0], "unsure")])
+    site.judge("ann", query, [(images[0], "unsure")])
     page.context.clear_cookies()
     log_in_again(page.context, site, "otto").close()
-    post(site, "otto", query, [(images[0], "relevant"), (images[1], "relevant")])
+    site.judge("otto", query, [(images[0], "relevant"), (images[1], "relevant")])
     assert studio.ask()["failing"] is True
     assert studio.labels(2) == [None, None]
     loading = "window.store.load().then(() => '', (error) => error.message)"
@@ -343,8 +342,8 @@ def test_more_acts_than_one_answer_holds_end_with_the_last(
     studio = Studio(log_in("ann", "/"), query)
     for start in range(3):
         relevance = ("relevant", "unsure")[start % 2]
-        post(site, "ann", query, [(image, relevance) for image in images] * 200)
-    post(site, "ann", query, [(images[0], "not_relevant")])
+        site.judge("ann", query, [(image, relevance) for image in images] * 200)
+    site.judge("ann", query, [(images[0], "not_relevant")])
     studio.ask()
     assert studio.labels(2) == ["not_relevant", "relevant"]
     assert len(studio.heard("labels")) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -92,20 +91,8 @@ def label(
 ) -> None:
     """Label ranks over the API."""
     images = candidates(site, user, query)
-    site.api(
-        user,
-        "POST",
-        f"/api/queries/{query}/judgments/",
-        [
-            {
-                "image": images[rank]["image"],
-                "relevance": relevance,
-                "client_id": str(uuid.uuid4()),
-                "source": source,
-            }
-            for rank, relevance in relevances.items()
-        ],
-    )
+    marks = [(images[rank]["image"], relevance) for rank, relevance in relevances.items()]
+    site.judge(user, query, marks, source)
 
 
 def all_not(first: int, last: int) -> dict[int, str]:
