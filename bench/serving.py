@@ -28,7 +28,7 @@ from tests.processes import Served
 TITLE: Final = "Searching for texts, and memory"
 HEAD: Final = (
     *("Model", "First search", "New text", "Known text", "Encoding", "New text less its encoding"),
-    *("All processes", "A web process"),
+    *("All processes", "A web process", "The encoder", "Its processor time until ready"),
 )
 
 
@@ -50,15 +50,18 @@ def _row(model: str, images: int, texts: int) -> list[str]:
         served = Served(folder / "var", EMBEDDING_MODEL=model, LOG_LEVEL="WARNING")
         try:
             served.wait_healthy(600)
+            [encoder] = served.find("encode_texts")
+            start = encoder.cpu_times()
             first = harness.seconds(_search, served.url, token, "a bird")
             new = median(harness.seconds(_search, served.url, token, one) for one in words)
             known = median(harness.seconds(_search, served.url, token, one) for one in words)
             time.sleep(5)
-            whole, web = _memory(served)
+            sizes = (*_memory(served), encoder.memory_info().rss)
         finally:
             served.stop()
     times = (first, new, known, encoding, new - encoding)
-    return [model, *map(harness.ms, times), *map(harness.megabytes, (whole, web))]
+    ready = f"{start.user + start.system:.1f} s"
+    return [model, *map(harness.ms, times), *map(harness.megabytes, sizes), ready]
 
 
 def _fill(model: str, images: int) -> str:

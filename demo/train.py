@@ -31,7 +31,7 @@ from demo.captions import FACTS, Caption, write_caption
 from demo.drawing import render
 from demo.scenes import ATTRIBUTES, Scene, scene
 from retrieval.encoding.model_specs import CONFIG_NAME, DEMO_MODEL_DIR, WEIGHTS_NAME
-from retrieval.encoding.torchvision_compat import ensure_torchvision
+from retrieval.encoding.open_clip_import import open_clip_module
 
 TRAINING_SEED = 71
 SIDE = 96
@@ -126,8 +126,6 @@ class TrainingSet:
     """
 
     def __init__(self, cache: Path, count: int) -> None:
-        import open_clip
-
         self.pixels = rendered(cache, count)
         scenes = [training_scene(index) for index in range(count)]
         captions = captions_for(scenes, 1)
@@ -142,7 +140,7 @@ class TrainingSet:
         self.caption_codes = np.array([coded(dict(one.facts)) for one in captions], np.int16)
         merges = DEMO_MODEL_DIR / MERGES_NAME
         write_merges([caption.text for caption in captions], merges)
-        tokenizer = open_clip.SimpleTokenizer(str(merges), context_length=CONTEXT)
+        tokenizer = open_clip_module().SimpleTokenizer(str(merges), context_length=CONTEXT)
         self.tokens = tokenizer([caption.text for caption in captions])
         self.vocabulary = tokenizer.vocab_size
         self.trained = count - HELD_OUT
@@ -285,9 +283,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("var") / "demo-training")
     parser.add_argument("--resume", action="store_true", help="start from the saved weights")
     options = parser.parse_args()
-    ensure_torchvision()
-    import open_clip
-
+    open_clip = open_clip_module()
     data = TrainingSet(options.cache, options.scenes)
     config = json.loads((DEMO_MODEL_DIR / CONFIG_NAME).read_text(encoding="utf-8"))
     config["model_cfg"]["text_cfg"]["vocab_size"] = data.vocabulary

@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from retrieval.encoding.model_specs import CONFIG_NAME, WEIGHTS_NAME
-from retrieval.encoding.torchvision_compat import ensure_torchvision
+from retrieval.encoding.open_clip_import import open_clip_module
 
 WIDTH = 8
 # Positions: 0 starts the text, a word of one token is 1, so its end is 2.
@@ -39,8 +39,7 @@ def toy_model(name: str = "toy") -> str:
 
 
 def _write_weights(path: Path) -> None:
-    ensure_torchvision()
-    import open_clip
+    open_clip = open_clip_module()
     import torch
     from safetensors.torch import save_file
 

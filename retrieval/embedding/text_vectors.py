@@ -154,15 +154,17 @@ def _encoded_elsewhere(
                 [page, list(texts)],
             )
         cursor.execute(_REQUEST, {"model": model.pk, "texts": list(texts), "page": page})
-    while (rows := _rows(model, texts)).filter(vector=None, error="").exists():
+    # One statement tells what waits and what failed: others may ask again for what failed.
+    failures = _rows(model, texts).filter(vector=None).values_list("error", flat=True)
+    while "" in (errors := list(failures.all())):
         if time.monotonic() > latest:
             raise TextsUnavailable(
                 "The text could not be encoded in time: the model is being loaded, or “python "
                 "manage.py encode_texts”, which “serve” runs, is not running. Try again soon."
             )
         time.sleep(_POLL_SECONDS)
-    for error in rows.exclude(error="").values_list("error", flat=True):
-        raise ModelSpecError(model.name, error)
+    if errors:
+        raise ModelSpecError(model.name, errors[0])
     found = _stored(model, texts)
     if len(found) < len(texts):
         raise Superseded

@@ -14,10 +14,10 @@ from retrieval.encoding.model_specs import (
     RANDOM_TAG,
     ModelSpecError,
     Source,
-    open_clip_module,
     read_config,
     resolve,
 )
+from retrieval.encoding.open_clip_import import open_clip_module
 
 FAILURES = (RuntimeError, OSError, ImportError, KeyError, TypeError, ValueError)
 

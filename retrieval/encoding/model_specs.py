@@ -76,16 +76,6 @@ def describe(spec: str) -> ModelDescription:
     )
 
 
-def open_clip_module() -> Any:
-    """Return the module open_clip, which is slow to import."""
-    from retrieval.encoding.torchvision_compat import ensure_torchvision
-
-    ensure_torchvision()
-    import open_clip
-
-    return open_clip
-
-
 def resolve(spec: str) -> Source:
     """Return what a spec names, looking for files but not into them; ModelSpecError as above.
 

@@ -12,7 +12,7 @@ from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.encoding.model_specs import CONFIG_NAME, WEIGHTS_NAME
-from retrieval.encoding.torchvision_compat import ensure_torchvision
+from retrieval.encoding.open_clip_import import open_clip_module
 from tests.benchmark.toy import TINY_MODEL, make_query
 from tests.retrieval.making import new_image
 
@@ -61,8 +61,7 @@ def judge(images: list[Image]) -> Judge:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A very small CLIP model with random weights, as a directory."""
-    ensure_torchvision()
-    import open_clip
+    open_clip = open_clip_module()
     import torch
     from safetensors.torch import save_file
 

@@ -99,10 +99,9 @@ def animals(db: None) -> dict[str, Species]:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The name of a real CLIP of 16 dimensions with random weights, loaded from a folder."""
-    from retrieval.encoding.torchvision_compat import ensure_torchvision
+    from retrieval.encoding.open_clip_import import open_clip_module
 
-    ensure_torchvision()
-    import open_clip
+    open_clip = open_clip_module()
     import torch
     from safetensors.torch import save_file
 
