@@ -12,8 +12,10 @@ from tests.site import PASSWORD, Site
 
 Mark = tuple[int, str | None]
 
+# The module under its lasting name, which is the page's own; under its plain name it would be another.
 OPEN = """async (query) => {
-  const { Outbox } = await import("/static/js/saving/outbox.js");
+  const names = await import("/static/staticfiles.json", { with: { type: "json" } });
+  const { Outbox } = await import(`/static/${names.default.paths["js/saving/outbox.js"]}`);
   const user = Number(document.querySelector("meta[name=user-id]").content);
   const box = new Outbox({ user, query, url: `/api/queries/${query}/judgments/` });
   window.told ??= [];

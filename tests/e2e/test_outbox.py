@@ -324,12 +324,17 @@ def test_without_a_database_judgments_are_sent_and_the_page_can_warn(
         " throw new DOMException('', 'QuotaExceededError'); };"
     )
     page.goto(site.url)
-    desk = Desk(page, query)
+    desk, other = Desk(page, query), Desk(new_tab(page, site), query)
     marks = marks_for(images_of(site, query, 5))
     page.context.set_offline(True)
     desk.add(marks[:2])
     desk.add(marks[2:])
     desk.wait(waiting=5, durable=False, problem="offline")
+    # The other tab has nothing to send and says so, but not of what this page alone holds.
+    wait_for(lambda: [one["problem"] for one in other.told("state")].count(None) > 5)
+    problems = [one["problem"] for one in desk.told("state")]
+    offline = next(place for place, problem in enumerate(problems) if problem)
+    assert len(problems) > offline + 2 and all(problems[offline:])
     page.context.set_offline(False)
     desk.drained()
     assert desk.state()["saved"] == 5

@@ -128,8 +128,10 @@ class Sender extends EventTarget {
     document.addEventListener("freeze", () => this.#sendBeforeLeaving());
     channel.addEventListener("message", ({ data: { kind, user, ...detail } }) => {
       if (user !== this.user) return;
-      if (kind === "problem") this.#setProblem(detail.problem);
-      else if (kind === "answer") this.#answered(detail);
+      if (kind === "problem") {
+        // What this page alone holds is not in the queue that the other tab speaks of.
+        if (this.queue.durable) this.#setProblem(detail.problem);
+      } else if (kind === "answer") this.#answered(detail);
       else this.#fire(kind, detail);
       this.wake();
     });
