@@ -12,7 +12,7 @@ from tests.site import PASSWORD, Site
 
 Mark = tuple[int, str | None]
 
-# The module under its lasting name, which is the page's own; under its plain name it would be another.
+# Under its plain name the module would be another than the page's own.
 OPEN = """async (query) => {
   const names = await import("/static/staticfiles.json", { with: { type: "json" } });
   const { Outbox } = await import(`/static/${names.default.paths["js/saving/outbox.js"]}`);
