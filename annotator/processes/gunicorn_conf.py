@@ -14,6 +14,8 @@ bind = f"{settings.BIND}:{settings.PORT}"
 worker_class = "gthread"
 workers = 2
 threads = 4
+# Workers share the memory of what is imported, and another one begins at once.
+preload_app = True
 timeout = 120
 graceful_timeout = 8
 keepalive = 5

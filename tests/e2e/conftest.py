@@ -97,6 +97,10 @@ def browser() -> Iterator[Browser]:
                 "--disable-component-update",
                 "--disable-sync",
                 "--no-first-run",
+                # Two processes and many frames fewer.
+                "--in-process-gpu",
+                "--enable-features=NetworkServiceInProcess2",
+                "--force-prefers-reduced-motion",
             ],
         )
         yield browser
