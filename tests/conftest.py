@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rest_framework.test import APIClient
 from annotator.postgres.embedded import embedded_postgres
 from core.access import Role
 from tests.databases import use_copy
-from tests.processes import ROOT, Served, Worker, database_url, wait_for
+from tests.processes import ROOT, Served, Worker, database_url, mounted_disk, wait_for
 from tests.site import PASSWORD
 
 
@@ -145,14 +144,9 @@ def admin_api(admin: Any) -> APIClient:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own of 512 MiB, in memory, that a test can fill or make read-only."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=512m", "none", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a small disk")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    """A file system of its own that a test can fill or make read-only."""
+    with mounted_disk(tmp_path / "disk") as folder:
+        yield folder
 
 
 @pytest.fixture

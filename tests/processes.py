@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from urllib.parse import quote
 
 import psutil
 import psycopg2
+import pytest
 from django.db import connection
 
 from annotator.postgres.embedded import DATABASE
@@ -71,6 +73,64 @@ def database_url(settings_dict: dict[str, Any]) -> str:
     """The DATABASE_URL of a Django connection's settings (socket folders included)."""
     host = quote(str(settings_dict["HOST"]), safe="")
     return f"postgres://{settings_dict['USER']}@{host}:5432/{settings_dict['NAME']}"
+
+
+@contextmanager
+def mounted_disk(folder: Path) -> Iterator[Path]:
+    """Mount a file system of 512 MiB, in memory, on a new folder; skips the test unless root."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512m", "none", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def redis_server(folder: Path) -> Iterator["Redis"]:
+    """A real Redis server that keeps nothing; skips the test where it is not installed."""
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    server = Redis(folder)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+class Redis:
+    """A Redis server on a port of its own, from the start."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """Its first database."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start it, also after it was killed."""
+        self.process = subprocess.Popen(
+            [
+                *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
+                *("--save", "", "--appendonly", "no", "--dir", str(self.folder)),
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        wait_for(self._listens, what="Redis", pause=0.02)
+
+    def _listens(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            return True
+        return False
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self.process.wait()
 
 
 def fill(folder: Path) -> Path:

@@ -1,7 +1,5 @@
 import json
 import os
-import shutil
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +9,7 @@ from kombu import Connection
 from annotator.processes.broker import ABANDONED_SECONDS, write_whole
 from core.jobs.models import Job
 from core.jobs.tasks import run_job
-from tests.processes import free_port, wait_for
+from tests.processes import redis_server, wait_for
 
 
 @pytest.fixture
@@ -128,21 +126,8 @@ def broker(request, tmp_path, settings):
         with Connection("files://localhost", transport_options=options) as connection:
             yield connection
         return
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("redis-server is not installed")
-    port = free_port()
-    server = subprocess.Popen(
-        [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)],
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        with Connection(f"redis://127.0.0.1:{port}/0") as connection:
-            connection.ensure_connection(max_retries=50, interval_start=0.1, interval_step=0)
-            yield connection
-    finally:
-        server.terminate()
-        server.wait()
+    with redis_server(tmp_path) as redis, Connection(redis.url) as connection:
+        yield connection
 
 
 def start_on(broker, start_worker):

@@ -1,5 +1,4 @@
 import json
-import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -90,42 +89,6 @@ def test_a_folder_of_messages_that_is_gone_and_cannot_be_made(client, settings, 
         folder.unlink()
         (tmp_path / "broker").rename(folder)
     assert health(client) == (200, WELL)
-
-
-class Redis:
-    """A real Redis server that is the application's broker."""
-
-    def __init__(self, port):
-        self.port = port
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [*("redis-server", "--port", str(self.port)), *("--save", "", "--appendonly", "no")],
-            stdout=subprocess.DEVNULL,
-        )
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-
-@pytest.fixture
-def redis():
-    if shutil.which("redis-server") is None:
-        pytest.skip("redis-server is not installed")
-    server = Redis(free_port())
-    yield server
-    server.stop()
-
-
-def test_redis_that_is_killed_and_comes_back(redis, serve):
-    served = serve(CELERY_BROKER_URL=f"redis://127.0.0.1:{redis.port}/0")
-    redis.stop()
-    ill = {**WELL, "status": "unavailable", "broker": "unreachable"}
-    wait_for(lambda: served.health() == ill, what="word of the broker")
-    redis.start()
-    wait_for(lambda: served.health() == WELL, what="Redis again")
 
 
 def test_a_check_that_hangs_is_not_waited_for_nor_begun_again(client, monkeypatch):

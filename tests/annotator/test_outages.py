@@ -1,4 +1,4 @@
-"""A database that stops and comes back."""
+"""A database, a broker or a disk that fails, and is well again."""
 
 import http.cookiejar
 import json
@@ -8,15 +8,15 @@ import string
 import urllib.error
 import urllib.parse
 import urllib.request
-from contextlib import contextmanager
 
 import pytest
 
 from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
 from annotator.postgres.guardian import DATABASE_USER
-from tests.processes import database_url, fill
+from tests.processes import Served, database_url, fill, mounted_disk, redis_server, wait_for
 from tests.site import PASSWORD
 
+pytestmark = pytest.mark.e2e
 PROBLEM = "application/problem+json"
 
 
@@ -45,38 +45,54 @@ class Browser:
         return self.ask("/login/", urllib.parse.urlencode(form).encode())[0]
 
 
-@contextmanager
-def running(folder):
-    """A PostgreSQL of its own, which the application under test doesn't start by itself."""
-    server = EmbeddedPostgres(folder)
-    server.ensure()
-    try:
-        yield server
-    finally:
-        server.leave(wait=True)
+class Application:
+    """A served application with an admin, on a database, a broker and a small disk of its own."""
+
+    def __init__(self, served, database, redis, disk):
+        self.served, self.database, self.redis, self.disk = served, database, redis, disk
+        token = served.manage("create_user", "ada", "--role", "admin", "--password", PASSWORD)
+        self.script = {"Authorization": f"Token {token.stdout.strip()}"}
+
+    def browser(self):
+        """Somebody who is not logged in."""
+        return Browser(self.served.url)
 
 
-@pytest.fixture
-def database(tmp_path):
-    with running(tmp_path / "database") as server:
-        yield server
+@pytest.fixture(scope="module")
+def application(tmp_path_factory):
+    """The application, which each test leaves healthy."""
+    folder = tmp_path_factory.mktemp("outages")
+    with mounted_disk(folder / "disk") as disk, redis_server(folder) as redis:
+        # A PostgreSQL that the application doesn't start by itself.
+        database = EmbeddedPostgres(disk / "database")
+        database.ensure()
+        place = {"USER": DATABASE_USER, "HOST": database.layout.socket_dir, "NAME": DATABASE}
+        served = Served(
+            folder / "var",
+            DATABASE_URL=database_url(place),
+            CELERY_BROKER_URL=redis.url,
+            TMPDIR=str(disk),
+        )
+        try:
+            yield Application(served.wait_healthy(), database, redis, disk)
+        finally:
+            served.end()
+            database.leave(wait=True)
 
 
-@pytest.fixture
-def small_database(small_disk):
-    with running(small_disk / "database") as server:
-        yield server
+def test_redis_that_is_killed_and_comes_back(application):
+    served = application.served
+    well = served.health()
+    application.redis.kill()
+    ill = {**well, "status": "unavailable", "broker": "unreachable"}
+    wait_for(lambda: served.health() == ill, what="word of the broker")
+    application.redis.start()
+    wait_for(lambda: served.health() == well, what="Redis again")
 
 
-def url_of(database):
-    place = {"USER": DATABASE_USER, "HOST": database.layout.socket_dir, "NAME": DATABASE}
-    return database_url(place)
-
-
-def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(database, serve):
-    served = serve(DATABASE_URL=url_of(database))
-    token = served.manage("create_user", "ada", "--role", "admin", "--password", PASSWORD)
-    browser, script = Browser(served.url), {"Authorization": f"Token {token.stdout.strip()}"}
+def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(application):
+    served, database, script = application.served, application.database, application.script
+    browser = application.browser()
     assert browser.log_in("ada") == 200
     pages = ["/", "/search/", "/admin/", "/nowhere/"]
     addresses = ["/api/queries/", "/api/nowhere/"]
@@ -88,12 +104,12 @@ def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(
         status, headers, text = browser.ask(path)
         assert (path, status, headers["Retry-After"]) == (path, 503, "5")
         assert "The server&#x27;s database doesn&#x27;t answer now." in text
-    for asker, headers in ((browser, {}), (Browser(served.url), script)):
+    for asker, headers in ((browser, {}), (application.browser(), script)):
         status, answered, text = asker.ask(addresses[0], **headers)
         assert (status, answered["Retry-After"]) == (503, "5")
         assert answered["Content-Type"] == PROBLEM
         assert json.loads(text)["detail"] == "The server's database doesn't answer now."
-    assert Browser(served.url).log_in("ada") == 503
+    assert application.browser().log_in("ada") == 503
     assert browser.ask("/nowhere/")[0] == 503
     assert browser.ask("/api/nowhere/")[0] == 404
     assert served.health()["database"] == "unreachable"
@@ -103,29 +119,25 @@ def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(
     served.wait_healthy()
 
 
-def test_what_has_no_room_in_the_database_or_for_uploads_is_refused_until_there_is(
-    small_database, small_disk, serve
-):
-    served = serve(DATABASE_URL=url_of(small_database), TMPDIR=str(small_disk))
-    token = served.manage("create_user", "ada", "--role", "admin", "--password", PASSWORD)
-    script = {"Authorization": f"Token {token.stdout.strip()}"}
+def test_what_has_no_room_in_the_database_or_for_uploads_is_refused_until_there_is(application):
+    script = application.script
     guidelines = "".join(random.Random(0).choices(string.ascii_letters, k=6000))
 
     def write(number):
         query = {"text": f"a newt {number}", "category": "Species ID", "guidelines": guidelines}
         body = json.dumps({**query, "split": "val"}).encode()
         headers = script | {"Content-Type": "application/json"}
-        return Browser(served.url).ask("/api/queries/", body, **headers)
+        return application.browser().ask("/api/queries/", body, **headers)
 
     def upload():
         part = 'Content-Disposition: form-data; name="file"; filename="queries.csv"'
         body = f"--edge\r\n{part}\r\n\r\n{'text,' * 700_000}\r\n--edge--\r\n".encode()
         headers = script | {"Content-Type": "multipart/form-data; boundary=edge"}
-        return Browser(served.url).ask("/api/queries/import/", body, **headers)
+        return application.browser().ask("/api/queries/import/", body, **headers)
 
     assert write(0)[0] == 201
     assert upload()[0] == 400
-    filler = fill(small_disk)
+    filler = fill(application.disk)
     statuses = {}
     for number in range(1, 300):
         status, answered, text = write(number)
@@ -143,3 +155,4 @@ def test_what_has_no_room_in_the_database_or_for_uploads_is_refused_until_there_
     filler.unlink()
     assert write(300)[0] == 201
     assert upload()[0] == 400
+    application.served.wait_healthy()
