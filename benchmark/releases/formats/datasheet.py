@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations, groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -206,7 +207,8 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
     return [WrittenFile(FILE_NAME, Access.OPEN), *_left_open(snapshot, directory)]
 
 
-def _filled_in(facts: Facts) -> str:
+@cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -218,9 +220,12 @@ def _filled_in(facts: Facts) -> str:
         "share": share,
         "sources": SOURCE_WORDS,
     }
-    source = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    return environment.from_string(Path(__file__).with_suffix(".md").read_text(encoding="utf-8"))
+
+
+def _filled_in(facts: Facts) -> str:
     blocks: list[list[str]] = [[]]
-    for line in environment.from_string(source).render(f=facts).splitlines():
+    for line in _template().render(f=facts).splitlines():
         block = blocks[-1]
         if not line.strip():
             blocks.append([])
