@@ -3,7 +3,7 @@
 What a text's vector takes: alone, four asked for at once, and four in one forward pass, which the
 application doesn't use, since its vectors are not those of the texts alone; how many are, after
 rounding to half precision, is counted. Then, over clustered vectors: the best images by the packed
-matrix, by the database's scan and by an approximate index of each kind, what the index finds of the
+matrix, by PostgreSQL's scan and by an approximate index of each kind, what the index finds of the
 exact best, what it takes to build, and how much longer embeddings take to store while it is there;
 and the whole request of the page.
 """
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "one search after another; recall is the share of the exact best that is found:",
             harness.table(HEAD, rows),
             *requests,
-            f"The lists of the packed matrix and of the database's scan are {compared}.",
+            f"The lists of the packed matrix and of PostgreSQL's scan are {compared}.",
         )
     )
     return 0 if same else 1
@@ -187,7 +187,7 @@ def _searching(images: int, options: Any) -> tuple[list[list[str]], bool, str]:
     if ranking_method(model) != "matrix":
         raise RuntimeError("The matrix is packed, but doesn't rank.")
     by_matrix = search("packed matrix, exact", rank_images, f"{packing:.1f} s", "", "")
-    exact = search("database's scan, exact", partial(rank_images, scan=True), "", "", "")
+    exact = search("PostgreSQL's scan, exact", partial(rank_images, scan=True), "", "", "")
     for kind, name in INDEXES.items():
         harness.log(f"{images:,} images: an index of kind {kind} …")
         job = index_job_create(model_name=model.name, kind=kind)  # type: ignore[arg-type]

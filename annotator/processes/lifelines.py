@@ -25,15 +25,15 @@ def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:
 
 
 def watch_parent() -> None:
-    """End this process within a second of its parent's death, by a thread that looks.
+    """End this process within a second of its parent's death, by a thread that watches it.
 
     For children that are forked from threads which end before the parent does.
     """
     parent = os.getppid()
 
-    def look() -> None:
+    def watch() -> None:
         while os.getppid() == parent:
             time.sleep(WATCH_SECONDS)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    threading.Thread(target=look, name="watch-parent", daemon=True).start()
+    threading.Thread(target=watch, name="watch-parent", daemon=True).start()

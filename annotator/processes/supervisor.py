@@ -15,7 +15,7 @@ from typing import Any
 
 from annotator.processes.lifelines import end_with_parent
 
-LOOK_SECONDS = 0.1
+CHECK_SECONDS = 0.1
 GRACE_SECONDS = 12.0
 # Zombies that nobody collects stay in their session for good.
 CLEAR_SECONDS = 2.0
@@ -103,16 +103,16 @@ class Supervisor:
         child.start()
         self.children.append(child)
 
-    def wait(self, condition: Callable[[], bool], *, every: float = LOOK_SECONDS) -> bool:
+    def wait(self, condition: Callable[[], bool], *, every: float = CHECK_SECONDS) -> bool:
         """Watch the children until `condition` holds (True) or we are asked to end (False)."""
         while not self.ending:
             if condition():
                 return True
             time.sleep(every)
-            self.look()
+            self.restart_ended()
         return False
 
-    def look(self) -> None:
+    def restart_ended(self) -> None:
         """Start again what has ended, after a pause that doubles while it keeps ending."""
         now = time.monotonic()
         for child in self.children:
@@ -142,7 +142,7 @@ class Supervisor:
         while any(child.ended() is None for child in self.children):
             if time.monotonic() > deadline or self._impatient:
                 break
-            time.sleep(LOOK_SECONDS / 2)
+            time.sleep(CHECK_SECONDS / 2)
         for child in self.children:
             child.clear()
             if child.process is not None:

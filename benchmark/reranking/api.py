@@ -94,7 +94,7 @@ class RerankEstimateSerializer(serializers.Serializer[dict[str, Any]]):
     unavailable = serializers.IntegerField(
         help_text="of these pairs those that are not embedded or can't be sent"
     )
-    kept = serializers.IntegerField(help_text="pairs that are answered already")
+    answered = serializers.IntegerField(help_text="pairs that are answered already")
     requests = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
     completion_tokens = serializers.IntegerField()

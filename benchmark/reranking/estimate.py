@@ -30,7 +30,7 @@ class Estimate:
     unavailable: int
     """Of these pairs those without an embedding; for a multimodal model those whose image is
     withdrawn or not in the corpus."""
-    kept: int = 0
+    answered: int = 0
     """Pairs whose answer is stored already."""
     requests: int = 0
     prompt_tokens: int = 0
@@ -54,12 +54,14 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
     setup = choice.endpoint
     assert setup is not None
     texts = query_texts(choice.release)
-    kept = unavailable = 0
+    answered = unavailable = 0
     for part in in_parts(pairs, _PART):
         questions, refused = questions_of(part, texts=texts, side=setup.max_side)
         unavailable += len(refused)
-        kept += len(stored_answers(endpoint=setup.base_url, model=setup.model, questions=questions))
-    requests = len(pairs) - kept - unavailable
+        answered += len(
+            stored_answers(endpoint=setup.base_url, model=setup.model, questions=questions)
+        )
+    requests = len(pairs) - answered - unavailable
     known = mean_tokens(endpoint=setup.base_url, model=setup.model)
     prompt, completion = known or GUESSED_TOKENS
     usage = Usage(requests, round(requests * prompt), round(requests * completion))
@@ -67,7 +69,7 @@ def rerank_estimate(choice: RerankChoice) -> Estimate:
         queries=len(images),
         pairs=len(pairs),
         unavailable=unavailable,
-        kept=kept,
+        answered=answered,
         requests=requests,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,

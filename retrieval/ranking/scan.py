@@ -175,8 +175,8 @@ def rows_of(parts: Sequence[Part], image_ids: Rows) -> Rows:
     for part in parts:
         places = np.searchsorted(part.image_ids, wanted)
         inside = places < len(part.image_ids)
-        places, asked = places[inside], wanted[inside]
-        found.append(part.first + places[part.image_ids[places] == asked])
+        places, those = places[inside], wanted[inside]
+        found.append(part.first + places[part.image_ids[places] == those])
     return np.concatenate(found)
 
 

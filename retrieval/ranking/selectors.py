@@ -78,7 +78,7 @@ def rank_images(
 
     The score is the exact inner product of the half-precision vectors, so it is the same bit for
     bit whichever way it is found: by the model's packed matrix where that holds what the database
-    holds, else by the database's scan, which `scan` asks for in any case.
+    holds, else by PostgreSQL's scan, which `scan` asks for in any case.
     `species_ids` empty or None means the whole corpus; `limit` None means all. `after` = (score,
     image id) goes on behind that one. `created_before` leaves out embeddings stored later than that
     moment. Images that are withdrawn at that moment, by default now, are left out. `corpus_at` asks

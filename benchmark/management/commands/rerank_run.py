@@ -101,7 +101,7 @@ class Command(BaseCommand):
             cost = "" if estimate.cost is None else f", about {dollars(estimate.cost)}"
             guess = "" if estimate.measured else " (guessed: this model has answered nothing yet)"
             self.stdout.write(
-                f"{estimate.kept:,} are answered already; {estimate.requests:,} requests with "
+                f"{estimate.answered:,} are answered already; {estimate.requests:,} requests with "
                 f"about {estimate.prompt_tokens:,} tokens{cost}{guess}."
             )
         if estimate.unavailable:

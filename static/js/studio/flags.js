@@ -213,7 +213,7 @@ class FlagsDialog {
   }
 }
 
-/** Who flagged it; annotators are told of others only how many. */
+/** Who flagged it; annotators learn of the others only how many they are. */
 function raisedBy(flags) {
   const named = flags.filter((flag) => flag.own || flag.raised_by);
   const others = flags.length - named.length;

@@ -15,7 +15,7 @@ export class ImageCache extends EventTarget {
     this.address = address;
     this.most = most;
     /** Oldest use first: {element, ready: Promise<HTMLImageElement>, decoded: boolean} by rank. */
-    this.kept = new Map();
+    this.entries = new Map();
     this.failed = new Set();
     this.ahead = [];
     this.far = [];
@@ -31,13 +31,13 @@ export class ImageCache extends EventTarget {
 
   /** The same if it is decoded already, else null. */
   now(rank) {
-    const entry = this.kept.get(rank);
+    const entry = this.entries.get(rank);
     return entry?.decoded ? entry.element : null;
   }
 
   /** Loads the images of these ranks, a few at a time in this order; replaces earlier calls. */
   prefetch(ranks) {
-    this.ahead = ranks.filter((rank) => !this.kept.has(rank));
+    this.ahead = ranks.filter((rank) => !this.entries.has(rank));
     this.#next();
   }
 
@@ -50,7 +50,7 @@ export class ImageCache extends EventTarget {
   /** Lets all others go. */
   release(keep) {
     const wanted = new Set(keep);
-    for (const rank of [...this.kept.keys()]) if (!wanted.has(rank)) this.#drop(rank);
+    for (const rank of [...this.entries.keys()]) if (!wanted.has(rank)) this.#drop(rank);
     for (const rank of [...this.failed]) if (!wanted.has(rank)) this.failed.delete(rank);
     this.ahead = this.ahead.filter((rank) => wanted.has(rank));
   }
@@ -75,10 +75,10 @@ export class ImageCache extends EventTarget {
   }
 
   #entry(rank, priority) {
-    const known = this.kept.get(rank);
+    const known = this.entries.get(rank);
     if (known) {
-      this.kept.delete(rank);
-      this.kept.set(rank, known);
+      this.entries.delete(rank);
+      this.entries.set(rank, known);
       return known;
     }
     const element = new Image();
@@ -91,9 +91,9 @@ export class ImageCache extends EventTarget {
       () => this.failed.delete(rank),
       () => this.#fail(rank, entry),
     );
-    this.kept.set(rank, entry);
-    for (const old of this.kept.keys()) {
-      if (this.kept.size <= this.most) break;
+    this.entries.set(rank, entry);
+    for (const old of this.entries.keys()) {
+      if (this.entries.size <= this.most) break;
       this.#drop(old);
     }
     return entry;
@@ -112,14 +112,14 @@ export class ImageCache extends EventTarget {
 
   #fail(rank, entry) {
     if (entry.dropped) return;
-    this.kept.delete(rank);
+    this.entries.delete(rank);
     this.failed.add(rank);
     this.timer ??= setTimeout(() => this.retry(), RETRIED_EVERY);
   }
 
   #drop(rank) {
-    const entry = this.kept.get(rank);
-    this.kept.delete(rank);
+    const entry = this.entries.get(rank);
+    this.entries.delete(rank);
     if (!entry || entry.element.isConnected) return;
     entry.dropped = true;
     // Cancels a request that would delay those that are wanted now.
@@ -129,7 +129,7 @@ export class ImageCache extends EventTarget {
   #next() {
     while (this.running < AT_A_TIME && this.ahead.length) {
       const rank = this.ahead.shift();
-      if (this.kept.has(rank)) continue;
+      if (this.entries.has(rank)) continue;
       this.running += 1;
       const done = () => {
         this.running -= 1;
