@@ -211,5 +211,8 @@ _KINDS: Final = {
     "P": "Precision",
     "R": "Recall",
     "CappedR": "Recall over min(k, R)",
+    "Success": "Hit among the first k",
+    "UncappedAP": "Average precision over R",
+    "ERR": "Expected reciprocal rank",
     "Judged": "Share that was judged",
 }

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.scoring import expectations, metrics
-from benchmark.scoring.measures import Measure
+from benchmark.scoring.measures import JUDGED_KINDS, Measure
 from benchmark.scoring.metrics import Floats, HitRanks, Integers
 from benchmark.scoring.qrels import Qrels, fit
 from benchmark.scoring.run_files import Ranking
@@ -25,30 +25,109 @@ Run = Mapping[int, Ranking]
 #: Of the hash table in which images are looked up; a power of 2.
 _SLOTS: Final = 1 << 16
 
-_CUT: Final[dict[str, Callable[[HitRanks, Integers, list[int]], Floats]]] = {
-    "AP": metrics.average_precision_at_k,
-    "nDCG": metrics.ndcg_at_k,
-    "RR": lambda hits, totals, ks: metrics.reciprocal_rank_at_k(hits, ks),
-    "P": lambda hits, totals, ks: metrics.precision_at_k(hits, ks),
-    "R": metrics.recall_at_k,
-    "CappedR": metrics.capped_recall_at_k,
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where images stand in the rankings of r runs for s queries, as far as measures look."""
+
+    hits: HitRanks
+    """(s, r) of relevant images."""
+    judged: HitRanks
+    """(s, r) of judged images."""
+    totals: Integers
+    """(s, 1) how many images of each query are relevant."""
+    judged_totals: Integers
+    """(s, 1) how many were judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """What the expectation for a random order follows from, each of shape (s,)."""
+
+    totals: Integers
+    judged_totals: Integers
+    sizes: Integers
+    """How many images are put in order."""
+
+
+#: Of each kind with a cut-off: its scores, and what chance gives; None where that isn't known.
+_CUT: Final[
+    dict[
+        str,
+        tuple[
+            Callable[[_Places, list[int]], Floats], Callable[[_Chance, list[int]], Floats] | None
+        ],
+    ]
+] = {
+    "AP": (
+        lambda at, ks: metrics.average_precision_at_k(at.hits, at.totals, ks),
+        lambda of, ks: expectations.random_average_precision_at_k(of.totals, of.sizes, ks),
+    ),
+    "nDCG": (
+        lambda at, ks: metrics.ndcg_at_k(at.hits, at.totals, ks),
+        lambda of, ks: expectations.random_ndcg_at_k(of.totals, of.sizes, ks),
+    ),
+    "RR": (
+        lambda at, ks: metrics.reciprocal_rank_at_k(at.hits, ks),
+        lambda of, ks: expectations.random_reciprocal_rank_at_k(of.totals, of.sizes, ks),
+    ),
+    "P": (
+        lambda at, ks: metrics.precision_at_k(at.hits, ks),
+        lambda of, ks: expectations.random_precision_at_k(of.totals, of.sizes, ks),
+    ),
+    "R": (
+        lambda at, ks: metrics.recall_at_k(at.hits, at.totals, ks),
+        lambda of, ks: expectations.random_recall_at_k(of.totals, of.sizes, ks),
+    ),
+    "CappedR": (
+        lambda at, ks: metrics.capped_recall_at_k(at.hits, at.totals, ks),
+        lambda of, ks: expectations.random_capped_recall_at_k(of.totals, of.sizes, ks),
+    ),
+    "Success": (
+        lambda at, ks: metrics.success_at_k(at.hits, ks),
+        lambda of, ks: expectations.random_success_at_k(of.totals, of.sizes, ks),
+    ),
+    "UncappedAP": (
+        lambda at, ks: metrics.uncapped_average_precision_at_k(at.hits, at.totals, ks),
+        lambda of, ks: expectations.random_uncapped_average_precision_at_k(of.totals, of.sizes, ks),
+    ),
+    "ERR": (lambda at, ks: metrics.expected_reciprocal_rank_at_k(at.hits, ks), None),
+    "Judged": (
+        lambda at, ks: metrics.judged_at_k(at.judged, ks),
+        lambda of, ks: expectations.random_judged_at_k(of.judged_totals, of.sizes, ks),
+    ),
 }
-_WHOLE: Final[dict[str, Callable[[HitRanks, Integers], Floats]]] = {
-    "Rprec": metrics.r_precision,
-    "AP@R": metrics.average_precision_at_r,
+#: The same of each kind without.
+_WHOLE: Final[dict[str, tuple[Callable[[_Places], Floats], Callable[[_Chance], Floats]]]] = {
+    "Rprec": (
+        lambda at: metrics.r_precision(at.hits, at.totals),
+        lambda of: expectations.random_r_precision(of.totals, of.sizes),
+    ),
+    "AP@R": (
+        lambda at: metrics.average_precision_at_r(at.hits, at.totals),
+        lambda of: expectations.random_average_precision_at_r(of.totals, of.sizes),
+    ),
+    "AP": (
+        lambda at: metrics.average_precision(at.hits, at.totals),
+        lambda of: expectations.random_average_precision(of.totals, of.sizes),
+    ),
+    "Bpref": (
+        lambda at: metrics.bpref(at.hits, at.judged, at.totals, at.judged_totals),
+        lambda of: expectations.random_bpref(of.totals, of.judged_totals),
+    ),
+    "RBP": (
+        lambda at: metrics.rank_biased_precision(at.hits),
+        lambda of: expectations.random_rank_biased_precision(of.totals, of.sizes),
+    ),
+    "RBPresidual": (
+        lambda at: metrics.rank_biased_residual(at.judged),
+        lambda of: expectations.random_rank_biased_residual(of.judged_totals, of.sizes),
+    ),
 }
-_RANDOM_CUT: Final[dict[str, Callable[[Integers, Integers, list[int]], Floats]]] = {
-    "AP": expectations.random_average_precision_at_k,
-    "nDCG": expectations.random_ndcg_at_k,
-    "RR": expectations.random_reciprocal_rank_at_k,
-    "P": expectations.random_precision_at_k,
-    "R": expectations.random_recall_at_k,
-    "CappedR": expectations.random_capped_recall_at_k,
-}
-_RANDOM_WHOLE: Final[dict[str, Callable[[Integers, Integers], Floats]]] = {
-    "Rprec": expectations.random_r_precision,
-    "AP@R": expectations.random_average_precision_at_r,
-}
+#: Kinds that look no further than the first R images.
+_WITHIN_R: Final = ("Rprec", "AP@R")
+#: Deeper than any ranking.
+_WHOLE_RANKING: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +199,17 @@ def score_run(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[str, 
 
 def score_runs(runs: Sequence[Run], qrels: Qrels, measures: Sequence[Measure]) -> dict[str, Floats]:
     """As `score_run` of each of r runs at once: (r, s). Each score is the same as alone."""
-    totals = qrels.totals()[_scored(qrels)]
+    scored = _scored(qrels)
+    totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     hits, judged = _found(runs, qrels, _depths(measures, totals), _judged_depth(measures))
+    at = _Places(hits, judged, totals[:, np.newaxis], judged_totals[:, np.newaxis])
     by_key: dict[str, Floats] = {}
     for kind, ks in _by_kind(measures).items():
-        if kind in _WHOLE:
-            by_key[kind] = _WHOLE[kind](hits, totals[:, np.newaxis])
-            continue
-        if kind == "Judged":
-            table = metrics.judged_at_k(judged, ks)
-        else:
-            table = _CUT[kind](hits, totals[:, np.newaxis], ks)
-        by_key |= {f"{kind}@{k}": table[..., column] for column, k in enumerate(ks)}
+        if None in ks:
+            by_key[kind] = _WHOLE[kind][0](at)
+        cuts = [k for k in ks if k is not None]
+        if cuts:
+            by_key |= _columns(kind, cuts, _CUT[kind][0](at, cuts))
     return {measure.key: np.ascontiguousarray(by_key[measure.key].T) for measure in measures}
 
 
@@ -140,23 +218,24 @@ def random_scores(
 ) -> dict[str, Floats]:
     """The exact expectation of each measure, per query, for a uniformly random order: (s,).
 
-    `corpus_size` is how many images are put in order, one number or (s,); for re-ranking it is the
-    size of each fixed list. ValueError: fewer images than relevant or judged ones.
+    Without the measures whose expectation isn't known (ERR@k). `corpus_size` is how many images are
+    put in order, one number or (s,); for re-ranking it is the size of each fixed list. ValueError:
+    fewer images than relevant or judged ones.
     """
     scored = _scored(qrels)
-    totals, judged = qrels.totals()[scored], qrels.sizes()[scored]
+    totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     sizes = np.broadcast_to(np.asarray(corpus_size, dtype=np.int64), totals.shape)
+    of = _Chance(totals, judged_totals, sizes)
     by_key: dict[str, Floats] = {}
     for kind, ks in _by_kind(measures).items():
-        if kind in _RANDOM_WHOLE:
-            by_key[kind] = _RANDOM_WHOLE[kind](totals, sizes)
-            continue
-        if kind == "Judged":
-            table = expectations.random_judged_at_k(judged, sizes, ks)
-        else:
-            table = _RANDOM_CUT[kind](totals, sizes, ks)
-        by_key |= {f"{kind}@{k}": table[..., column] for column, k in enumerate(ks)}
-    return {measure.key: np.ascontiguousarray(by_key[measure.key]) for measure in measures}
+        if None in ks:
+            by_key[kind] = _WHOLE[kind][1](of)
+        cuts = [k for k in ks if k is not None]
+        expected = _CUT[kind][1] if cuts else None
+        if expected is not None:
+            by_key |= _columns(kind, cuts, expected(of, cuts))
+    keys = [measure.key for measure in measures if measure.key in by_key]
+    return {key: np.ascontiguousarray(by_key[key]) for key in keys}
 
 
 def fixed_ranks(ranking: Ranking) -> Ranking:
@@ -228,26 +307,30 @@ def _scored(qrels: Qrels) -> npt.NDArray[np.bool_]:
     return qrels.totals() > 0
 
 
-def _by_kind(measures: Iterable[Measure]) -> dict[str, list[int]]:
-    """The cut-offs of each kind, each once; none for kinds without."""
-    kinds: dict[str, list[int]] = {}
+def _by_kind(measures: Iterable[Measure]) -> dict[str, list[int | None]]:
+    """The cut-offs of each kind, each once; None for the kind without."""
+    kinds: dict[str, list[int | None]] = {}
     for measure in dict.fromkeys(measures):
-        ks = kinds.setdefault(measure.kind, [])
-        if measure.k is not None:
-            ks.append(measure.k)
+        kinds.setdefault(measure.kind, []).append(measure.k)
     return kinds
+
+
+def _columns(kind: str, cuts: Sequence[int], table: Floats) -> dict[str, Floats]:
+    """The scores (..., c) at several cut-offs, each by its key."""
+    return {f"{kind}@{k}": table[..., column] for column, k in enumerate(cuts)}
 
 
 def _depths(measures: Iterable[Measure], totals: Integers) -> Integers:
     """(s,) how deep the measures look into each query's ranking."""
     depths = np.zeros(len(totals), dtype=np.int64)
     for measure in measures:
-        depths = np.maximum(depths, totals if measure.k is None else measure.k)
+        whole = totals if measure.kind in _WITHIN_R else _WHOLE_RANKING
+        depths = np.maximum(depths, whole if measure.k is None else measure.k)
     return depths
 
 
 def _judged_depth(measures: Iterable[Measure]) -> int:
-    return max((one.k for one in measures if one.kind == "Judged" and one.k), default=0)
+    return max((one.k or _WHOLE_RANKING for one in measures if one.kind in JUDGED_KINDS), default=0)
 
 
 def _found(

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.scoring.metrics import (
+    PERSISTENCE,
     Cutoffs,
     Floats,
     Integers,
@@ -65,6 +66,23 @@ def random_average_precision_at_k(
     return sums / np.minimum(beside(relevant, cuts), cuts)
 
 
+def random_uncapped_average_precision_at_k(
+    totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs
+) -> Floats:
+    """As `random_average_precision_at_k`, over R."""
+    cuts = cutoffs(k)
+    relevant, images = _checked(totals, sizes)
+    depths = np.minimum(beside(images, cuts), cuts)
+    sums = _precision_sums(beside(relevant, cuts), beside(images, cuts), depths)
+    return sums / beside(relevant, cuts)
+
+
+def random_average_precision(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
+    """As AP@k with k = N."""
+    relevant, images = _checked(totals, sizes)
+    return _precision_sums(relevant, images, images) / relevant
+
+
 def random_ndcg_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) -> Floats:
     """R/N times the discounts of the first min(k, N) ranks, over those of an ideal order."""
     cuts = cutoffs(k)
@@ -91,6 +109,48 @@ def random_reciprocal_rank_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: 
     return table[places.reshape(-1)].reshape(relevant.shape + cuts.shape)
 
 
+def random_success_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """1 - C(N-R, k) / C(N, k), as a product of min(k, R) factors near 1."""
+    cuts = cutoffs(k)
+    relevant, images = _checked(totals, sizes)
+    found = np.zeros(relevant.shape + cuts.shape)
+    for place in np.ndindex(found.shape):
+        row = place[: relevant.ndim]
+        total, size = int(relevant[row]), int(images[row])
+        cut = int(cuts[place[relevant.ndim :]])
+        fewer, more = min(cut, total), max(cut, total)
+        if fewer + more > size:
+            found[place] = 1.0
+        else:
+            found[place] = -np.expm1(np.log1p(-more / (size - np.arange(fewer))).sum())
+    return found
+
+
+def random_rank_biased_precision(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
+    """R / N of the attention that all N ranks get, 1 - p^N."""
+    relevant, images = _checked(totals, sizes)
+    expected: Floats = relevant / images * (1 - PERSISTENCE**images)
+    return expected
+
+
+def random_rank_biased_residual(judged: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
+    """All attention but the J / N of the first N ranks'; `judged` (...) is J, from 0."""
+    counts, images = _checked_judged(judged, sizes)
+    expected: Floats = 1 - counts / np.maximum(images, 1) * (1 - PERSISTENCE**images)
+    return expected
+
+
+def random_bpref(totals: npt.ArrayLike, judged: npt.ArrayLike) -> Floats:
+    """Each number of the J - R negatives is as likely as any other to be before a relevant image,
+    whatever the size of the corpus."""
+    relevant, counts = _checked(totals, judged)
+    negatives = counts - relevant
+    most = np.minimum(negatives, relevant)
+    before = (most * (most - 1) / 2 + most * (negatives - most + 1)) / (negatives + 1)
+    expected: Floats = 1 - before / np.maximum(most, 1)
+    return expected
+
+
 def random_r_precision(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
     """R / N."""
     relevant, images = _checked(totals, sizes)
@@ -108,12 +168,7 @@ def random_judged_at_k(judged: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) 
     """Each of the first min(k, N) images is judged with probability J / N; `judged` (...) is J,
     from 0."""
     cuts = cutoffs(k)
-    counts, images = np.broadcast_arrays(
-        np.asarray(judged, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
-    )
-    if (counts < 0).any() or (counts > images).any():
-        raise ValueError("there are more judged images than images")
-    return _hits(counts, images, cuts) / cuts
+    return _hits(*_checked_judged(judged, sizes), cuts) / cuts
 
 
 def _checked(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> tuple[Integers, Integers]:
@@ -126,6 +181,15 @@ def _checked(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> tuple[Integers, Int
             f"{relevant[excess][0]} relevant images in a corpus of {images[excess][0]}"
         )
     return relevant, images
+
+
+def _checked_judged(judged: npt.ArrayLike, sizes: npt.ArrayLike) -> tuple[Integers, Integers]:
+    counts, images = np.broadcast_arrays(
+        np.asarray(judged, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    )
+    if (counts < 0).any() or (counts > images).any():
+        raise ValueError("there are more judged images than images")
+    return counts, images
 
 
 def _hits(counts: Integers, images: Integers, cuts: Integers) -> Floats:

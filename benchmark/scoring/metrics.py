@@ -10,13 +10,16 @@ ValueError: k < 1, R < 1, or more hits than R.
 
 Sources: Vendrow et al. 2024 (INQUIRE), section 5 and appendix G; Chun et al. 2022 (ECCV Caption)
 and Musgrave et al. 2020, "A Metric Learning Reality Check", for mAP@R; Järvelin and Kekäläinen
-2002, "Cumulated gain-based evaluation of IR techniques", for nDCG.
+2002, "Cumulated gain-based evaluation of IR techniques", for nDCG; Buckley and Voorhees 2004,
+"Retrieval evaluation with incomplete information", for bpref; Moffat and Zobel 2008, "Rank-biased
+precision for measurement of retrieval effectiveness", for RBP; Chapelle et al. 2009, "Expected
+reciprocal rank for graded relevance", for ERR.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +27,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Cutoffs = int | npt.ArrayLike
+
+#: RBP's persistence, how likely one goes on to the next image: ir-measures' default.
+PERSISTENCE: Final = 0.8
+#: How likely a relevant image satisfies, to ERR: (2^1 - 1) / 2^4, as gdeval (and so ir-measures)
+#: computes it of the grade 1 on TREC's scale to 4.
+SATISFACTION: Final = 1 / 16
 Number = TypeVar("Number", bound=np.number)
+
+
+#: A limit that no rank exceeds.
+_EVERY: Final = np.asarray(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +135,20 @@ def average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Flo
     return sums / np.minimum(beside(relevant, cuts), cuts)
 
 
+def uncapped_average_precision_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
+    """The sum over i <= k of precision@i x rel(i), over R, as trec_eval's map_cut: at most k / R
+    where k < R, and it can fall when one more relevant image comes among the first k."""
+    cuts = cutoffs(k)
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums_at(cuts, found.numbers / found.ranks) / beside(relevant, cuts)
+
+
+def average_precision(hits: Hits, totals: npt.ArrayLike) -> Floats:
+    """AP of the whole ranking, without a cut-off: the sum of precision@i x rel(i), over R."""
+    found, relevant = _ranks_and_totals(hits, totals)
+    return found.sums(_EVERY, found.numbers / found.ranks) / relevant
+
+
 def ndcg_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     """nDCG@k with gain 1 and discount 1 / log2(rank + 1), over that of an ideal order of all R."""
     cuts = cutoffs(k)
@@ -137,6 +164,57 @@ def reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
     """
     found = _ranks(hits)
     return found.sums_at(cutoffs(k), np.where(found.numbers == 1, 1 / found.ranks, 0.0))
+
+
+def success_at_k(hits: Hits, k: Cutoffs) -> Floats:
+    """1 if a relevant image is among the first k, else 0: hit@k, or what captioning calls R@k."""
+    found = _ranks(hits)
+    return found.sums_at(cutoffs(k), np.where(found.numbers == 1, 1.0, 0.0))
+
+
+def expected_reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
+    """ERR@k: the mean of 1 / rank at which one stops, whom each relevant image satisfies with the
+    probability `SATISFACTION`; 0 for who isn't satisfied by the first k."""
+    found = _ranks(hits)
+    satisfied = SATISFACTION * (1 - SATISFACTION) ** (found.numbers - 1)
+    return found.sums_at(cutoffs(k), satisfied / found.ranks)
+
+
+def rank_biased_precision(hits: Hits) -> Floats:
+    """RBP of the whole ranking: the sum of (1 - p) p^(rank - 1) over hits, p being `PERSISTENCE`.
+
+    What was not judged counts nothing; `rank_biased_residual` is what it could add.
+    """
+    found = _ranks(hits)
+    return found.sums(_EVERY, _attention(found.ranks))
+
+
+def rank_biased_residual(judged: Hits) -> Floats:
+    """What RBP would gain if all that wasn't judged, also beyond the ranking's end, were relevant.
+
+    `judged` (..., n) as `hits`. The range from RBP to RBP plus residual holds the true value.
+    """
+    found = _ranks(judged)
+    return 1.0 - found.sums(_EVERY, _attention(found.ranks))
+
+
+def bpref(hits: Hits, judged: Hits, totals: npt.ArrayLike, judged_totals: npt.ArrayLike) -> Floats:
+    """The mean over the R relevant images of 1 - min(n, R) / min(N, R), n being the judged
+    non-relevant images before it and N all of the query; 0 for one that isn't retrieved.
+
+    Images that nobody judged are passed over. `judged` (..., n) says what was judged, hits
+    included, and `judged_totals` (...) how many were. Trec_eval's form of the measure.
+    """
+    found, relevant = _ranks_and_totals(hits, totals)
+    seen = _ranks(judged)
+    negatives = np.broadcast_to(np.asarray(judged_totals, np.int64), found.shape) - relevant
+    depth = max(found.ranks.max(initial=0), seen.ranks.max(initial=0)) + 1
+    places = np.searchsorted(seen.rows * depth + seen.ranks, found.rows * depth + found.ranks)
+    before = seen.numbers[places] - found.numbers
+    of_hit = relevant.reshape(-1)[found.rows]
+    most = np.minimum(negatives.reshape(-1)[found.rows], of_hit)
+    preferred = 1.0 - np.minimum(before, of_hit) / np.maximum(most, 1)
+    return found.sums(_EVERY, preferred) / relevant
 
 
 def r_precision(hits: Hits, totals: npt.ArrayLike) -> Floats:
@@ -184,6 +262,12 @@ def discounts(ranks: Integers) -> Floats:
     """What a hit at each rank is worth to nDCG."""
     worth: Floats = 1.0 / np.log2(ranks + 1.0)
     return worth
+
+
+def _attention(ranks: Integers) -> Floats:
+    """How much of a reader's attention each rank gets, by RBP's model."""
+    share: Floats = (1 - PERSISTENCE) * PERSISTENCE ** (ranks - 1.0)
+    return share
 
 
 def ideal_gain(totals: Integers, cuts: Integers) -> Floats:

@@ -4,7 +4,7 @@ import ir_measures
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir_measures import AP, RR, Judged, P, R, Rprec, nDCG
+from ir_measures import AP, ERR, RBP, RR, Bpref, Judged, P, R, Rprec, Success, nDCG
 
 from benchmark.scoring.evaluation import score_run, scored_query_ids
 from benchmark.scoring.measures import Measure
@@ -13,7 +13,9 @@ from benchmark.scoring.run_files import Ranking
 from tests.benchmark.test_evaluation import ranking
 
 IMAGES = st.integers(0, 25)
-KINDS = {"P": P, "R": R, "AP": AP, "nDCG": nDCG, "RR": RR, "Judged": Judged}
+KINDS = {"P": P, "R": R, "AP": AP, "UncappedAP": AP, "nDCG": nDCG, "RR": RR}
+KINDS |= {"Success": Success, "Judged": Judged}
+WHOLE = {"Rprec": Rprec, "AP": AP, "Bpref": Bpref, "RBP": RBP(rel=1)}
 
 
 @st.composite
@@ -28,45 +30,74 @@ def benchmarks(draw: st.DrawFn) -> tuple[dict[int, Ranking], dict[int, dict[int,
     return run, judgments
 
 
-@settings(max_examples=200, deadline=None)
-@given(benchmarks(), st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True))
-def test_every_measure_agrees_query_by_query(benchmark, ks):
-    run, judgments = benchmark
-    pairs = [
+def qrels_of(judgments: dict[int, dict[int, bool]]) -> Qrels:
+    pairs = (
         (query, image, relevant)
         for query, images in judgments.items()
         for image, relevant in images.items()
-    ]
-    truth = Qrels.from_pairs(judgments, pairs)
-    scored = scored_query_ids(truth).tolist()
-    if not scored:
-        return
-    ours = [Measure(kind, k) for kind in KINDS for k in ks] + [Measure("Rprec"), Measure("AP@R")]
-    totals = dict(zip(scored, truth.totals()[truth.totals() > 0].tolist(), strict=True))
-    cuts = {*ks, *totals.values()}
-    theirs = [KINDS[kind] @ k for kind in KINDS for k in cuts] + [Rprec]
+    )
+    return Qrels.from_pairs(judgments, pairs)
+
+
+def scores_of_ir_measures(run, judgments, scored, measures) -> dict[tuple[str, object], float]:
+    """By query and measure; 0 where it says nothing of a query, since the run misses it."""
     # The ranks themselves are the scores, so that the reference can't break ties otherwise.
     rows = [
         ir_measures.ScoredDoc(str(query), str(image), float(-rank))
         for query, one in run.items()
         for rank, image in enumerate(one.image_ids.tolist(), start=1)
     ]
-    judged = [ir_measures.Qrel(str(q), str(image), int(relevant)) for q, image, relevant in pairs]
-    expected = {(str(query), measure): 0.0 for query in scored for measure in theirs}
-    for metric in ir_measures.iter_calc(theirs, judged, rows) if rows else ():
-        expected[metric.query_id, metric.measure] = metric.value
+    qrels = [
+        ir_measures.Qrel(str(query), str(image), int(relevant))
+        for query, images in judgments.items()
+        for image, relevant in images.items()
+    ]
+    scores = {(str(query), measure): 0.0 for query in scored for measure in measures}
+    for metric in ir_measures.iter_calc(measures, qrels, rows) if rows else ():
+        scores[metric.query_id, metric.measure] = metric.value
+    return scores
+
+
+@settings(max_examples=200, deadline=None)
+@given(benchmarks(), st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True))
+def test_every_measure_agrees_query_by_query(benchmark, ks):
+    run, judgments = benchmark
+    truth = qrels_of(judgments)
+    scored = scored_query_ids(truth).tolist()
+    if not scored:
+        return
+    ours = [Measure(kind, k) for kind in KINDS for k in ks]
+    ours += [Measure(kind) for kind in (*WHOLE, "AP@R")]
+    totals = dict(zip(scored, truth.totals()[truth.totals() > 0].tolist(), strict=True))
+    cuts = {*ks, *totals.values()}
+    theirs = [measure @ k for measure in KINDS.values() for k in cuts] + list(WHOLE.values())
+    expected = scores_of_ir_measures(run, judgments, scored, theirs)
     got = score_run(run, truth, ours)
     for place, query in enumerate(scored):
         relevant = totals[query]
         for measure in ours:
             if measure.k is None:
-                value = expected[str(query), AP @ relevant if measure.kind == "AP@R" else Rprec]
+                one = AP @ relevant if measure.kind == "AP@R" else WHOLE[measure.kind]
+                value = expected[str(query), one]
             else:
                 value = expected[str(query), KINDS[measure.kind] @ measure.k]
-            if measure.kind == "AP":
+            if measure.kind == "AP" and measure.k is not None:
                 # The reference divides by R.
                 value *= relevant / min(relevant, measure.k)
             if measure.kind == "Judged" and query in run:
                 # The reference divides by how many images are there.
                 value *= min(measure.k, len(run[query].image_ids)) / measure.k
             assert got[measure.key][place] == pytest.approx(value, abs=1e-12), measure.key
+
+
+@settings(max_examples=5, deadline=None)
+@given(benchmarks())
+def test_expected_reciprocal_rank_agrees_with_gdeval(benchmark):
+    run, judgments = benchmark
+    truth = qrels_of(judgments)
+    scored = scored_query_ids(truth).tolist()
+    expected = scores_of_ir_measures(run, judgments, scored, [ERR @ 3, ERR @ 20])
+    for k in (3, 20):
+        got = score_run(run, truth, [Measure("ERR", k)])[f"ERR@{k}"].tolist()
+        # It prints five digits.
+        assert got == pytest.approx([expected[str(query), ERR @ k] for query in scored], abs=6e-6)

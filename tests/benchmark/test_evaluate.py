@@ -131,7 +131,7 @@ def test_measures_are_chosen_by_name(release, run_file):
     ("measures", "message"),
     [
         ("AP@50,F1", "There is no measure 'F1'; there are AP@k"),
-        ("Judged@5", "name relevant images alone, so Judged@k can't be computed"),
+        ("Judged@5", "name relevant images alone, and Judged@5 needs all judged ones"),
     ],
 )
 def test_measures_that_cannot_be_known_are_refused(release, run_file, measures, message):

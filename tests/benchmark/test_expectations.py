@@ -15,15 +15,22 @@ CUT = {
     chance.random_capped_recall_at_k: metrics.capped_recall_at_k,
     chance.random_average_precision_at_k: metrics.average_precision_at_k,
     chance.random_ndcg_at_k: metrics.ndcg_at_k,
+    chance.random_uncapped_average_precision_at_k: metrics.uncapped_average_precision_at_k,
 }
 CUT_ALONE = {
     chance.random_precision_at_k: metrics.precision_at_k,
     chance.random_reciprocal_rank_at_k: metrics.reciprocal_rank_at_k,
     chance.random_judged_at_k: metrics.judged_at_k,
+    chance.random_success_at_k: metrics.success_at_k,
 }
 WHOLE = {
     chance.random_r_precision: metrics.r_precision,
     chance.random_average_precision_at_r: metrics.average_precision_at_r,
+    chance.random_average_precision: metrics.average_precision,
+}
+WHOLE_ALONE = {
+    chance.random_rank_biased_precision: metrics.rank_biased_precision,
+    chance.random_rank_biased_residual: metrics.rank_biased_residual,
 }
 KS = [1, 2, 3, 5, 9]
 SETS = [(total, size) for size in range(1, 8) for total in range(1, size + 1)]
@@ -50,6 +57,15 @@ def test_every_expectation_is_the_mean_over_all_orders(total, size):
         assert expected(total, size, KS) == pytest.approx(values, rel=1e-13)
     for expected, measure in WHOLE.items():
         assert expected(total, size) == pytest.approx(measure(orders, total).mean(), rel=1e-13)
+    for expected, measure in WHOLE_ALONE.items():
+        assert expected(total, size) == pytest.approx(measure(orders).mean(), rel=1e-13)
+
+
+@pytest.mark.parametrize(("total", "size"), SETS)
+def test_bpref_is_the_mean_over_all_orders_of_the_judged_images(total, size):
+    orders = all_orders(total, size)
+    values = metrics.bpref(orders, np.ones_like(orders), total, size)
+    assert chance.random_bpref(total, size) == pytest.approx(values.mean(), rel=1e-13)
 
 
 @pytest.mark.parametrize("expected", [*CUT, *CUT_ALONE])

@@ -14,13 +14,15 @@ from benchmark.scoring.measures import (
 def test_keys_name_measures_and_measures_have_keys():
     for measure in DEFAULT_MEASURES:
         assert parse_measure(measure.key) == measure
-    assert len({measure.key for measure in DEFAULT_MEASURES}) == 7 * 5 + 2
+    assert len({measure.key for measure in DEFAULT_MEASURES}) == 10 * 5 + 6
     assert parse_measure(" nDCG@50 ") == Measure("nDCG", 50)
     assert parse_measure("AP@R") == Measure("AP@R")
+    assert parse_measure("AP") == Measure("AP")
 
 
 def test_means_have_names_of_their_own():
     names = {"AP@50": "mAP@50", "RR@10": "MRR@10", "AP@R": "mAP@R", "P@5": "P@5", "Rprec": "Rprec"}
+    names |= {"Success@5": "hit@5", "AP": "mAP", "UncappedAP@5": "uncapped mAP@5"}
     assert {key: mean_name(parse_measure(key)) for key in names} == names
 
 
@@ -29,14 +31,15 @@ def test_a_list_keeps_its_order_and_names_each_once():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "AP", "AP@0", "AP@-1", "AP@05", "ap@5", "AP@5.0", "Rprec@5", "F@5", "AP@99999999"]
+    "text",
+    ["", "nDCG", "AP@0", "AP@-1", "AP@05", "ap@5", "AP@5.0", "Rprec@5", "F@5", "P@99999999"],
 )
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match=r"There is no measure|needs a cut-off"):
         parse_measure(text)
 
 
-@pytest.mark.parametrize("wrong", [("AP", None), ("AP", 0), ("Rprec", 5), ("F", 5)])
+@pytest.mark.parametrize("wrong", [("nDCG", None), ("AP", 0), ("Rprec", 5), ("F", 5)])
 def test_measures_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match=r"cut-off|no measure"):
         Measure(*wrong)

@@ -11,11 +11,14 @@ from benchmark.scoring.metrics import (
     HitRanks,
     average_precision_at_k,
     average_precision_at_r,
+    bpref,
     capped_recall_at_k,
     judged_at_k,
     ndcg_at_k,
     precision_at_k,
     r_precision,
+    rank_biased_precision,
+    rank_biased_residual,
     recall_at_k,
     reciprocal_rank_at_k,
 )
@@ -196,3 +199,16 @@ def test_every_measure_is_between_0_and_1_and_1_for_the_best_order(query):
     assert recall_at_k(best, total, total) == 1
     assert r_precision(best, total) == 1
     assert average_precision_at_r(best, total) == pytest.approx(1)
+
+
+def test_what_was_not_judged_and_what_follows_is_the_residual_of_rbp():
+    assert rank_biased_precision([True, False, True]) == pytest.approx(0.2 + 0.128)
+    assert rank_biased_residual([True, False, True]) == pytest.approx(1 - (0.2 + 0.128))
+    assert rank_biased_residual([False] * 3) == 1
+
+
+def test_bpref_counts_judged_negatives_before_each_relevant_image():
+    # One of two negatives before the second hit; the third relevant image isn't retrieved.
+    hits, judged = [True, False, False, True], [True, True, False, True]
+    assert bpref(hits, judged, 3, 5) == pytest.approx((1 + (1 - 1 / 2)) / 3)
+    assert bpref(hits, hits, 2, 2) == 1

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import open_release, positive, refuse
 from benchmark.scoring.evaluation import evaluate
-from benchmark.scoring.measures import Measure, parse_measures
+from benchmark.scoring.measures import JUDGED_KINDS, MEASURE_KEYS, Measure, parse_measures
 from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.reports import evaluation_data, evaluation_lines
 from benchmark.scoring.run_files import read_run
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             "--measures",
             type=_measures,
             metavar="AP@50,nDCG@50,…",
-            help="separated by commas: AP@k, nDCG@k, RR@k, P@k, R@k, CappedR@k, Rprec, AP@R",
+            help="separated by commas: " + ", ".join(MEASURE_KEYS),
         )
         parser.add_argument("--split", choices=SPLITS, help="score the queries of one split alone")
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -86,8 +86,9 @@ def _measures(text: str) -> tuple[Measure, ...]:
         measures = parse_measures(text.split(","))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    if any(measure.kind == "Judged" for measure in measures):
+    unknown = [measure.key for measure in measures if measure.kind in JUDGED_KINDS]
+    if unknown:
         raise argparse.ArgumentTypeError(
-            "INQUIRE's files name relevant images alone, so Judged@k can't be computed from them."
+            f"INQUIRE's files name relevant images alone, and {unknown[0]} needs all judged ones."
         )
     return measures
