@@ -7,8 +7,9 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from benchmark.releases import selectors
+from benchmark.releases.importing.layout import Layout
+from benchmark.releases.importing.layout_files import LayoutRefused, layout_read
 from benchmark.releases.models import Release
-from benchmark.releases.snapshot.release_files import ReleaseData, read_release
 from core.csv_rows import RowError
 
 SHOWN_ERRORS = 20
@@ -38,14 +39,16 @@ def refuse(errors: Sequence[RowError]) -> None:
         raise CommandError("\n".join(shown))
 
 
-def open_release(directory: Path) -> ReleaseData:
-    """The release in a directory; CommandError if it can't be read or has an error."""
+def open_release(directory: Path) -> Layout:
+    """The benchmark in a directory, in any form that can be imported; CommandError if it can't be
+    read or has an error."""
     try:
-        release, errors = read_release(directory)
+        return layout_read(directory)
+    except LayoutRefused as error:
+        refuse(error.errors)
+        raise
     except OSError as error:
         raise CommandError(f"Can't read the release: {error}") from error
-    refuse(errors)
-    return release
 
 
 def find_release(text: str) -> Release:

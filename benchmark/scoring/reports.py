@@ -1,6 +1,10 @@
-"""An evaluation as a table for people and as data for programs."""
+"""An evaluation as a table for people and as data for programs.
 
-from collections.abc import Iterator, Mapping
+`queries` has the text and split of the queries, as far as they are known; `names` the ids of
+queries that have numbers in their place.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmark.scoring.evaluation import Evaluation
@@ -8,9 +12,14 @@ from benchmark.scoring.measures import mean_name
 from labeling.queries.files import QueryRow
 
 
-def evaluation_data(evaluation: Evaluation, queries: Mapping[int, QueryRow]) -> dict[str, Any]:
+def evaluation_data(
+    evaluation: Evaluation,
+    queries: Mapping[int, QueryRow],
+    names: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """Everything that an evaluation says, for JSON; `mean` is None where no query is scored."""
     measures = evaluation.measures
+    texts, splits = _texts_and_splits(queries)
     return {
         "measures": [measure.key for measure in measures],
         "mean": (
@@ -21,33 +30,39 @@ def evaluation_data(evaluation: Evaluation, queries: Mapping[int, QueryRow]) -> 
         "scored": len(evaluation.query_ids),
         "queries": [
             {
-                "query_id": query_id,
-                "query_text": queries[query_id].query_text,
-                "split": queries[query_id].split,
+                "query_id": _name(query_id, names),
+                "query_text": texts.get(query_id),
+                "split": splits.get(query_id),
                 "positives": evaluation.positives[place],
                 "retrieved": evaluation.retrieved[place],
                 "scores": {key: float(values[place]) for key, values in evaluation.scores.items()},
             }
             for place, query_id in enumerate(evaluation.query_ids)
         ],
-        "missed": evaluation.missed,
-        "without_positives": evaluation.without_positives,
-        "unknown": evaluation.unknown,
+        "missed": [_name(one, names) for one in evaluation.missed],
+        "without_positives": [_name(one, names) for one in evaluation.without_positives],
+        "unknown": [_name(one, names) for one in evaluation.unknown],
     }
 
 
-def evaluation_lines(evaluation: Evaluation, queries: Mapping[int, QueryRow]) -> Iterator[str]:
+def evaluation_lines(
+    evaluation: Evaluation,
+    queries: Mapping[int, QueryRow],
+    names: Sequence[str] | None = None,
+) -> Iterator[str]:
     """The lines of a report: a table with a row for each query, the means, and what was left
     out."""
+    texts, _ = _texts_and_splits(queries)
     widths = {measure.key: max(9, len(measure.key)) for measure in evaluation.measures}
-    names = [f"{key:>{width}}" for key, width in widths.items()]
-    yield " ".join(["   query", "     R", *names, " text"])
+    keys = [f"{key:>{width}}" for key, width in widths.items()]
+    yield " ".join(["   query", "     R", *keys, " text"])
     for place, query_id in enumerate(evaluation.query_ids):
-        text = " ".join(queries[query_id].query_text.split())
+        text = " ".join(texts.get(query_id, "").split())
         row = " ".join(
             f"{evaluation.scores[key][place]:>{width}.4f}" for key, width in widths.items()
         )
-        yield f"{query_id:>8} {evaluation.positives[place]:>6} {row}  {text[:60]}"
+        name = _name(query_id, names)
+        yield f"{name:>8} {evaluation.positives[place]:>6} {row}  {text[:60]}".rstrip()
     if not evaluation.query_ids:
         yield "No query has a relevant image in this release, so there is nothing to average."
     else:
@@ -62,4 +77,14 @@ def evaluation_lines(evaluation: Evaluation, queries: Mapping[int, QueryRow]) ->
     )
     for note, query_ids in notes:
         if query_ids:
-            yield f"{note}: {len(query_ids)} ({', '.join(map(str, query_ids))})"
+            named = ", ".join(str(_name(one, names)) for one in query_ids)
+            yield f"{note}: {len(query_ids)} ({named})"
+
+
+def _texts_and_splits(queries: Mapping[int, QueryRow]) -> tuple[dict[int, str], dict[int, str]]:
+    texts = {query_id: query.query_text for query_id, query in queries.items()}
+    return texts, {query_id: query.split for query_id, query in queries.items()}
+
+
+def _name(query_id: int, names: Sequence[str] | None) -> int | str:
+    return query_id if names is None else names[query_id]

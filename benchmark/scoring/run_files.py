@@ -61,6 +61,8 @@ class _Column:
 Fields = tuple[int, object, object, object]
 UnknownImages = Callable[[Sequence[int]], Collection[int]]
 AllowedImages = Mapping[int, Collection[int]]
+#: The number of an id as written, or None for what is no id.
+ReadId = Callable[[object], int | None]
 
 
 def run_format(first_line: str) -> Literal["csv", "trec", "jsonl"]:
@@ -86,6 +88,7 @@ def read_run(
     unknown_images: UnknownImages | None = None,
     allowed_images: AllowedImages | None = None,
     max_bytes: int = MAX_BYTES,
+    ids: tuple[ReadId, ReadId] | None = None,
 ) -> tuple[dict[int, Ranking], list[RowError]]:
     """Read a run file: the ranking of each query in it, and everything that is wrong.
 
@@ -94,7 +97,9 @@ def read_run(
     release, and a query that isn't among them is an error, as is one of another split than `split`;
     each is named once, where it first occurs. `unknown_images` gets up to IDS_AT_A_TIME different
     image ids, ascending, and returns those that don't exist. `allowed_images` has the images that
-    each query may hold, for re-ranking; a query that isn't in it is an error, too. Errors besides:
+    each query may hold, for re-ranking; a query that isn't in it is an error, too. `ids` make
+    numbers of query ids and image ids that may be any text; without them ids are whole numbers.
+    Errors besides:
     a wrong number of fields, no whole or finite number, an image twice for one query, no row, and
     more than `max_bytes` bytes of text, counted decompressed.
 
@@ -103,7 +108,7 @@ def read_run(
     row.
     """
     errors: list[RowError] = []
-    rows = _Rows(name, errors, queries, split, unknown_images, allowed_images)
+    rows = _Rows(name, errors, queries, split, unknown_images, allowed_images, ids or (_id, _id))
     try:
         for line, query, image, score in _fields(file, name, errors, max_bytes):
             rows.take(line, query, image, score)
@@ -143,6 +148,7 @@ class _Rows:
         split: str | None,
         unknown_images: UnknownImages | None,
         allowed_images: AllowedImages | None,
+        ids: tuple[ReadId, ReadId],
     ) -> None:
         self._name = name
         self._errors = errors
@@ -150,6 +156,7 @@ class _Rows:
         self._split = split
         self._unknown_images = unknown_images
         self._allowed_images = allowed_images
+        self._query_id, self._image_id = ids
         self._columns: dict[int, _Column] = {}
         self._refused: set[int] = set()
         self._unchecked: dict[int, list[int]] = {}
@@ -159,7 +166,8 @@ class _Rows:
     def take(self, line: int, query: object, image: object, score: object) -> None:
         """Check one row and keep it."""
         self._last_line = line
-        query_id, image_id, number = _id(query), _id(image), _finite_number(score)
+        query_id, image_id = self._query_id(query), self._image_id(image)
+        number = _finite_number(score)
         if query_id is None:
             self._error(line, "query_id", f"{_shown(query)} is not a whole number")
         if image_id is None:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.inquire_csv import write
-from benchmark.releases.snapshot.release_files import read_release
+from benchmark.releases.importing.layout_files import layout_read
 from benchmark.releases.snapshot.snapshot import SnapshotQuery
 from labeling.queries.files import read_queries
 from tests.benchmark.snapshots import (
@@ -99,9 +99,12 @@ def test_pandas_reads_what_was_written(written):
 
 
 def test_the_files_can_be_evaluated(written):
-    release, errors = read_release(written)
-    assert errors == []
-    assert release.relevant == {3: {1, 2}, 8: {1, 7}, 13: {5}, 21: {9, 10, 11}, 34: set()}
+    layout = layout_read(written)
+    assert [one.query.query_id for one in layout.queries] == [3, 8, 13, 21, 34]
+    relevant = layout.pairs.filter(layout.pairs["relevant"]).to_pydict()
+    pairs = set(zip(relevant["query_id"], relevant["image_id"], strict=True))
+    assert pairs == {(3, 1), (3, 2), (8, 1), (8, 7), (13, 5), (21, 9), (21, 10), (21, 11)}
+    assert layout.judged_splits == {"val", "test"}
 
 
 def test_without_queries_there_are_headers(tmp_path):

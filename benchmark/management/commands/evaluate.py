@@ -1,22 +1,43 @@
 """`manage.py evaluate RUN --release DIR`."""
 
+from __future__ import annotations
+
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import open_release, positive, refuse
-from benchmark.scoring.evaluation import evaluate
+from benchmark.scoring.evaluation import Run, evaluate
 from benchmark.scoring.measures import JUDGED_KINDS, MEASURE_KEYS, Measure, parse_measures
 from benchmark.scoring.qrels import Qrels
+from benchmark.scoring.qrels_files import TextIds, read_qrels
 from benchmark.scoring.reports import evaluation_data, evaluation_lines
-from benchmark.scoring.run_files import read_run
+from benchmark.scoring.run_files import Ranking, ReadId, read_run
 from labeling.queries.categories import SPLITS
+from labeling.queries.files import QueryRow
 
 USUAL_KINDS: Final = ("P", "R", "AP", "nDCG", "RR")
 USUAL_K: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a run is scored against."""
+
+    queries: dict[int, QueryRow]
+    """By id; none where only qrels are known."""
+    qrels: Qrels
+    known: set[int]
+    """The queries that the run may hold."""
+    judged: bool
+    """Whether all judged images are known, and not only the relevant ones."""
+    names: list[str] | None = None
+    """The ids of queries that have numbers in their place."""
 
 
 class Command(BaseCommand):
@@ -24,7 +45,9 @@ class Command(BaseCommand):
 
     help = (
         "Score RUN (TREC, CSV with the columns query_id, image_id and score, or JSON lines with "
-        "these keys; gzip too) against the release in DIR. Without --measures: precision, recall, "
+        "these keys; gzip too) against a release: a directory that import_benchmark takes, or a "
+        "qrels file (TREC's or BEIR's), whose ids may be any text. Without --measures: precision, "
+        "recall, "
         "AP with INQUIRE's normalization min(k, R), nDCG and reciprocal rank, cut at k. A query "
         "that the run misses scores 0; one without relevant images is left out."
     )
@@ -34,7 +57,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=Path, help="the run file")
         parser.add_argument(
-            "--release", type=Path, required=True, metavar="DIR", help="the release's directory"
+            *("--release", "--qrels"),
+            type=Path,
+            required=True,
+            metavar="PATH",
+            help="the release's directory, or a qrels file",
         )
         chosen = parser.add_mutually_exclusive_group()
         chosen.add_argument(
@@ -50,45 +77,78 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        release = open_release(options["release"])
-        try:
-            with options["run"].open("rb") as file:
-                run, errors = read_run(file, name=str(options["run"]))
-        except OSError as error:
-            raise CommandError(f"Can't read the run: {error}") from error
-        refuse(errors)
-        split = options["split"]
-        scored = [
-            query_id
-            for query_id, query in release.queries.items()
-            if split is None or query.split == split
-        ]
-        pairs = ((one, image, True) for one in scored for image in release.relevant[one])
+        path, split = options["release"], options["split"]
+        if path.is_file():
+            if split is not None:
+                raise CommandError("A qrels file doesn't say which split its queries are of.")
+            truth, run = _by_qrels(path, options["run"])
+        else:
+            truth, run = _by_release(path, options["run"], split)
         measures = options["measures"] or [Measure(kind, options["k"]) for kind in USUAL_KINDS]
-        evaluation = evaluate(
-            run, Qrels.from_pairs(scored, pairs), measures, known=release.queries.keys()
-        )
+        unknown = [measure.key for measure in measures if measure.kind in JUDGED_KINDS]
+        if unknown and not truth.judged:
+            raise CommandError(
+                f"The files name relevant images alone, and {unknown[0]} needs all judged ones."
+            )
+        evaluation = evaluate(run, truth.qrels, measures, known=truth.known)
         if options["json"]:
             data = {
                 "run": str(options["run"]),
-                "release": str(options["release"]),
+                "release": str(path),
                 "split": split,
-                **evaluation_data(evaluation, release.queries),
+                **evaluation_data(evaluation, truth.queries, truth.names),
             }
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
         else:
-            for line in evaluation_lines(evaluation, release.queries):
+            for line in evaluation_lines(evaluation, truth.queries, truth.names):
                 self.stdout.write(line)
+
+
+def _by_release(directory: Path, run_path: Path, split: str | None) -> tuple[Truth, Run]:
+    layout = open_release(directory)
+    queries = {one.query.query_id: one.query for one in layout.queries}
+    scored = [one for one, query in queries.items() if split in (None, query.split)]
+    columns = [layout.pairs[name].to_numpy() for name in ("query_id", "image_id", "relevant")]
+    inside = np.isin(columns[0], scored)
+    qrels = Qrels.from_arrays(scored, *(column[inside] for column in columns))
+    judged = {queries[query_id].split for query_id in scored} <= layout.judged_splits
+    return Truth(queries, qrels, set(queries), judged), _run(run_path)
+
+
+def _by_qrels(path: Path, run_path: Path) -> tuple[Truth, Run]:
+    queries, images = TextIds(), TextIds()
+    try:
+        with path.open("rb") as file:
+            relevances, errors = read_qrels(file, name=str(path), queries=queries, images=images)
+    except OSError as error:
+        raise CommandError(f"Can't read the qrels: {error}") from error
+    refuse(errors)
+    run = _run(run_path, (queries.number_of, images.number_of))
+    (query_places, names), (image_places, _) = queries.in_order(), images.in_order()
+    pairs = np.array(list(relevances), dtype=np.int64)
+    owners = query_places[pairs[:, 0]]
+    relevant = np.array(list(relevances.values())) > 0
+    known = set(owners.tolist())
+    qrels = Qrels.from_arrays(known, owners, image_places[pairs[:, 1]], relevant)
+    truth = Truth({}, qrels, known, not relevant.all(), names)
+    return truth, {
+        int(query_places[query]): Ranking(image_places[one.image_ids], one.scores)
+        for query, one in run.items()
+    }
+
+
+def _run(path: Path, ids: tuple[ReadId, ReadId] | None = None) -> Run:
+    try:
+        with path.open("rb") as file:
+            run, errors = read_run(file, name=str(path), ids=ids)
+    except OSError as error:
+        raise CommandError(f"Can't read the run: {error}") from error
+    refuse(errors)
+    return run
 
 
 def _measures(text: str) -> tuple[Measure, ...]:
     try:
-        measures = parse_measures(text.split(","))
+        return parse_measures(text.split(","))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    unknown = [measure.key for measure in measures if measure.kind in JUDGED_KINDS]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"INQUIRE's files name relevant images alone, and {unknown[0]} needs all judged ones."
-        )
-    return measures

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import open_release, positive
-from benchmark.releases.snapshot.release_files import ReleaseData
+from benchmark.releases.importing.layout import Layout
 from benchmark.scoring.run_files import RunLine, write_trec
 from core.commands import command
 from labeling.queries.categories import SPLITS
@@ -75,12 +75,12 @@ class Command(BaseCommand):
 
 
 def _rows(
-    release: ReleaseData, model: EmbeddingModel, split: str | None, depth: int
+    release: Layout, model: EmbeddingModel, split: str | None, depth: int
 ) -> Iterator[RunLine]:
     texts = [
-        (query_id, query.query_text)
-        for query_id, query in release.queries.items()
-        if split is None or query.split == split
+        (one.query.query_id, one.query.query_text)
+        for one in release.queries
+        if split is None or one.query.split == split
     ]
     for batch in in_batches(texts, vectors_at_once(model)):
         vectors = text_vectors(model, [text for _, text in batch])

@@ -16,12 +16,9 @@ and writers stream; what a reader keeps are the ids of relevant images.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, TextIO
 
-from core.csv_rows import RowError, csv_field, csv_rows
-from core.ids import id_of
-from labeling.queries.files import QueryRow, read_queries
+from core.csv_rows import csv_field
 
 QUERY_FILES: Final = {"val": "inquire_queries_val.csv", "test": "inquire_queries_test.csv"}
 ANNOTATIONS_FILE: Final = "inquire_annotations.csv"
@@ -71,16 +68,6 @@ class JudgmentRow:
     """One of SOURCES."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseData:
-    """What an evaluation needs of a release."""
-
-    queries: dict[int, QueryRow]
-    """By query id, ascending, of both splits."""
-    relevant: dict[int, set[int]]
-    """The relevant image ids of every query; an empty set where there are none."""
-
-
 def write_annotations(rows: Iterable[AnnotationRow], file: TextIO) -> int:
     """Write relevant pairs in ascending (query_id, image_id); the number of rows.
 
@@ -119,57 +106,3 @@ def write_judgments(rows: Iterable[JudgmentRow], file: TextIO) -> int:
         )
         count += 1
     return count
-
-
-def read_annotations(
-    lines: Iterable[str | bytes], *, name: str, query_ids: Iterable[int]
-) -> tuple[dict[int, set[int]], list[RowError]]:
-    """The relevant image ids of each of `query_ids`, and everything that is wrong with the file.
-
-    A repeated pair counts once. A query that is not among `query_ids` is an error.
-    """
-    errors: list[RowError] = []
-    relevant: dict[int, set[int]] = {query_id: set() for query_id in query_ids}
-    # The path says nothing that the id doesn't, so a file without it can be evaluated.
-    columns = ANNOTATION_COLUMNS[:2]
-    for line, fields in csv_rows(lines, name=name, required=columns, errors=errors, others=True):
-        query_id, image_id = (id_of(fields[column].strip()) for column in columns)
-        for column, number in zip(columns, (query_id, image_id), strict=True):
-            if number is None:
-                message = f"{fields[column].strip()[:40]!r} is not a whole number"
-                errors.append(RowError(name, line, column, message))
-        if query_id is None or image_id is None:
-            continue
-        if query_id not in relevant:
-            message = f"{query_id} is in neither query file of the release"
-            errors.append(RowError(name, line, "query_id", message))
-        else:
-            relevant[query_id].add(image_id)
-    return relevant, errors
-
-
-def read_release(directory: Path) -> tuple[ReleaseData, list[RowError]]:
-    """Read a release's queries and relevant pairs, and everything that is wrong with its files.
-
-    Also reads INQUIRE's own release. OSError: a file can't be opened.
-    """
-    errors: list[RowError] = []
-    rows: dict[int, QueryRow] = {}
-    for split, file_name in QUERY_FILES.items():
-        path = directory / file_name
-        with path.open("rb") as file:
-            more, wrong = read_queries(file, name=str(path), default_split=split)
-        errors += wrong
-        for row in more:
-            if row.query_id in rows:
-                message = f"{row.query_id} is in the other query file too"
-                errors.append(RowError(str(path), row.line, "query_id", message))
-            rows[row.query_id] = row
-    queries = dict(sorted(rows.items()))
-    if errors:
-        # Each pair of a query that can't be read would be one more error.
-        return ReleaseData(queries=queries, relevant={}), errors
-    path = directory / ANNOTATIONS_FILE
-    with path.open("rb") as file:
-        relevant, wrong = read_annotations(file, name=str(path), query_ids=queries)
-    return ReleaseData(queries=queries, relevant=relevant), wrong
