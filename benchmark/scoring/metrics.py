@@ -186,7 +186,7 @@ def rank_biased_precision(hits: Hits) -> Floats:
     What was not judged counts nothing; `rank_biased_residual` is what it could add.
     """
     found = _ranks(hits)
-    return found.sums(_EVERY, _attention(found.ranks))
+    return found.sums(_EVERY, attention(found.ranks))
 
 
 def rank_biased_residual(judged: Hits) -> Floats:
@@ -195,7 +195,7 @@ def rank_biased_residual(judged: Hits) -> Floats:
     `judged` (..., n) as `hits`. The range from RBP to RBP plus residual holds the true value.
     """
     found = _ranks(judged)
-    return 1.0 - found.sums(_EVERY, _attention(found.ranks))
+    return 1.0 - found.sums(_EVERY, attention(found.ranks))
 
 
 def bpref(hits: Hits, judged: Hits, totals: npt.ArrayLike, judged_totals: npt.ArrayLike) -> Floats:
@@ -264,7 +264,7 @@ def discounts(ranks: Integers) -> Floats:
     return worth
 
 
-def _attention(ranks: Integers) -> Floats:
+def attention(ranks: Integers) -> Floats:
     """How much of a reader's attention each rank gets, by RBP's model."""
     share: Floats = (1 - PERSISTENCE) * PERSISTENCE ** (ranks - 1.0)
     return share

@@ -1,7 +1,8 @@
 """An evaluation as a table for people and as data for programs.
 
-`queries` has the text and split of the queries, as far as they are known; `names` the ids of
-queries that have numbers in their place.
+`queries` has the text and split of the queries, as far as they are known; `ties` what the order of
+equal scores can change, None where that isn't asked; `names` the ids of queries that have numbers
+in their place.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +10,14 @@ from typing import Any
 
 from benchmark.scoring.evaluation import Evaluation
 from benchmark.scoring.measures import mean_name
+from benchmark.scoring.ties import TieRange
 from labeling.queries.files import QueryRow
 
 
 def evaluation_data(
     evaluation: Evaluation,
     queries: Mapping[int, QueryRow],
+    ties: TieRange | None = None,
     names: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Everything that an evaluation says, for JSON; `mean` is None where no query is scored."""
@@ -39,6 +42,12 @@ def evaluation_data(
             }
             for place, query_id in enumerate(evaluation.query_ids)
         ],
+        "ties": None
+        if ties is None
+        else {
+            "queries": [_name(one, names) for one in ties.query_ids],
+            "mean": {key: list(bounds) for key, bounds in ties.means.items()},
+        },
         "missed": [_name(one, names) for one in evaluation.missed],
         "without_positives": [_name(one, names) for one in evaluation.without_positives],
         "unknown": [_name(one, names) for one in evaluation.unknown],
@@ -48,6 +57,7 @@ def evaluation_data(
 def evaluation_lines(
     evaluation: Evaluation,
     queries: Mapping[int, QueryRow],
+    ties: TieRange | None = None,
     names: Sequence[str] | None = None,
 ) -> Iterator[str]:
     """The lines of a report: a table with a row for each query, the means, and what was left
@@ -70,6 +80,16 @@ def evaluation_lines(
         yield f"Means over {len(evaluation.query_ids)} queries with relevant images:"
         for measure in evaluation.measures:
             yield f"  {mean_name(measure):<12} {evaluation.mean(measure):.4f}"
+    if ties is not None and ties.query_ids:
+        yield ""
+        yield (
+            f"Images with equal scores, whose order moves a score: {len(ties.query_ids)} queries. "
+            "Here the smaller id goes first; in any order"
+        )
+        for measure in evaluation.measures:
+            if measure.key in ties.means:
+                least, most = ties.means[measure.key]
+                yield f"  {mean_name(measure):<12} {least:.4f} to {most:.4f}"
     notes = (
         ("Missing in the run, scored 0", evaluation.missed),
         ("Without relevant images, left out", evaluation.without_positives),

@@ -223,3 +223,23 @@ def test_qrels_have_no_splits(run_file, tmp_path):
     (tmp_path / "qrels.txt").write_text(QRELS)
     with pytest.raises(CommandError, match="which split"):
         run_command("evaluate", run_file, "--qrels", tmp_path / "qrels.txt", "--split", "val")
+
+
+def test_equal_scores_that_cross_a_cutoff_are_named_and_settled_as_others_do(release, tmp_path):
+    run = tmp_path / "ties.txt"
+    run.write_text("30 Q0 9 1 0.5 x\n30 Q0 2 2 0.5 x\n31 Q0 4 1 1 x\n")
+    arguments = ["evaluate", run, "--release", release, "--measures", "P@1,R@2"]
+    lines = run_command(*arguments).splitlines()
+    assert any("equal scores, whose order moves a score: 1 queries" in line for line in lines)
+    assert "  P@1          0.5000 to 1.0000" in lines
+    assert not any(line.startswith("  R@2          0") and " to " in line for line in lines)
+    ties = json.loads(run_command(*arguments, "--json"))["ties"]
+    assert ties == {"queries": [30], "mean": {"P@1": [0.5, 1.0]}}
+    means = {
+        rule: json.loads(run_command(*arguments, "--json", "--ties", rule))["mean"]["P@1"]
+        for rule in ("id", "trec_eval", "average")
+    }
+    # 2 before 9; "9" before "2"; each half the time.
+    assert means == {"id": 1.0, "trec_eval": 0.5, "average": 0.75}
+    with pytest.raises(CommandError, match="ERR@5 over all orders"):
+        run_command(*arguments[:-1], "ERR@5", "--ties", "average")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +18,13 @@ from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.qrels_files import TextIds, read_qrels
 from benchmark.scoring.reports import evaluation_data, evaluation_lines
 from benchmark.scoring.run_files import Ranking, ReadId, read_run
+from benchmark.scoring.ties import as_trec_eval, averaged_scores, tie_range
 from labeling.queries.categories import SPLITS
 from labeling.queries.files import QueryRow
 
 USUAL_KINDS: Final = ("P", "R", "AP", "nDCG", "RR")
 USUAL_K: Final = 50
+TIES: Final = ("id", "trec_eval", "average")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,12 @@ class Truth:
     """Whether all judged images are known, and not only the relevant ones."""
     names: list[str] | None = None
     """The ids of queries that have numbers in their place."""
+    image_names: list[str] | None = None
+    """The ids of images, likewise."""
+
+    def image_name(self, image_id: int) -> str:
+        """An image's id as the files have it."""
+        return str(image_id) if self.image_names is None else self.image_names[image_id]
 
 
 class Command(BaseCommand):
@@ -74,6 +82,13 @@ class Command(BaseCommand):
             help="separated by commas: " + ", ".join(MEASURE_KEYS),
         )
         parser.add_argument("--split", choices=SPLITS, help="score the queries of one split alone")
+        parser.add_argument(
+            "--ties",
+            choices=TIES,
+            default=TIES[0],
+            help="images with equal scores: the smaller id first (the rule of this application); "
+            "as trec_eval; or the mean over all orders, as scikit-learn's ndcg_score",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -90,17 +105,26 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The files name relevant images alone, and {unknown[0]} needs all judged ones."
             )
+        if options["ties"] == "trec_eval":
+            run = as_trec_eval(run, truth.image_name)
         evaluation = evaluate(run, truth.qrels, measures, known=truth.known)
+        if options["ties"] == "average":
+            try:
+                scores = averaged_scores(run, truth.qrels, measures)
+            except ValueError as error:
+                raise CommandError(str(error)) from error
+            evaluation = replace(evaluation, scores=scores)
+        ties = tie_range(run, truth.qrels, measures) if options["ties"] == "id" else None
         if options["json"]:
             data = {
                 "run": str(options["run"]),
                 "release": str(path),
                 "split": split,
-                **evaluation_data(evaluation, truth.queries, truth.names),
+                **evaluation_data(evaluation, truth.queries, ties, truth.names),
             }
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
         else:
-            for line in evaluation_lines(evaluation, truth.queries, truth.names):
+            for line in evaluation_lines(evaluation, truth.queries, ties, truth.names):
                 self.stdout.write(line)
 
 
@@ -124,13 +148,13 @@ def _by_qrels(path: Path, run_path: Path) -> tuple[Truth, Run]:
         raise CommandError(f"Can't read the qrels: {error}") from error
     refuse(errors)
     run = _run(run_path, (queries.number_of, images.number_of))
-    (query_places, names), (image_places, _) = queries.in_order(), images.in_order()
+    (query_places, names), (image_places, image_names) = queries.in_order(), images.in_order()
     pairs = np.array(list(relevances), dtype=np.int64)
     owners = query_places[pairs[:, 0]]
     relevant = np.array(list(relevances.values())) > 0
     known = set(owners.tolist())
     qrels = Qrels.from_arrays(known, owners, image_places[pairs[:, 1]], relevant)
-    truth = Truth({}, qrels, known, not relevant.all(), names)
+    truth = Truth({}, qrels, known, not relevant.all(), names, image_names)
     return truth, {
         int(query_places[query]): Ranking(image_places[one.image_ids], one.scores)
         for query, one in run.items()
