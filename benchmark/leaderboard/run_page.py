@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmark.leaderboard import statistics
-from benchmark.leaderboard.selectors import BoardRuns, board_runs, values_on
+from benchmark.leaderboard.selectors import BoardRuns, board_runs, cached, values_on
 from benchmark.leaderboard.tables import (
     Board,
     Cell,
@@ -25,7 +25,10 @@ from benchmark.releases.snapshot.snapshot import SnapshotQuery
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import release_data, release_qrels, task_qrels
 from benchmark.runs.services import rankings_on
+from benchmark.runs.store import RunDamaged
+from benchmark.scoring.measures import mean_name, parse_measures
 from benchmark.scoring.run_files import Ranking
+from benchmark.scoring.ties import TieRange, tie_range
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import images_visible_to
 
@@ -130,6 +133,31 @@ def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[Q
         )
         for place, query_id in enumerate(board.query_ids.tolist())
         if not np.isnan(values[row, place])
+    ]
+
+
+def tie_lines(
+    runs: BoardRuns, board: Board, run: Run, release: Release, measures: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The least and the largest mean of each measure, as printed, that the order of images with
+    equal scores could give; none where it moves nothing, the run has no order or lost it, or the
+    labels of the split are hidden."""
+    if board.summary is not None or run.kind == Run.Kind.RANDOM:
+        return []
+    chosen = parse_measures(measures)
+
+    def compute() -> TieRange:
+        qrels = task_qrels(release, run.task).only(board.query_ids)
+        return tie_range(rankings_on(run, release), qrels, chosen)
+
+    try:
+        moved = cached(compute, "ties", runs.fingerprint, run.pk, board.split, measures).means
+    except RunDamaged:
+        return []
+    return [
+        (mean_name(one), "–".join(printed(one.key, bound) for bound in moved[one.key]))
+        for one in chosen
+        if one.key in moved
     ]
 
 

@@ -114,6 +114,7 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
             (GROUPINGS[grouping], parts)
             for grouping, parts in page.part_lines(runs, board, row, measures).items()
         ],
+        "ties": page.tie_lines(runs, board, run, release, measures),
         "competitors": len(board.runs),
         "best_lines": by_value[:EXTREMES],
         "worst_lines": by_value[::-1][:EXTREMES],

@@ -76,6 +76,15 @@ class Qrels:
         part = slice(self.offsets[index], self.offsets[index + 1])
         return self.image_ids[part], self.relevant[part]
 
+    def only(self, query_ids: npt.ArrayLike) -> Qrels:
+        """Those of these queries, which are among its own or are left out."""
+        kept = self.query_ids[np.isin(self.query_ids, query_ids)]
+        owners = np.repeat(self.query_ids, self.sizes())
+        inside = np.isin(owners, kept)
+        return Qrels.from_arrays(
+            kept.tolist(), owners[inside], self.image_ids[inside], self.relevant[inside]
+        )
+
     def totals(self) -> npt.NDArray[np.int64]:
         """(q,) R, the number of relevant images of each query."""
         sums = np.concatenate(([0], np.cumsum(self.relevant, dtype=np.int64)))

@@ -83,8 +83,8 @@ def evaluation_lines(
     if ties is not None and ties.query_ids:
         yield ""
         yield (
-            f"Images with equal scores, whose order moves a score: {len(ties.query_ids)} queries. "
-            "Here the smaller id goes first; in any order"
+            f"The order of images with equal scores moves scores of {len(ties.query_ids)} of the "
+            "queries. Here the smaller id goes first; in another order the means are"
         )
         for measure in evaluation.measures:
             if measure.key in ties.means:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from benchmark.runs.models import Run
-from benchmark.runs.services import run_publish, run_score
-from tests.benchmark.runs import scored_run, stored_run
+from benchmark.runs.services import run_finish, run_publish, run_score, run_store
+from tests.benchmark.runs import rankings, scored_run, stored_run
 from tests.benchmark.snapshots import image, pair, query
 from tests.benchmark.test_leaderboard_pages import STRONG, WEAK
 from tests.benchmark.toy_release import ready_release, toy_release
@@ -204,6 +207,17 @@ def test_a_run_that_waits_says_so(release, researcher):
     text = texts(get(researcher, f"/runs/{run.pk}/"))
     assert "Not scored yet" in text
     assert "No job is running for it" in text
+
+
+def test_how_far_equal_scores_could_move_it(release, admin, weak):
+    assert "in another order" not in texts(get(admin, f"/runs/{weak.pk}/"))
+    orders = rankings(WEAK)
+    tied = {query: replace(one, scores=np.zeros_like(one.scores)) for query, one in orders.items()}
+    run = run_store(run=stored_run(release, WEAK, name="tied"), rankings=tied)
+    run_finish(run=run)
+    page = get(admin, f"/runs/{run.pk}/")
+    assert page.context["ties"][0] == ("mAP@50", "4.2–16.7")
+    assert "in another order" in texts(page)
 
 
 def test_a_lost_ranking_is_said(weak, admin):
