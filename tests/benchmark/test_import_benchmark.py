@@ -67,6 +67,18 @@ def test_a_benchmark_becomes_a_release(tmp_path: Path, admin: Any) -> None:
     assert not Query.objects.exists()
 
 
+def test_annotations_come_out_in_the_order_in_which_they_came_in(tmp_path: Path) -> None:
+    rows = ("9,5,a/5.jpg", "7,4,a/4.jpg", "9,2,a/2.jpg", "7,1,a/1.jpg")
+    directory = layout(tmp_path, annotations=rows)
+    release = benchmark_import(directory=directory, test_labels="hidden").release
+    same_files(directory, release)
+    val = (release.directory / "inquire_annotations_val.csv").read_text().splitlines()
+    assert val[1:] == [rows[1], rows[3]]
+    # The numbers of the rows that researchers may have don't tell how many lie between.
+    assert {one.image_id: one.row for one in snapshot_of(release).open.pairs()} == {4: 0, 1: 1}
+    assert release_verify(release=release) == []
+
+
 def test_what_the_corpus_knows_of_its_images_is_released(
     images: list[Image], tmp_path: Path
 ) -> None:

@@ -169,7 +169,7 @@ def test_a_reviewers_word_against_a_majority_is_no_disagreement(exported: Path) 
         (one.query_id, one.image_id): one
         for one in snapshot_of(benchmark_import(directory=exported, name="again").release).pairs()
     }
-    assert pairs[30, 2] == Pair(query_id=30, image_id=2, relevant=True, votes=2, rank=2)
+    assert pairs[30, 2] == Pair(query_id=30, image_id=2, relevant=True, votes=2, rank=2, row=1)
     assert pairs[30, 3] == Pair(query_id=30, image_id=3, relevant=False, votes=2, rank=3)
 
 

@@ -43,9 +43,6 @@ def test_every_source_of_a_judgment_can_be_released_and_read_again():
 
 
 def test_rows_out_of_order_are_not_written():
-    annotation = AnnotationRow(3, 7, "a")
-    with pytest.raises(ValueError, match="rows must ascend"):
-        write_annotations([annotation, annotation], io.StringIO())
     judgments = [JudgmentRow(3, 7, "unsure", number, 1, 0, "list") for number in (2, 1)]
     with pytest.raises(ValueError, match="rows must ascend"):
         write_judgments(judgments, io.StringIO())

@@ -3,7 +3,8 @@
 Queries come out as INQUIRE's files went in, byte for byte: texts verbatim with their trailing
 blanks, quotes doubled within quoted fields, no iconic group as a blank, the unnamed first column as
 the query's position among all queries of both splits by id. The authors' validation file isn't
-sorted; its order is kept where the snapshot knows it (`SnapshotQuery.row`), else rows go by id.
+sorted, nor are their annotations; their order is kept where the snapshot knows it
+(`SnapshotQuery.row`, `Pair.row`), else rows go by id.
 
 A text that begins with "=" stays as it is: a spreadsheet takes it for a formula, so import the
 files as text.
@@ -16,7 +17,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import images_of, pair_columns, text_file
+from benchmark.releases.formats.writing import (
+    images_of,
+    imported_rows,
+    pair_columns,
+    text_file,
+)
 from benchmark.releases.snapshot.release_files import (
     ANNOTATIONS_FILE,
     JUDGMENTS_FILE,
@@ -83,7 +89,7 @@ def _query_row(query: SnapshotQuery) -> QueryRow:
 
 def _annotations(snapshot: Snapshot) -> Iterator[AnnotationRow]:
     pairs = pair_columns(snapshot)
-    relevant = pairs.only(pairs.relevant)
+    relevant = pairs.only(pairs.relevant).in_order(imported_rows(snapshot)[pairs.relevant])
     paths = images_of(snapshot, relevant.image_ids, ["file_name"])
     for query_id, image_id in zip(
         relevant.query_ids.tolist(), relevant.image_ids.tolist(), strict=True

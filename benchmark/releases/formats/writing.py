@@ -56,12 +56,26 @@ class PairColumns:
         ids = np.array(list(snapshot.queries_of(split)), dtype=np.int64)
         return self.only(np.isin(self.query_ids, ids))
 
+    def in_order(self, rows: Ids) -> PairColumns:
+        """The pairs by their rows (n,); those without one, -1, follow as they are."""
+        order = np.lexsort((rows, rows < 0))
+        return PairColumns(self.query_ids[order], self.image_ids[order], self.relevant[order])
+
 
 def pair_columns(snapshot: Snapshot) -> PairColumns:
     """The judged pairs of a snapshot, 17 bytes each."""
     columns = ["query_id", "image_id", "relevant"]
     table = pq.read_table(snapshot.path("pairs"), columns=columns)
     return PairColumns(*(table[name].to_numpy() for name in columns))
+
+
+def imported_rows(snapshot: Snapshot) -> Ids:
+    """(n,) `Pair.row` of all pairs, -1 in snapshots that don't know it."""
+    with pq.ParquetFile(snapshot.path("pairs")) as file:
+        if "row" not in file.schema_arrow.names:
+            return np.full(file.metadata.num_rows, -1)
+        rows: Ids = file.read(["row"])["row"].to_numpy()
+    return rows
 
 
 def batches(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -181,6 +181,7 @@ class Layout:
         self.fixed = self.fixed.sort_by([("query_id", "ascending"), ("rank", "ascending")])
         named = _first(self.annotations, _PAIR).select([*_PAIR, "file", "line"])
         named = named.append_column("named", _constant(True, named))
+        named = named.append_column("row", pa.array(np.arange(len(named))))
         judged = self._judged(named)
         self._check_judgments(named, judged, errors)
         listed = self._listed(named, judged)
@@ -192,8 +193,13 @@ class Layout:
         )
         unvoted = named.join(judged, _PAIR, join_type="left anti")
         parts = [
-            _pairs(judged, judged["named"], judged["votes"], judged["rank"]),
-            _pairs(unvoted, _constant(True, unvoted)),
+            _pairs(
+                *(judged, judged["named"]),
+                votes=judged["votes"],
+                rank=judged["rank"],
+                row=pc.fill_null(judged["row"], -1),
+            ),
+            _pairs(unvoted, _constant(True, unvoted), row=unvoted["row"]),
             _pairs(negatives, _constant(False, negatives)),
         ]
         self.pairs = pa.concat_tables(parts).sort_by(_SORTED)
@@ -318,13 +324,16 @@ def _images(table: pa.Table, column: str) -> pa.Table:
     return images.append_column("column", pa.array([column] * len(images), pa.string()))
 
 
-def _pairs(table: pa.Table, relevant: Any, votes: Any = None, rank: Any = None) -> pa.Table:
-    zeros = pa.array(np.zeros(len(table), dtype=np.int64))
+def _pairs(
+    table: pa.Table, relevant: Any, *, votes: Any = None, rank: Any = None, row: Any = None
+) -> pa.Table:
+    zeros = np.zeros(len(table), dtype=np.int64)
     columns = [
         *(table[name] for name in _PAIR),
         relevant,
-        zeros if votes is None else votes,
+        pa.array(zeros) if votes is None else votes,
         pa.nulls(len(table), pa.int64()) if rank is None else rank,
+        pa.array(zeros - 1) if row is None else row,
     ]
     return pa.table(columns, names=schema_of(Pair).names)
 

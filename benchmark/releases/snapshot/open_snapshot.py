@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -25,6 +26,12 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     write_header(there.directory, header)
     labeled = pa.array(list(snapshot.queries_of("val")), type=pa.int64())
 
+    pairs = pq.read_table(
+        snapshot.path("pairs"), filters=pc.is_in(pc.field("query_id"), value_set=labeled)
+    )
+    rows = pairs["row"].to_numpy() if "row" in pairs.column_names else np.zeros(0, np.int64)
+    imported = np.sort(rows[rows >= 0])
+
     def copy(table: str, chosen: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         with (
             pq.ParquetFile(snapshot.path(table)) as source,
@@ -35,6 +42,16 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
 
     def of_labeled(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.filter(pc.is_in(batch["query_id"], value_set=labeled))
+
+    def numbered(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Without gaps in the rows' numbers, which would tell how many pairs are left out."""
+        batch = of_labeled(batch)
+        if "row" not in batch.schema.names:
+            return batch
+        rows = batch["row"].to_numpy()
+        places = np.where(rows < 0, -1, np.searchsorted(imported, rows))
+        place = batch.schema.get_field_index("row")
+        return batch.set_column(place, batch.schema.field(place), pa.array(places))
 
     def without_work(batch: pa.RecordBatch) -> pa.RecordBatch:
         known = pc.is_in(batch["query_id"], value_set=labeled)
@@ -47,7 +64,7 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
         return batch
 
     copy("queries", without_work)
-    copy("pairs", of_labeled)
+    copy("pairs", numbered)
     copy("judgments", of_labeled)
     copy("fixed", lambda batch: batch)
     if snapshot.path("vectors").exists():

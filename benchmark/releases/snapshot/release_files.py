@@ -10,7 +10,8 @@ where they judged (list, search, similar for "more like this", import), and rank
 position, from 1, in the query's candidate list when the release is made; rank is blank
 for an image outside that list.
 
-Rows ascend by query_id, then image_id (then annotator). Lines end in LF, the text is UTF-8. Readers
+Rows ascend by query_id, then image_id (then annotator), but for annotations and queries that were
+imported, which keep their order. Lines end in LF, the text is UTF-8. Readers
 and writers stream; what a reader keeps are the ids of relevant images.
 """
 
@@ -69,18 +70,10 @@ class JudgmentRow:
 
 
 def write_annotations(rows: Iterable[AnnotationRow], file: TextIO) -> int:
-    """Write relevant pairs in ascending (query_id, image_id); the number of rows.
-
-    ValueError: rows out of order, or a pair twice.
-    """
+    """Write relevant pairs in their order; the number of rows."""
     file.write(",".join(ANNOTATION_COLUMNS) + "\n")
     count = 0
-    previous = (-1, -1)
     for row in rows:
-        key = (row.query_id, row.image_id)
-        if key <= previous:
-            raise ValueError(f"annotation {key} follows {previous}: rows must ascend")
-        previous = key
         file.write(f"{row.query_id},{row.image_id},{csv_field(row.image_path)}\n")
         count += 1
     return count

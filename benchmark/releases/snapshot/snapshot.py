@@ -146,6 +146,9 @@ class Pair:
     """How many people judged it."""
     rank: int | None
     """The image's in the query's candidate list, from 1; None outside it."""
+    row: int = -1
+    """Of a relevant pair, its place, from 0, in the annotations that were imported; -1: by its ids.
+    INQUIRE's file isn't sorted by image."""
 
 
 @dataclass(frozen=True, slots=True)
