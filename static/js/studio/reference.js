@@ -179,8 +179,16 @@ function guidelines(text) {
     "section",
     {},
     make("h3", { text: "Guidelines" }),
-    make("p", { class: "reference-guidelines small", text: text.trim() }),
+    make("p", { class: "reference-guidelines small" }, ...linked(text.trim())),
   );
+}
+
+/** A text whose web addresses are links, without the punctuation behind them. */
+function linked(text) {
+  return text.split(/(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)\]])/).map((part, place) => {
+    if (place % 2 === 0) return part;
+    return make("a", { href: part, target: "_blank", rel: "noopener noreferrer", text: part });
+  });
 }
 
 /** A field that keeps the species in whose names its text occurs. */
