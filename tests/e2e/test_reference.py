@@ -97,7 +97,8 @@ def test_a_query_without_any_reference_says_so(site: Site, log_in: Callable[...,
 def test_a_lost_connection_leaves_a_way_to_try_again(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
-    query = site.open_query("a hopper in the dark", guidelines="Only at night.")
+    guidelines = "Only at night: see https://example.org/a?b=1 (page 2), or https://example.org/c."
+    query = site.open_query("a hopper in the dark", guidelines=guidelines)
     page = log_in("ann")
     page.route("**/reference/", lambda route: route.abort())
     open_label_page(page, site, query)
@@ -105,7 +106,10 @@ def test_a_lost_connection_leaves_a_way_to_try_again(
     expect(section).to_contain_text("The reference could not be loaded.")
     page.unroute("**/reference/")
     section.get_by_role("button", name="Try again").click()
-    expect(section).to_contain_text("Only at night.")
+    expect(section).to_contain_text(guidelines)
+    links = section.get_by_role("link", name="https://")
+    addresses = links.evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+    assert addresses == ["https://example.org/a?b=1", "https://example.org/c"]
 
 
 def test_many_species_fold_and_are_found_by_any_name(
