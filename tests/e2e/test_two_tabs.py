@@ -31,7 +31,7 @@ ASK = """async () => {
   await window.changes.poll();
   return { others: window.changes.others, failing: window.changes.failing };
 }"""
-KEPT = """() => Object.values(window.store.caches).map((cache) => cache.kept.size)"""
+KEPT = """() => Object.values(window.store.caches).map((cache) => cache.entries.size)"""
 
 
 class Studio(Desk):
