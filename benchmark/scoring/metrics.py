@@ -266,7 +266,7 @@ def discounts(ranks: Integers) -> Floats:
 
 def attention(ranks: Integers) -> Floats:
     """How much of a reader's attention each rank gets, by RBP's model."""
-    share: Floats = (1 - PERSISTENCE) * PERSISTENCE ** (ranks - 1.0)
+    share: Floats = (1 - PERSISTENCE) * np.power(PERSISTENCE, ranks - 1.0, dtype=np.float64)
     return share
 
 

@@ -123,8 +123,12 @@ class _Tied:
         found, known = np.add.reduceat(hits, firsts), np.add.reduceat(seen, firsts)
         before = np.cumsum(found) - found
         return cls(
-            *(np.repeat(one, sizes) for one in (found / sizes, known / sizes)),
-            *(np.repeat(one, sizes) for one in (sizes, found, before, firsts)),
+            hits=np.repeat(found / sizes, sizes),
+            judged=np.repeat(known / sizes, sizes),
+            sizes=np.repeat(sizes, sizes),
+            relevant=np.repeat(found, sizes),
+            before=np.repeat(before, sizes),
+            starts=np.repeat(firsts, sizes),
         )
 
     def precision_sum(self, cut: int) -> float:
