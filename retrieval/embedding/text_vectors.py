@@ -128,7 +128,8 @@ def _encoded(model: EmbeddingModel, text: str) -> list[float]:
     encoder = load_text_encoder(model.name)
     if model.parameters is None:
         model.parameters = encoder.parameters
-        model.save(update_fields=["parameters"])
+        # Somebody may have removed the model meanwhile.
+        EmbeddingModel.objects.filter(pk=model.pk).update(parameters=encoder.parameters)
     return half_rounded(encoder.encode(text))
 
 
