@@ -59,6 +59,7 @@ _PAGES: Final = {
     """,
     "reviewer": """
       Dashboard                          /
+      Help                               /help/
       Dashboard, filtered and sorted     /?search=number+1&state=open&sort=-streak
       Query                              /queries/{query}/
       Review                             /queries/{query}/review/

@@ -7,6 +7,7 @@ from labeling.lifecycle import views as query_views
 
 urlpatterns = [
     path("", views.dashboard, name="dashboard"),
+    path("help/", views.help_page, name="help"),
     path("queries/<id:pk>/label/", views.label, name="query-label"),
     path("queries/<id:pk>/review/", views.review, name="query-review"),
     path("queries/new/", query_views.query_new, name="query-new"),

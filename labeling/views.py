@@ -37,6 +37,12 @@ COLUMNS = [
 ]
 SORTS = [f"{sign}{key}" for key in SORT_KEYS for sign in ("", "-")]
 FILTERS = ("search", "state", "split", "category")
+# The actions whose keys the help page lists; the labeling page lists all.
+HELP_ACTIONS = (
+    *("relevant", "not_relevant", "unsure", "undo", "back", "skip", "next_unlabeled"),
+    *("toggle_view", "grid_toggle", "grid_submit", "zoom_in", "similar", "reference", "flag"),
+    *("stop_panel", "keys_help"),
+)
 
 
 def _columns(filters: dict[str, str]) -> list[dict[str, str]]:
@@ -107,6 +113,22 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
         "studio_preferences": {"keys": preferences.keys, "view": preferences.view},
     }
     return render(request, "labeling/label.html", context)
+
+
+@login_required
+@require_safe
+def help_page(request: HttpRequest) -> HttpResponse:
+    """What to do as an annotator, with the keys that the user has."""
+    keys = preferences_of(request.user).keys
+    context = {
+        "stop_streak": settings.STOP_STREAK,
+        "minimum_labels": settings.MINIMUM_LABELS,
+        "keys": [
+            (keymap.BY_NAME[name].label, [keymap.shown_key(key) for key in keys[name]])
+            for name in HELP_ACTIONS
+        ],
+    }
+    return render(request, "labeling/help.html", context)
 
 
 @login_required

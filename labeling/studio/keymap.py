@@ -93,12 +93,20 @@ ACTIONS: Final = (
     Action("stop_panel", "Where you stand", "Panels", "both", ("p",)),
     Action("keys_help", "All keys", "Panels", "both", ("?",)),
 )  # fmt: skip
+_SHOWN: Final = {"ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown": "↓"}
 BY_NAME: Final = {action.name: action for action in ACTIONS}
 
 
 def default_keys() -> dict[str, list[str]]:
     """The default keys of each action."""
     return {action.name: list(action.keys) for action in ACTIONS}
+
+
+def shown_key(key: str) -> str:
+    """A key as people read it: "R", "←", "Ctrl+Z"."""
+    *held, rest = key.split("+") if key[-1] != "+" else [*key[:-1].split("+")[:-1], "+"]
+    shown = _SHOWN.get(rest, rest.upper() if len(rest) == 1 else rest)
+    return "+".join([*held, shown])
 
 
 def as_json() -> list[dict[str, Any]]:

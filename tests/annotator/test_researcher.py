@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 #: Addresses outside benchmark that a researcher reaches with GET, by their first part, and what is
 #: answered. A job is theirs to see if they began it, and any image of the corpus is.
-READS = {"": 302, "api/jobs/": 200, "jobs/": 404, "images/": 200}
+READS = {"": 302, "help/": 200, "api/jobs/": 200, "jobs/": 404, "images/": 200}
 #: What belongs to releases, runs and the leaderboard has tests of its own.
 EVALUATION = (
     "releases/",
@@ -118,11 +118,11 @@ def test_the_log_in_leads_to_the_leaderboard(researcher: Any) -> None:
 
 def test_the_navigation_shows_what_is_open(clients: dict[str, Client], researcher: Any) -> None:
     shown = {
-        "researcher": ["Leaderboard", "Releases"],
-        "annotator": ["Queries", "Search", "Corpus"],
-        "reviewer": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases"],
-        "admin": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases", "Admin"],
+        "researcher": ["Leaderboard", "Releases", "Help"],
+        "annotator": ["Queries", "Search", "Corpus", "Help"],
+        "reviewer": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases", "Help"],
     }
+    shown["admin"] = [*shown["reviewer"], "Admin"]
     names = set(shown["admin"])
     for role, client in (clients | {"researcher": client_of(researcher)}).items():
         if role == "anonymous":

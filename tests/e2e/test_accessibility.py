@@ -113,6 +113,7 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         "/?search=no+such+query",
         f"/queries/{places.open}/",
         f"/queries/{places.submitted}/",
+        "/help/",
         "/search/",
         "/search/?text=a+bird+at+night",
         "/corpus/",

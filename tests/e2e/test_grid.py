@@ -240,9 +240,9 @@ def test_the_whole_picture_is_shown_unless_a_crop_is_wanted(
     open_grid(page, site, "ann", query)
     picture = tile(page, 1).locator("img")
     expect(picture).to_have_css("object-fit", "contain")
-    page.get_by_label("Whole image").uncheck()
-    expect(picture).to_have_css("object-fit", "cover")
-    page.wait_for_timeout(1000)  # preferences are sent when nobody has changed them for a moment
+    with page.expect_response("**/api/preferences/labeling/"):
+        page.get_by_label("Whole image").uncheck()
+        expect(picture).to_have_css("object-fit", "cover")
     page.reload()
     wait_seen(page, 1)
     expect(picture).to_have_css("object-fit", "cover")
@@ -328,8 +328,9 @@ def test_any_number_of_tiles_fills_the_window_without_scrolling(
     assert sizes[0] == 12
     assert sizes[-1] == 60
     assert sizes == sorted(set(sizes))
-    page.get_by_role("slider", name="Images on a page").fill("37")
-    assert wait_seen(page, 1) == list(range(1, 38))
-    page.wait_for_timeout(1000)  # preferences are sent when nobody has changed them for a moment
+    # Changes of a moment are sent together, so an answer may be to the ones before.
+    with page.expect_response(lambda answer: "37" in (answer.request.post_data or "")):
+        page.get_by_role("slider", name="Images on a page").fill("37")
+        assert wait_seen(page, 1) == list(range(1, 38))
     page.reload()
     assert wait_seen(page, 1) == list(range(1, 38))

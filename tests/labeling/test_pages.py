@@ -12,7 +12,9 @@ from labeling.judging.models import Judgment
 from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
+from labeling.studio.preferences import preferences_save
 from labeling.templatetags.durations import duration
+from tests.conftest import client_of
 from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
 
@@ -26,6 +28,7 @@ def query(toy_model: Any, open_query: MakeQuery) -> Query:
 # page: status by role, in the order annotator, reviewer, admin.
 PAGES = {
     "/": (200, 200, 200),
+    "/help/": (200, 200, 200),
     "/queries/{pk}/": (200, 200, 200),
     "/queries/{pk}/label/": (200, 200, 200),
     "/queries/{pk}/review/": (403, 200, 200),
@@ -44,6 +47,18 @@ def test_each_role_gets_what_it_may(clients: dict[str, Client], query: Query, pa
     answer = clients["anonymous"].get(address)
     assert answer.status_code == 302
     assert answer["Location"].startswith("/login/")
+
+
+def test_the_help_tells_the_stop_rule_and_the_keys_that_one_has(
+    annotator: Any, settings: Any
+) -> None:
+    settings.STOP_STREAK, settings.MINIMUM_LABELS = 30, 500
+    preferences_save(user=annotator, keys={"relevant": ["q", "Ctrl+ArrowUp"]})
+    page = " ".join(client_of(annotator).get("/help/").content.decode().split())
+    assert "30 images in a row are not relevant, and at least 500 are labeled." in page
+    row = page.split('<th scope="row">Relevant</th>')[1].split("</tr>")[0]
+    assert row == "<td><kbd>Q</kbd> or <kbd>Ctrl+↑</kbd></td>"
+    assert '<th scope="row">Zoom in</th><td><kbd>+</kbd> or <kbd>=</kbd></td>' in page
 
 
 @pytest.mark.parametrize("path", ["/", "/queries/{pk}/", "/queries/{pk}/label/"])
