@@ -82,6 +82,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         ),
         "columns": _columns(filters),
         "filters": filters,
+        "reviewer": reviewer,
         "filtered": any(filters[name] for name in FILTERS),
         "states": states if reviewer else [s for s in states if s[0] not in ("draft", "rejected")],
         "splits": Query.Split.choices,

@@ -144,6 +144,11 @@ def query_delete(*, query: Query) -> None:
         ) from None
 
 
+def query_deletable(query: Query) -> bool:
+    """Whether nobody ever judged for it, so that `query_delete` deletes it."""
+    return not (query.judgments.exists() or query.judgment_events.exists())
+
+
 @transaction.atomic
 def query_transition(
     *,

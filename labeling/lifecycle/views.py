@@ -29,7 +29,7 @@ from labeling.lifecycle.imports import (
     queries_import_uploads,
 )
 from labeling.lifecycle.opening import OpeningReport, queries_open
-from labeling.lifecycle.services import query_create, query_update
+from labeling.lifecycle.services import query_create, query_deletable, query_update
 from labeling.lifecycle.services import query_delete as delete_query
 from labeling.lifecycle.services import query_from_search as create_from_search
 from labeling.lifecycle.services import query_transition as change_state
@@ -91,6 +91,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "may_reject": "rejected" in allowed,
         "agreements": agreements_of(query) if reviewer else [],
         "names_hidden": names_hidden_from(request.user),
+        "may_delete": at_least(request.user, Role.ADMIN) and query_deletable(query),
         "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
         "can_label": can_judge(request.user, query, handed_in=part is not None),

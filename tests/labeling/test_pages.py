@@ -193,12 +193,29 @@ def test_an_annotator_may_not_complete(clients: dict[str, Client], query: Query)
     assert QueryTransition.objects.filter(to_state="complete").count() == 0
 
 
+def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(
+    clients: dict[str, Client], query: Query, reviewer: Any
+) -> None:
+    review, complete = (f'href="/queries/{query.pk}/{name}/"' for name in ("review", "complete"))
+    for state, there in (("open", False), ("submitted", True)):
+        Query.objects.update(state=state)
+        assert (review in clients["reviewer"].get("/").content.decode()) == there
+        page = clients["reviewer"].get(f"/queries/{query.pk}/review/").content.decode()
+        assert (complete in page) == there
+        assert review not in clients["annotator"].get("/").content.decode()
+
+
 def test_a_query_with_judgments_is_not_deleted(
     clients: dict[str, Client], query: Query, annotator: Any
 ) -> None:
+    def offered() -> bool:
+        return b"Delete this query" in clients["admin"].get(f"/queries/{query.pk}/").content
+
+    assert offered()
     Judgment.objects.create(
         query=query, image_id=1001, annotator=annotator, relevance="relevant", rank=1
     )
+    assert not offered()
     answer = clients["admin"].post(f"/queries/{query.pk}/delete/", follow=True)
     assert b"reject it instead" in answer.content
     assert Query.objects.filter(pk=query.pk).exists()
