@@ -194,7 +194,7 @@ def test_an_annotator_may_not_complete(clients: dict[str, Client], query: Query)
 
 
 def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(
-    clients: dict[str, Client], query: Query, reviewer: Any
+    clients: dict[str, Client], query: Query
 ) -> None:
     review, complete = (f'href="/queries/{query.pk}/{name}/"' for name in ("review", "complete"))
     for state, there in (("open", False), ("submitted", True)):
