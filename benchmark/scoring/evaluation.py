@@ -126,8 +126,6 @@ _WHOLE: Final[dict[str, tuple[Callable[[_Places], Floats], Callable[[_Chance], F
 }
 #: Kinds that look no further than the first R images.
 _WITHIN_R: Final = ("Rprec", "AP@R")
-#: Deeper than any ranking.
-_WHOLE_RANKING: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +201,9 @@ def score_runs(runs: Sequence[Run], qrels: Qrels, measures: Sequence[Measure]) -
     totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     hits, judged = _found(runs, qrels, _depths(measures, totals), _judged_depth(measures))
     at = _Places(hits, judged, totals[:, np.newaxis], judged_totals[:, np.newaxis])
-    by_key: dict[str, Floats] = {}
-    for kind, ks in _by_kind(measures).items():
-        if None in ks:
-            by_key[kind] = _WHOLE[kind][0](at)
-        cuts = [k for k in ks if k is not None]
-        if cuts:
-            by_key |= _columns(kind, cuts, _CUT[kind][0](at, cuts))
+    by_key = {one.key: _WHOLE[one.kind][0](at) for one in measures if one.k is None}
+    for kind, cuts in _cuts_by_kind(measures).items():
+        by_key |= _columns(kind, cuts, _CUT[kind][0](at, cuts))
     return {measure.key: np.ascontiguousarray(by_key[measure.key].T) for measure in measures}
 
 
@@ -226,12 +220,9 @@ def random_scores(
     totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     sizes = np.broadcast_to(np.asarray(corpus_size, dtype=np.int64), totals.shape)
     of = _Chance(totals, judged_totals, sizes)
-    by_key: dict[str, Floats] = {}
-    for kind, ks in _by_kind(measures).items():
-        if None in ks:
-            by_key[kind] = _WHOLE[kind][1](of)
-        cuts = [k for k in ks if k is not None]
-        expected = _CUT[kind][1] if cuts else None
+    by_key = {one.key: _WHOLE[one.kind][1](of) for one in measures if one.k is None}
+    for kind, cuts in _cuts_by_kind(measures).items():
+        expected = _CUT[kind][1]
         if expected is not None:
             by_key |= _columns(kind, cuts, expected(of, cuts))
     keys = [measure.key for measure in measures if measure.key in by_key]
@@ -307,11 +298,12 @@ def _scored(qrels: Qrels) -> npt.NDArray[np.bool_]:
     return qrels.totals() > 0
 
 
-def _by_kind(measures: Iterable[Measure]) -> dict[str, list[int | None]]:
-    """The cut-offs of each kind, each once; None for the kind without."""
-    kinds: dict[str, list[int | None]] = {}
+def _cuts_by_kind(measures: Iterable[Measure]) -> dict[str, list[int]]:
+    """The cut-offs of each kind that has one, each once."""
+    kinds: dict[str, list[int]] = {}
     for measure in dict.fromkeys(measures):
-        kinds.setdefault(measure.kind, []).append(measure.k)
+        if measure.k is not None:
+            kinds.setdefault(measure.kind, []).append(measure.k)
     return kinds
 
 
@@ -324,13 +316,15 @@ def _depths(measures: Iterable[Measure], totals: Integers) -> Integers:
     """(s,) how deep the measures look into each query's ranking."""
     depths = np.zeros(len(totals), dtype=np.int64)
     for measure in measures:
-        whole = totals if measure.kind in _WITHIN_R else _WHOLE_RANKING
+        whole = totals if measure.kind in _WITHIN_R else metrics.DEEPEST
         depths = np.maximum(depths, whole if measure.k is None else measure.k)
     return depths
 
 
 def _judged_depth(measures: Iterable[Measure]) -> int:
-    return max((one.k or _WHOLE_RANKING for one in measures if one.kind in JUDGED_KINDS), default=0)
+    return max(
+        (one.k or metrics.DEEPEST for one in measures if one.kind in JUDGED_KINDS), default=0
+    )
 
 
 def _found(

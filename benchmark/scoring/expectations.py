@@ -61,9 +61,7 @@ def random_average_precision_at_k(
     min(k, R)."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    depths = np.minimum(beside(images, cuts), cuts)
-    sums = _precision_sums(beside(relevant, cuts), beside(images, cuts), depths)
-    return sums / np.minimum(beside(relevant, cuts), cuts)
+    return _precision_sums_at(relevant, images, cuts) / np.minimum(beside(relevant, cuts), cuts)
 
 
 def random_uncapped_average_precision_at_k(
@@ -72,9 +70,7 @@ def random_uncapped_average_precision_at_k(
     """As `random_average_precision_at_k`, over R."""
     cuts = cutoffs(k)
     relevant, images = _checked(totals, sizes)
-    depths = np.minimum(beside(images, cuts), cuts)
-    sums = _precision_sums(beside(relevant, cuts), beside(images, cuts), depths)
-    return sums / beside(relevant, cuts)
+    return _precision_sums_at(relevant, images, cuts) / beside(relevant, cuts)
 
 
 def random_average_precision(totals: npt.ArrayLike, sizes: npt.ArrayLike) -> Floats:
@@ -197,6 +193,11 @@ def _hits(counts: Integers, images: Integers, cuts: Integers) -> Floats:
     depths = np.minimum(beside(images, cuts), cuts)
     expected: Floats = depths * beside(counts, cuts) / np.maximum(beside(images, cuts), 1)
     return expected
+
+
+def _precision_sums_at(relevant: Integers, images: Integers, cuts: Integers) -> Floats:
+    depths = np.minimum(beside(images, cuts), cuts)
+    return _precision_sums(beside(relevant, cuts), beside(images, cuts), depths)
 
 
 def _precision_sums(relevant: Integers, images: Integers, depths: Integers) -> Floats:

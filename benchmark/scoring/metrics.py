@@ -36,8 +36,9 @@ SATISFACTION: Final = 1 / 16
 Number = TypeVar("Number", bound=np.number)
 
 
-#: A limit that no rank exceeds.
-_EVERY: Final = np.asarray(np.iinfo(np.int64).max)
+#: No rank is deeper.
+DEEPEST: Final = np.iinfo(np.int64).max
+_EVERY: Final = np.asarray(DEEPEST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,8 @@ class Command(BaseCommand):
         "Score RUN (TREC, CSV with the columns query_id, image_id and score, or JSON lines with "
         "these keys; gzip too) against a release: a directory that import_benchmark takes, or a "
         "qrels file (TREC's or BEIR's), whose ids may be any text. Without --measures: precision, "
-        "recall, "
-        "AP with INQUIRE's normalization min(k, R), nDCG and reciprocal rank, cut at k. A query "
-        "that the run misses scores 0; one without relevant images is left out."
+        "recall, AP with INQUIRE's normalization min(k, R), nDCG and reciprocal rank, cut at k. A "
+        "query that the run misses scores 0; one without relevant images is left out."
     )
     # Needs files alone, so that a run can be scored where the database isn't.
     requires_system_checks: list[str] = []

@@ -17,12 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import (
-    images_of,
-    imported_rows,
-    pair_columns,
-    text_file,
-)
+from benchmark.releases.formats.writing import images_of, pair_columns, text_file
 from benchmark.releases.snapshot.release_files import (
     ANNOTATIONS_FILE,
     JUDGMENTS_FILE,
@@ -89,7 +84,7 @@ def _query_row(query: SnapshotQuery) -> QueryRow:
 
 def _annotations(snapshot: Snapshot) -> Iterator[AnnotationRow]:
     pairs = pair_columns(snapshot)
-    relevant = pairs.only(pairs.relevant).in_order(imported_rows(snapshot)[pairs.relevant])
+    relevant = pairs.only(pairs.relevant).in_order(snapshot.imported_rows()[pairs.relevant])
     paths = images_of(snapshot, relevant.image_ids, ["file_name"])
     for query_id, image_id in zip(
         relevant.query_ids.tolist(), relevant.image_ids.tolist(), strict=True

@@ -69,15 +69,6 @@ def pair_columns(snapshot: Snapshot) -> PairColumns:
     return PairColumns(*(table[name].to_numpy() for name in columns))
 
 
-def imported_rows(snapshot: Snapshot) -> Ids:
-    """(n,) `Pair.row` of all pairs, -1 in snapshots that don't know it."""
-    with pq.ParquetFile(snapshot.path("pairs")) as file:
-        if "row" not in file.schema_arrow.names:
-            return np.full(file.metadata.num_rows, -1)
-        rows: Ids = file.read(["row"])["row"].to_numpy()
-    return rows
-
-
 def batches(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """A table's columns, in the order named, piece by piece."""
     with pq.ParquetFile(snapshot.path(table)) as file:

@@ -26,10 +26,8 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     write_header(there.directory, header)
     labeled = pa.array(list(snapshot.queries_of("val")), type=pa.int64())
 
-    pairs = pq.read_table(
-        snapshot.path("pairs"), filters=pc.is_in(pc.field("query_id"), value_set=labeled)
-    )
-    rows = pairs["row"].to_numpy() if "row" in pairs.column_names else np.zeros(0, np.int64)
+    owners = pq.read_table(snapshot.path("pairs"), columns=["query_id"])["query_id"]
+    rows = snapshot.imported_rows()[np.isin(owners, labeled)]
     imported = np.sort(rows[rows >= 0])
 
     def copy(table: str, chosen: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:

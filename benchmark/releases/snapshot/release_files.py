@@ -11,8 +11,7 @@ position, from 1, in the query's candidate list when the release is made; rank i
 for an image outside that list.
 
 Rows ascend by query_id, then image_id (then annotator), but for annotations and queries that were
-imported, which keep their order. Lines end in LF, the text is UTF-8. Readers
-and writers stream; what a reader keeps are the ids of relevant images.
+imported, which keep their order. Lines end in LF, the text is UTF-8. Writers stream.
 """
 
 from collections.abc import Iterable

@@ -26,6 +26,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -282,6 +284,14 @@ class Snapshot:
     def pairs(self) -> Iterator[Pair]:
         """Every judged pair, by query id and image id."""
         return self._rows("pairs", Pair)
+
+    def imported_rows(self) -> npt.NDArray[np.int64]:
+        """(n,) `Pair.row` of every pair, -1 throughout in snapshots without this column."""
+        with pq.ParquetFile(self.path("pairs")) as file:
+            if "row" not in file.schema_arrow.names:
+                return np.full(file.metadata.num_rows, -1)
+            rows: npt.NDArray[np.int64] = file.read(["row"])["row"].to_numpy()
+        return rows
 
     def judgments(self) -> Iterator[JudgmentRow]:
         """Every judgment, by query id, image id and annotator."""
