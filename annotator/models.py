@@ -1,4 +1,4 @@
-"""Users and workers' heartbeats."""
+"""Users, workers' heartbeats and backups."""
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -28,3 +28,21 @@ class WorkerHeartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.worker} seen {self.seen_at:%Y-%m-%d %H:%M:%S}"
+
+
+class Backup(models.Model):
+    """A backup that was begun, with what became of it."""
+
+    file = models.CharField(max_length=1000, help_text="where it was written")
+    daily = models.BooleanField(default=False)
+    images = models.BooleanField(default=True, help_text="whether it holds the images' files")
+    started_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True, blank=True, help_text="empty: not whole")
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    problem = models.TextField(blank=True, help_text="why it failed, or which files were missing")
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.file

@@ -26,6 +26,8 @@ _STATE = env.text("XDG_DATA_HOME", str(Path.home() / ".local" / "share"))
 _USUAL_VAR_DIR = BASE_DIR / "var" if CHECKOUT else Path(_STATE) / "inquire-annotator"
 VAR_DIR = env.folder("VAR_DIR", _USUAL_VAR_DIR, _PRIVATE)
 DISK_MIN_FREE_BYTES = env.number("DISK_MIN_FREE_BYTES", 512 * 2**20, minimum=0, maximum=2**60)
+BACKUP_DIR = env.text("BACKUP_DIR")
+BACKUP_KEEP = env.number("BACKUP_KEEP", 7, minimum=1, maximum=10_000)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
 DEBUG = env.flag("DEBUG")

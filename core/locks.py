@@ -29,6 +29,7 @@ _SUBJECTS = {
     "annotator": 16,
     "query_ids": 17,
     "texts": 18,
+    "backup": 19,
 }
 
 

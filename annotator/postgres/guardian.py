@@ -197,7 +197,9 @@ def _give(path: Path, account: pwd.struct_passwd | None) -> None:
 
 def _initialise(layout: Layout, binaries: Path, account: pwd.struct_passwd | None) -> None:
     """Make the data directory in a draft that is renamed when whole: a kill leaves no half."""
-    if (layout.data / "PG_VERSION").exists():
+    made_by = layout.data / "PG_VERSION"
+    if made_by.exists():
+        _check_version(layout.data, made_by.read_text().strip(), binaries)
         return
     for left_over in layout.var_dir.glob("postgres-draft-*"):
         shutil.rmtree(left_over)
@@ -213,6 +215,18 @@ def _initialise(layout: Layout, binaries: Path, account: pwd.struct_passwd | Non
         shutil.rmtree(draft)
         raise EmbeddedPostgresError(f"initdb failed with status {made.returncode}.")
     os.rename(draft, layout.data)
+
+
+def _check_version(data: Path, made_by: str, binaries: Path) -> None:
+    command = [str(binaries / "postgres"), "--version"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    ours = found.split()[-1].partition(".")[0]
+    if made_by != ours:
+        raise EmbeddedPostgresError(
+            f"{data} was made by PostgreSQL {made_by}, and this program runs PostgreSQL {ours}, "
+            "which can't read it. Write a backup with the version of this program that made it, "
+            "and restore that here: docs/operations.md, “Another version of PostgreSQL”."
+        )
 
 
 def _prepare_socket_dir(layout: Layout, account: pwd.struct_passwd | None) -> None:

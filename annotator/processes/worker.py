@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 import threading
 from datetime import timedelta
 from typing import Any
@@ -11,7 +13,7 @@ from django.db import close_old_connections, connection
 from django.db.models.functions import Now
 
 from annotator.models import WorkerHeartbeat
-from annotator.processes.lifelines import watch_parent
+from annotator.processes.lifelines import end_with_parent, watch_parent
 
 INTERVAL_SECONDS = 15.0
 # A worker's name holds its process number, so restarts leave rows behind.
@@ -20,6 +22,7 @@ LIVELY = timedelta(minutes=1)
 
 logger = logging.getLogger(__name__)
 _stop = threading.Event()
+_backups: "list[subprocess.Popen[bytes]]" = []
 
 
 def beat(worker: str) -> None:
@@ -33,8 +36,25 @@ def live_workers() -> int:
     return WorkerHeartbeat.objects.filter(seen_at__gt=Now() - LIVELY).count()
 
 
+def backup_start() -> None:
+    """Start `backup --daily` as a process of its own if one is due and ours has ended."""
+    from annotator.backup.daily import backup_is_due
+
+    if any(one.poll() is None for one in _backups) or not backup_is_due():
+        return
+    parent = os.getpid()
+    _backups[:] = [
+        subprocess.Popen(
+            [sys.executable, "-m", "annotator", "backup", "--daily", "--quiet"],
+            stdin=subprocess.DEVNULL,
+            preexec_fn=lambda: end_with_parent(parent),
+        )
+    ]
+
+
 def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECONDS) -> None:
-    """Beat and sweep at once and every `interval` seconds until `stop` is set.
+    """Beat, sweep and look for a due backup, at once and every `interval` seconds until `stop` is
+    set.
 
     Runs in a thread of the worker's main process, which runs no tasks itself: a task that hangs
     neither silences nor fakes the sign of life.
@@ -45,6 +65,7 @@ def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECOND
         try:
             beat(worker)
             jobs_sweep()
+            backup_start()
         except Exception:
             # The database or broker is away for a while; the next turn tries again.
             logger.exception("The worker could not report or sweep; it tries again")

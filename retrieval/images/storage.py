@@ -78,6 +78,13 @@ def thumbnail_path(sha256: str) -> Path:
     return _path(sha256, "thumb.jpg")
 
 
+def stored_paths(sha256: str) -> tuple[Path, Path, Path]:
+    """Return the paths of the source file, the thumbnail and the display copy, which not every
+    content has.
+    """
+    return _path(sha256, "source"), _path(sha256, "thumb.jpg"), _path(sha256, "display.jpg")
+
+
 def _path(sha256: str, kind: str) -> Path:
     if not _SHA256.fullmatch(sha256):
         raise ValueError(f"{sha256!r} is no SHA-256.")

@@ -1,0 +1,44 @@
+"""The files that the database names: those of releases, of runs and of copied images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+
+from annotator.environment import MODEL_FILE
+from benchmark.releases.models import Release
+from benchmark.runs.models import Run
+from retrieval.corpus.models import Image
+from retrieval.images.storage import stored_paths
+
+FOLDERS: Final = ("releases", "runs", "images")
+"""The folders below VAR_DIR in which they lie."""
+
+
+def named_files(*, images: bool) -> Iterator[tuple[Path, str]]:
+    """Each file with the SHA-256 that its name promises, or "".
+
+    Small ones first, which may be deleted while the others are read. Where a file must exist it is
+    named whether or not it does; call it within one transaction.
+    """
+    var_dir = Path(settings.VAR_DIR)
+    if (var_dir / MODEL_FILE).is_file():
+        yield var_dir / MODEL_FILE, ""
+    for run in Run.objects.order_by("pk").iterator():
+        if run.ready or run.path.exists():
+            yield run.path, run.sha256
+        if run.upload.exists():
+            yield run.upload, ""
+    for release in Release.objects.made().order_by("pk"):
+        for path in sorted(release.directory.rglob("*")):
+            if path.is_file():
+                yield path, ""
+    if images:
+        copied = Image.objects.filter(root=None).order_by("sha256").distinct()
+        for sha256 in copied.values_list("sha256", flat=True).iterator():
+            source, *derived = stored_paths(sha256)
+            yield source, sha256
+            yield from ((path, "") for path in derived if path.exists())

@@ -1,0 +1,235 @@
+"""Backups: the database and the files that it names, as of one moment, in one file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import Error, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.models.functions import Now
+
+from annotator.backup.archive import (
+    DATABASE,
+    HEADER,
+    SUMS,
+    BackupDamaged,
+    archive_header,
+    archive_verify,
+    archive_writer,
+    members,
+)
+from annotator.backup.contents import FOLDERS, named_files
+from annotator.environment import MODEL_FILE
+from annotator.models import Backup
+from annotator.postgres.programs import program
+from core import __version__, moments
+from core.errors import Conflict
+from core.files import is_below, whole_file
+from core.locks import lock_key, try_session_lock
+
+DUMP_OPTIONS: Final = ("--format=custom", "--compress=zstd:3", "--no-owner", "--no-privileges")
+RESTORE_OPTIONS: Final = (
+    *("--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges"),
+    # Which only the owner of an extension may set.
+    "--no-comments",
+)
+DAILY: Final = "inquire-annotator"
+"""What the names of daily backups begin with."""
+RESTORING: Final = "restoring"
+"""The file below VAR_DIR that says that a restore has begun and not ended."""
+
+Report = Callable[[int], None]
+NamedFiles = Iterable[tuple[Path, str]]
+
+
+class BackupRunning(Conflict):
+    """Another backup of this database is being written."""
+
+
+class RestoreRefused(Exception):
+    """A backup can't be restored here; the text says why and what to do."""
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a backup holds."""
+
+    files: int = 0
+    size_bytes: int = 0
+    missing: list[str] = field(default_factory=list)
+    """Files that the database names and that are not there."""
+    damaged: list[str] = field(default_factory=list)
+    """Files whose SHA-256 is not the one in the database."""
+
+    @property
+    def problem(self) -> str:
+        """A sentence on what is missing or damaged, or an empty one."""
+        found = (("missing", self.missing), ("damaged", self.damaged))
+        return " ".join(
+            f"{len(names)} {what}: {', '.join(names[:10])}{' …' if names[10:] else '.'}"
+            for what, names in found
+            if names
+        )
+
+
+def backup_write(
+    path: Path, *, images: bool = True, daily: bool = False, report: Report = lambda files: None
+) -> Contents:
+    """Write a backup to `path`, where it appears whole or not at all, while everything goes on.
+
+    The files are those that the database names at the moment of the dump, without `images` none of
+    copied images. What is missing or damaged is listed, and the rest written. Raises BackupRunning,
+    ProgramFailed where pg_dump fails, and OSError.
+    """
+    path = path.absolute()
+    with try_session_lock(lock_key("backup")) as held:
+        if not held:
+            raise BackupRunning("Another backup is being written.")
+        # Nobody else writes now, so these are of backups that were killed.
+        killed = f".{DAILY}-*.tar.????????" if daily else f".{path.name[:100]}.????????"
+        for draft in path.parent.glob(killed):
+            draft.unlink(missing_ok=True)
+        backup = Backup.objects.create(file=str(path), daily=daily, images=images)
+        rows = Backup.objects.filter(pk=backup.pk)
+        try:
+            contents = _write(
+                path, lambda: named_files(images=images), images=images, report=report
+            )
+        except BaseException as error:
+            with suppress(Error):
+                rows.update(problem=str(error).strip() or type(error).__name__)
+            raise
+        rows.update(
+            finished_at=Now(), size_bytes=contents.size_bytes, problem=contents.problem[:2000]
+        )
+    return contents
+
+
+def dump_write(path: Path) -> None:
+    """Write a backup of the database alone, whatever version it is of. Raises as `backup_write`."""
+    _write(path, (), images=False, report=lambda files: None)
+
+
+def _write(path: Path, files: NamedFiles, *, images: bool, report: Report) -> Contents:
+    contents = Contents()
+    with whole_file(path) as file, moments.snapshot():
+        with archive_writer(file, _header(images=images)) as archive:
+            for source, sha256 in files:
+                name = source.relative_to(settings.VAR_DIR).as_posix()
+                try:
+                    found = archive.add_file(name, source)
+                except FileNotFoundError:
+                    contents.missing.append(name)
+                    continue
+                if sha256 and found != sha256:
+                    contents.damaged.append(name)
+                contents.files += 1
+                report(contents.files)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_export_snapshot()")
+                moment = cursor.fetchone()[0]
+            options = (*DUMP_OPTIONS, f"--snapshot={moment}")
+            with program("pg_dump", *options, stdout=subprocess.PIPE) as dump:
+                assert dump.stdout is not None
+                archive.add_database(dump.stdout)
+        contents.size_bytes = file.tell()
+    return contents
+
+
+def _header(*, images: bool) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('server_version'), clock_timestamp()")
+        server, moment = cursor.fetchone()
+    applied = MigrationLoader(connection).applied_migrations or ()
+    return {
+        "software": __version__,
+        "postgresql": server,
+        "moment": moment.astimezone(UTC).isoformat(timespec="seconds"),
+        "images": images,
+        "migrations": sorted(".".join(key) for key in applied),
+    }
+
+
+def backup_restore(path: Path, *, report: Report = lambda files: None) -> dict[str, Any]:
+    """Bring a backup's files into VAR_DIR and its database into the empty one of the settings;
+    returns what the backup says of itself.
+
+    Everything is checked first. The database comes last and whole or not at all; a restore that was
+    cut short is done again. Raises BackupDamaged, RestoreRefused, ProgramFailed, OSError.
+    """
+    header = archive_header(path)
+    _check_place(header)
+    archive_verify(path)
+    marker = Path(settings.VAR_DIR) / RESTORING
+    marker.touch()
+    reader = members(path)
+    count = 0
+    for member in reader:
+        if member.name.startswith(DATABASE):
+            with program("pg_restore", *RESTORE_OPTIONS, "-d", stdin=subprocess.PIPE) as restoring:
+                assert restoring.stdin is not None
+                shutil.copyfileobj(member.file, restoring.stdin)
+                for piece in reader:
+                    if not piece.name.startswith(DATABASE):
+                        break
+                    shutil.copyfileobj(piece.file, restoring.stdin)
+        elif member.name not in (HEADER, SUMS):
+            with whole_file(_target(member.name), durable=False) as file:
+                shutil.copyfileobj(member.file, file)
+            count += 1
+            report(count)
+    os.sync()
+    marker.unlink()
+    return header
+
+
+def _target(name: str) -> Path:
+    if not is_below(name) or name.partition("/")[0] not in (*FOLDERS, MODEL_FILE):
+        raise BackupDamaged(f"The backup holds {name!r}, which has no place here.")
+    return Path(settings.VAR_DIR) / name
+
+
+def _check_place(header: dict[str, Any]) -> None:
+    """Refuse to restore over anything, or what this program is too old for."""
+    loader = MigrationLoader(None)
+    known = {".".join(key) for key in loader.disk_migrations or ()}
+    newer = [
+        name
+        for name in header["migrations"]
+        if name not in known and name.partition(".")[0] in loader.migrated_apps
+    ]
+    if newer:
+        raise RestoreRefused(
+            f"The backup was made by version {header['software']}, and this is {__version__}, "
+            f"which doesn't know {newer[-1]}. Install that version or a later one."
+        )
+    if connection.introspection.table_names():
+        raise RestoreRefused(
+            "The database isn't empty, and a backup is restored into an empty one: name another "
+            "folder by VAR_DIR or another database by DATABASE_URL."
+        )
+    var_dir = Path(settings.VAR_DIR)
+    filled = [name for name in FOLDERS if any((var_dir / name).glob("*"))]
+    if header["images"] and filled and not (var_dir / RESTORING).exists():
+        raise RestoreRefused(f"{var_dir / filled[0]} isn't empty: name another folder by VAR_DIR.")
+
+
+def file_name(prefix: str) -> str:
+    """The name of a backup that begins now, by which the files sort by age."""
+    return f"{prefix}-{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.tar"
+
+
+def prune(folder: Path, prefix: str, *, keep: int) -> None:
+    """Delete all but the last `keep` backups that `file_name` has named in a folder."""
+    stamp = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9][0-9][0-9][0-9][0-9]Z"
+    for old in sorted(folder.glob(f"{prefix}-{stamp}.tar"))[:-keep]:
+        old.unlink(missing_ok=True)

@@ -1,0 +1,31 @@
+"""`manage.py verify_backup FILE`."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from annotator.backup.archive import BackupDamaged, archive_header, archive_verify
+
+
+class Command(BaseCommand):
+    """verify_backup FILE"""
+
+    help = "Compare every part of a backup with its SHA-256; the exit status is 1 if one differs."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            header = archive_header(options["file"])
+            count = archive_verify(options["file"])
+        except (BackupDamaged, OSError) as error:
+            raise CommandError(str(error)) from error
+        images = "with" if header["images"] else "without"
+        self.stdout.write(
+            f"{count} parts are whole: version {header['software']}, {header['moment']}, "
+            f"{images} the files of images"
+        )
