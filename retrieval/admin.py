@@ -11,7 +11,14 @@ from django.http import HttpRequest
 from core.ids import id_of
 from core.jobs.models import Job, JobItemError
 from retrieval.admin_lists import DatasetFilter, LargeTableAdmin
-from retrieval.corpus.models import Image, ImageRoot, ImageWithdrawal, Species, SpeciesName
+from retrieval.corpus.models import (
+    Image,
+    ImageRoot,
+    ImageTakedown,
+    ImageWithdrawal,
+    Species,
+    SpeciesName,
+)
 from retrieval.corpus.selectors import datasets
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.models import ImageFlag
@@ -99,6 +106,15 @@ class ImageFlagAdmin(ReadOnly, admin.ModelAdmin):
     list_select_related = ("raised_by", "decided_by")
     list_filter = ("state", "kind")
     search_fields = ("=image__id", "note")
+
+
+@admin.register(ImageTakedown)
+class ImageTakedownAdmin(ReadOnly, admin.ModelAdmin):
+    """Images that were taken down."""
+
+    list_display = ("image_id", "taken_down_at", "taken_down_by", "reason")
+    list_select_related = ("taken_down_by",)
+    search_fields = ("=image__id", "reason")
 
 
 @admin.register(ImageWithdrawal)

@@ -7,11 +7,13 @@ from retrieval import views
 from retrieval.flags.views import flags
 from retrieval.images.views import image
 from retrieval.search.views import search
+from retrieval.takedown.views import take_down
 
 urlpatterns = [
     path("search/", search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
+    path("images/<id:pk>/take-down/", take_down, name="take-down"),
     path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

@@ -13,6 +13,7 @@ from django.conf import settings
 from core.jobs.models import Job
 from labeling.candidates.models import CandidateList
 from labeling.queries.models import Query
+from retrieval.corpus.models import ImageTakedown
 from retrieval.ranking.selectors import rank_images
 
 ROWS_AT_A_TIME = 5000
@@ -130,8 +131,8 @@ def list_verify(candidate_list: CandidateList) -> bool:
 
     Compares the fresh ranking, by the database's own scan whatever ranked the list, with the stored
     rows and the stored rows with the checksum. It differs when an embedding of it was removed since
-    (an image's file was replaced or the image deleted). Raises ValueError for a list that isn't
-    ready.
+    (an image's file was replaced or the image deleted), except for images that were taken down:
+    these are compared by the checksum alone. Raises ValueError for a list that isn't ready.
     """
     model, vector = candidate_list.embedding_model, candidate_list.text_vector
     if model is None or vector is None:
@@ -149,5 +150,10 @@ def list_verify(candidate_list: CandidateList) -> bool:
         created_before=candidate_list.frozen_at,
         scan=True,
     )
-    kept = list_checksum((image_id, score) for image_id, score, _ in stored)
-    return kept == candidate_list.checksum == list_checksum(again)
+    order = [(image_id, score) for image_id, score, _ in stored]
+    ids = [image_id for image_id, _ in order]
+    removed = set(ImageTakedown.objects.filter(image_id__in=ids).values_list("image_id", flat=True))
+    remaining = [row for row in order if row[0] not in removed]
+    return list_checksum(order) == candidate_list.checksum and list_checksum(
+        remaining
+    ) == list_checksum(again[: len(remaining)])

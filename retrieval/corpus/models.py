@@ -1,4 +1,4 @@
-"""Species, images, their counts and withdrawals."""
+"""Species, images, their counts, withdrawals and takedowns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex, GinIndex
 from django.db import models
+from django.db.models.functions import Now
 
 
 class Species(models.Model):
@@ -275,3 +276,30 @@ class ImageWithdrawal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.image_id} from {self.withdrawn_at} to {self.restored_at or 'now'}"
+
+
+class ImageTakedown(models.Model):
+    """An image that had to go for good; it stays withdrawn, and its row is a tombstone without
+    file, place, time and rights holder, so that ids and frozen lists keep their meaning.
+    """
+
+    image = models.OneToOneField(
+        Image, on_delete=models.CASCADE, primary_key=True, related_name="takedown"
+    )
+    sha256 = models.CharField(
+        max_length=64, blank=True, help_text="of the removed file, which no import brings back"
+    )
+    reason = models.CharField(max_length=1000)
+    taken_down_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    taken_down_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["taken_down_at"]
+        indexes = [
+            models.Index(fields=["sha256"], condition=~models.Q(sha256=""), name="takedown_sha256")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.image_id}: {self.reason}"

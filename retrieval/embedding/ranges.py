@@ -29,6 +29,7 @@ WHERE i.id >= %(first)s AND i.id <= %(last)s
                     AND e.image_id >= %(first)s AND e.image_id <= %(last)s)
   AND NOT EXISTS (SELECT FROM core_jobitemerror x
                   WHERE x.job_id = %(job)s AND x.image_id = i.id)
+  AND NOT EXISTS (SELECT FROM retrieval_imagetakedown t WHERE t.image_id = i.id)
 ORDER BY i.id
 LIMIT %(limit)s
 """

@@ -46,6 +46,7 @@ _UNEMBEDDED: Final = """
 SELECT count(*) FROM retrieval_image i
 WHERE NOT EXISTS (SELECT FROM retrieval_embedding e
                   WHERE e.model_id = %s AND e.image_id = i.id)
+  AND NOT EXISTS (SELECT FROM retrieval_imagetakedown t WHERE t.image_id = i.id)
 """
 
 # SHARE blocks imports from replacing a file, but not judgments that refer to the image.

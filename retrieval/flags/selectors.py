@@ -68,10 +68,12 @@ def flagged_image_count() -> int:
 
 
 def withdrawn_images() -> QuerySet[Image]:
-    """The images that are withdrawn now; the one that was withdrawn last comes first."""
+    """The images that are withdrawn now and can be restored; the one that was withdrawn last comes
+    first.
+    """
     standing = ImageWithdrawal.objects.filter(image=OuterRef("pk"), restored_at=None)
     return (
-        Image.objects.filter(Exists(standing))
+        Image.objects.filter(Exists(standing), takedown=None)
         .annotate(withdrawal=Subquery(standing.values("pk")[:1]))
         .order_by("-withdrawal")
     )

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from core.locks import lock_key, transaction_lock
-from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.corpus.models import Image, ImageTakedown, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
 
 LONGEST_NOTE: Final = 1000
@@ -89,13 +89,15 @@ def image_restore(*, image: Image, by: Any, reopen: bool = False) -> bool:
     """Restore a withdrawn image to the corpus; returns whether it was withdrawn.
 
     With `reopen` the flags that the withdrawal upheld are open again, else they stay decided.
-    Raises Image.DoesNotExist for a deleted image.
+    Raises FlagRefused for an image that was taken down, and Image.DoesNotExist for a deleted one.
     """
     transaction_lock(_LOCK, shared=True)
     _image_lock(image)
     withdrawal = ImageWithdrawal.objects.filter(image=image, restored_at=None).first()
     if withdrawal is None:
         return False
+    if ImageTakedown.objects.filter(image=image).exists():
+        raise FlagRefused("The image was taken down for good; its file is gone.")
     withdrawal.restored_by = by
     # The server's clock may have been set back.
     withdrawal.restored_at = max(_now(), withdrawal.withdrawn_at)

@@ -36,10 +36,11 @@ from retrieval.images.storage import (
     StoredImage,
     content_hash,
     display_path,
+    image_remove,
     source_read,
     thumbnail_path,
 )
-from retrieval.images.thumbnails import cached
+from retrieval.images.thumbnails import cached, forget
 
 __all__ = [
     "ImageChanged",
@@ -47,6 +48,7 @@ __all__ = [
     "ImageRef",
     "RootUnavailable",
     "any_far",
+    "copies_remove",
     "display_file",
     "image_file_facts",
     "public_bytes",
@@ -157,6 +159,18 @@ def thumbnail_file(ref: ImageRef) -> BinaryIO:
     return _cached(_files_at(ref.root_id), ref, "thumbnail", make)
 
 
+def copies_remove(ref: ImageRef) -> None:
+    """Delete what is stored of an image here: the copied file, or the cached copies of one that
+    stays at its root, which is not ours to delete.
+    """
+    if ref.root_id is None:
+        image_remove(ref.sha256)
+        return
+    for kind in ("display", "thumbnail"):
+        key = _cache_key(_files_at(ref.root_id), ref, kind)
+        forget(_thumbnails(), limit=settings.THUMBNAIL_CACHE_BYTES, key=key)
+
+
 def _from_pixels(data: bytes, at_least: int, use: Callable[[DecodedImage], _T]) -> _T:
     most = settings.IMAGE_MAX_PIXELS
     try:
@@ -190,11 +204,15 @@ def _cached(
     files: RootFiles, ref: ImageRef, kind: str, make: Callable[[], tuple[bytes, bool]]
 ) -> BinaryIO:
     """Open the cached thumbnail or display copy of an image at a root, made on first use."""
-    derived = "\0".join((kind, files.location, ref.file_name, ref.sha256))
-    data = cached(
-        Path(settings.VAR_DIR) / "thumbnails",
-        limit=settings.THUMBNAIL_CACHE_BYTES,
-        key=content_hash(derived.encode()),
-        make=make,
-    )
+    key = _cache_key(files, ref, kind)
+    data = cached(_thumbnails(), limit=settings.THUMBNAIL_CACHE_BYTES, key=key, make=make)
     return io.BytesIO(_public(data))
+
+
+def _thumbnails() -> Path:
+    return Path(settings.VAR_DIR) / "thumbnails"
+
+
+def _cache_key(files: RootFiles, ref: ImageRef, kind: str) -> str:
+    derived = "\0".join((kind, files.location, ref.file_name, ref.sha256))
+    return content_hash(derived.encode())

@@ -78,6 +78,12 @@ def thumbnail_path(sha256: str) -> Path:
     return _path(sha256, "thumb.jpg")
 
 
+def image_remove(sha256: str) -> None:
+    """Delete a content with its thumbnail and display copy; what isn't there is no error."""
+    for path in stored_paths(sha256):
+        path.unlink(missing_ok=True)
+
+
 def stored_paths(sha256: str) -> tuple[Path, Path, Path]:
     """Return the paths of the source file, the thumbnail and the display copy, which not every
     content has.

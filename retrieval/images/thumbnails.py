@@ -42,6 +42,11 @@ def cached(folder: Path, *, limit: int, key: str, make: Callable[[], tuple[bytes
     return data
 
 
+def forget(folder: Path, *, limit: int, key: str) -> None:
+    """Delete the bytes in `folder` under `key`, if any. Raises OSError, sqlite3.Error, Timeout."""
+    _opened(folder, limit).delete(key)
+
+
 @lru_cache(maxsize=4)
 def _opened(folder: Path, limit: int) -> FanoutCache:
     # Values of bytes and keys of text are stored as they are, never pickled.

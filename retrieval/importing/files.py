@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from django.conf import settings
 from PIL import Image as PillowImage
 
 from core.files import open_regular
-from retrieval.corpus.models import Image
+from retrieval.corpus.models import Image, ImageTakedown
 from retrieval.images.decoding import FORMATS, MAX_BYTES, ImageRefused
 from retrieval.images.storage import StoredImage, content_hash, image_store, is_stored
 from retrieval.importing.fields import check_inside, file_inside
@@ -82,7 +82,10 @@ def images_read(
         coming: list[_Reading] = []
         while batch := list(islice(images, BATCH)):
             known = _known_images(dataset, batch)
-            reading = [(record, threads.submit(_read, folder, record, known)) for record in batch]
+            removed = set(ImageTakedown.objects.values_list("sha256", flat=True))
+            reading = [
+                (record, threads.submit(_read, folder, record, known, removed)) for record in batch
+            ]
             if coming:
                 yield _outcomes(coming, refuse)
             coming = reading
@@ -110,9 +113,14 @@ def _known_images(dataset: str, batch: Sequence[ImageRecord]) -> dict[str, Store
     return {row[0]: StoredImage(*row[1:]) for row in rows.values_list("source_id", *_FACTS)}
 
 
-def _read(root: Path, record: ImageRecord, known: dict[str, StoredImage]) -> StoredImage | Refusal:
+def _read(
+    root: Path, record: ImageRecord, known: dict[str, StoredImage], removed: Container[str]
+) -> StoredImage | Refusal:
+    """Read and store a file, unless its SHA-256 is one of `removed`."""
     try:
         data = _bytes_of(file_inside(root, record.file_name))
+        if content_hash(data) in removed:
+            raise RecordRefused("file", "was taken down, and isn't brought back")
         before = known.get(record.source_id)
         if before and before.sha256 == content_hash(data) and is_stored(before.sha256):
             return before

@@ -145,6 +145,7 @@ SELECT a.position, k.id, k.stale
       FROM retrieval_image i WHERE i.dataset = %s AND i.source_id = a.source_id LIMIT 1
   ) k ON true
  WHERE k.id IS NULL OR k.changed
+       AND NOT EXISTS (SELECT FROM retrieval_imagetakedown t WHERE t.image_id = k.id)
  ORDER BY a.position
 """
 _CHANGE: Final = f"""
@@ -182,9 +183,10 @@ def image_rows_store(
     An image that is known by data set and source id is updated if its row differs. If its file is
     another one, its embeddings are deleted: files differ by SHA-256 if that is known before and
     after, else by path, and by width and height if the file was never read. The known content of a
-    file stays when the image is imported in place. A new image gets its preferred id if that is
-    free, else the next one above all ids and `above`. `fresh`: all rows are probably new, so that
-    they go straight into the table and are compared only if they turn out not to be.
+    file stays when the image is imported in place. An image that was taken down stays as it is. A
+    new image gets its preferred id if that is free, else the next one above all ids and `above`.
+    `fresh`: all rows are probably new, so that they go straight into the table and are compared
+    only if they turn out not to be.
     """
     # Only one import at a time assigns ids.
     transaction_lock(lock_key("corpus"))

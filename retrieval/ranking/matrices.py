@@ -23,7 +23,7 @@ from retrieval.embedding.models import EmbeddingCount, EmbeddingModel
 from retrieval.embedding.store import embeddings_stored
 from retrieval.ranking.building import MatrixRefused, pack
 from retrieval.ranking.current import lag_of
-from retrieval.ranking.files import MatrixUnusable
+from retrieval.ranking.files import MatrixUnusable, open_matrix
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +90,20 @@ def pack_request(
         return job_create(
             kind=KIND, params=params, created_by=created_by, title=f"Pack the matrix of {model}"
         )
+
+
+def matrix_rebuild(*, model: EmbeddingModel, created_by: Any) -> Job | None:
+    """Create a job that packs the model's matrix anew, without the vectors that were removed; None
+    where it has no matrix here.
+    """
+    try:
+        open_matrix(model)
+    except MatrixUnusable:
+        return None
+    params = {"model": model.pk, "place": place(), "rebuild": True}
+    return job_create(
+        kind=KIND, params=params, created_by=created_by, title=f"Pack the matrix of {model} anew"
+    )
 
 
 @receiver(embeddings_stored, dispatch_uid="pack_embeddings")

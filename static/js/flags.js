@@ -297,6 +297,8 @@ class FlagCard {
       ]),
     );
     this.article.dataset.image = item.image;
+    const takeDown = find("take-down");
+    if (takeDown) takeDown.href = takeDown.dataset.takeDown.replace("/0/", `/${item.image}/`);
     this.update(item);
   }
 
