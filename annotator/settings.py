@@ -102,6 +102,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "annotator.web.metrics.MetricsMiddleware",
     "annotator.web.middleware.LoopbackSecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "annotator.web.middleware.PrivateMiddleware",

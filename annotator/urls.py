@@ -7,12 +7,14 @@ from drf_spectacular.views import SpectacularAPIView
 
 from annotator.api import TokenView
 from annotator.web.health import healthz
+from annotator.web.metrics import MetricsView
 from core.ids import IdConverter
 
 register_converter(IdConverter, "id")
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("metrics", MetricsView.as_view(), name="metrics"),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),

@@ -1,12 +1,18 @@
 """How gunicorn serves the pages and the API. `serve` and the container image both use it."""
 
 import os
+import shutil
 
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
 # A web process loads no model.
 os.environ.setdefault("TEXT_PROCESS", "true")
+# Where the workers' counts of requests come together; they begin at 0 with each start.
+metrics = settings.VAR_DIR / "run" / f"metrics-{settings.PORT}"
+shutil.rmtree(metrics, ignore_errors=True)
+metrics.mkdir(parents=True)
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
 
 wsgi_app = "annotator.wsgi:application"
 # A wrong setting ends gunicorn here, before its workers would each fail.
