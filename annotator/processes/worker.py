@@ -13,7 +13,7 @@ from django.db import close_old_connections, connection
 from django.db.models.functions import Now
 
 from annotator.models import WorkerHeartbeat
-from annotator.processes.lifelines import end_with_parent, watch_parent
+from core.lifelines import end_with_parent, watch_parent
 
 INTERVAL_SECONDS = 15.0
 # A worker's name holds its process number, so restarts leave rows behind.

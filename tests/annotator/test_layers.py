@@ -19,7 +19,6 @@ WIRING = ("management", "migrations", "templatetags")
 """Where Django looks in an app's own folder: they wire, as do the modules beside them."""
 
 PURE = [
-    "annotator/processes/lifelines.py",
     "annotator/postgres/guardian.py",
     "annotator/processes/supervisor.py",
     "benchmark/leaderboard/tables.py",
@@ -32,6 +31,7 @@ PURE = [
     "benchmark/reranking/order.py",
     "benchmark/scoring",
     "core/csv_rows.py",
+    "core/lifelines.py",
     "labeling/candidates/stopping.py",
     "labeling/judging/consensus.py",
     "labeling/queries/categories.py",

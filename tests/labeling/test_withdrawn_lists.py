@@ -10,13 +10,14 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from labeling.candidates.freezing import list_freeze
-from labeling.candidates.models import CandidateList
+from labeling.candidates.models import Candidate, CandidateList
 from labeling.candidates.selectors import list_status, list_verify
 from labeling.candidates.services import list_extend, list_refresh
 from labeling.lifecycle.services import query_transition
 from retrieval.corpus.models import Image, ImageWithdrawal
-from retrieval.embedding.models import EmbeddingModel
+from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.flags.services import image_restore, image_withdraw
+from retrieval.takedown.services import image_take_down
 from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species, run_jobs
 from tests.labeling.judging import current_list, judge, ranked
 from tests.processes import wait_for
@@ -201,3 +202,27 @@ class TestRaces:
         assert withdrawn is None
         assert ranked(frozen) == [0, 2]
         assert list_verify(frozen)
+
+
+def test_a_list_is_verified_without_what_was_taken_down(
+    images: list[Image], open_query: MakeQuery, admin: Any
+) -> None:
+    frozen = current_list(open_query())
+    image_take_down(image=images[2], reason="A face", by=admin)
+    image_take_down(image=images[7], reason="A face", by=admin)
+    assert ranked(frozen) == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert list_verify(frozen)
+    Embedding.objects.filter(image=images[4]).delete()
+    assert not list_verify(frozen)
+
+
+def test_a_shallow_list_is_verified_too(
+    images: list[Image], open_query: MakeQuery, admin: Any, settings: Any
+) -> None:
+    settings.CANDIDATE_DEPTH = 4
+    frozen = current_list(open_query())
+    image_take_down(image=images[2], reason="A face", by=admin)
+    assert ranked(frozen) == [0, 1, 2, 3]
+    assert list_verify(frozen)
+    Candidate.objects.filter(list=frozen, rank=4).update(image=images[5])
+    assert not list_verify(frozen)
