@@ -25,7 +25,8 @@ class Release(models.Model):
     """A version of a benchmark: a snapshot of queries and consensus judgments, in files under
     VAR_DIR/releases/<id>/.
 
-    Once `made_at` is set, a trigger of the database refuses every change of the row.
+    Once `made_at` is set, a trigger of the database refuses every change of the row but one: a
+    takedown is added, and with it the checksums of the files that lost the images' bytes.
     """
 
     class Origin(models.TextChoices):
@@ -92,6 +93,11 @@ class Release(models.Model):
     )
     archive = models.JSONField(
         default=dict, blank=True, help_text="name, size and SHA-256 of the archive of all files"
+    )
+    takedowns = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="of images whose bytes left the files: moment, images, software, former SHA-256",
     )
 
     objects = ReleaseQuerySet.as_manager()
