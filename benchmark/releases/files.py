@@ -1,5 +1,5 @@
-"""Writing a release's files from its snapshot: every format, the difference, the manifest, the
-archives. The same code makes them and checks later that they come out the same."""
+"""Writing a release's files from its snapshot: every format, the difference, croissant.json, the
+manifest, the archives. The same code makes them and checks later that they come out the same."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from typing import Any, Final
 from benchmark.releases.difference.difference import as_json, compare, without_test_labels
 from benchmark.releases.difference.text import markdown
 from benchmark.releases.formats.base import Access, WrittenFile
+from benchmark.releases.formats.croissant import (
+    CROISSANT_FILE,
+    OPEN_CROISSANT_FILE,
+    write_croissant,
+)
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.images import released_image_bytes
 from benchmark.releases.models import Release
@@ -115,7 +120,8 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     if hidden:
         write_open_snapshot(snapshot)
     written: list[tuple[str, WrittenFile]] = []
-    for one in FORMATS:
+    version = snapshot.header.formats
+    for one in (one for one in FORMATS if one.since <= version):
         with progress.step(f"Format: {one.title}"):
             made = one.write(snapshot, directory, released_image_bytes)
             written += [(one.key, file) for file in made]
@@ -130,8 +136,15 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
         for path in sorted((directory / folder).iterdir())
     ]
     counts = counts_of(snapshot)
-    with progress.step(CHECKSUMS_STEP, len(written) + 1 + hidden) as count:
+    # croissant.json came with version 2; where labels are hidden there are two of each.
+    described = version > 1
+    total = len(written) + (1 + described) * (1 + hidden)
+    with progress.step(CHECKSUMS_STEP, total) as count:
         entries = [_entry(directory, key, file, count) for key, file in written]
+
+        def croissant_write(name: str, access: Access, shown: Snapshot, files: list[Entry]) -> None:
+            write_croissant(directory / name, shown, files)
+            entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
 
         def manifest_write(name: str, access: Access, files: list[Entry], counts: Counts) -> None:
             write_manifest(
@@ -143,11 +156,17 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
             )
             entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
 
+        access = Access.LABELS if hidden else Access.OPEN
+        if described:
+            whole = list(entries)
+            if hidden:
+                shown = _open(whole)
+                croissant_write(OPEN_CROISSANT_FILE, Access.OPEN, snapshot.open, shown)
+            croissant_write(CROISSANT_FILE, access, snapshot, whole)
         if hidden:
             # Checksums and sizes of the other files would show whether guessed labels are right.
-            shown = [entry for entry in entries if entry["access"] == Access.OPEN]
+            shown = _open(entries)
             manifest_write(OPEN_MANIFEST_FILE, Access.OPEN, shown, counts_of(snapshot.open))
-        access = Access.LABELS if hidden else Access.OPEN
         manifest_write(MANIFEST_FILE, access, list(entries), counts)
     with progress.step(ARCHIVE_STEP, len(entries) + len(_open(entries))) as count:
         archive = _archives(release, directory, entries, lambda: count(1))
@@ -205,15 +224,15 @@ def _archives(
     """An archive of all files, and under "open" one of those that hold no label of the test
     split."""
     root = release.slug
-    all_names = [entry["name"] for entry in entries]
+    all_names, open_names = ([one["name"] for one in part] for part in (entries, _open(entries)))
     archive = write_archive(
         directory / f"{root}.zip", directory, all_names, root=root, written=written
     )
     open_archive = write_archive(
-        directory / f"{root}-open.zip", directory, _open(entries), root=root, written=written
+        directory / f"{root}-open.zip", directory, open_names, root=root, written=written
     )
     return {**archive, "open": open_archive}
 
 
-def _open(entries: list[Entry]) -> list[str]:
-    return [entry["name"] for entry in entries if entry["access"] == Access.OPEN]
+def _open(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry["access"] == Access.OPEN]
