@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.dispatch import receiver
 
 from core.jobs.kinds import JobFailed, job_handler
+from retrieval.takedown.services import images_taken_down
 
 if TYPE_CHECKING:
     from core.jobs.models import Job
@@ -75,3 +79,23 @@ def import_benchmark(job: Job, deadline: float) -> bool:
     except (LayoutRefused, OSError) as error:
         raise JobFailed(str(error)) from error
     return True
+
+
+@job_handler("take_down")
+def take_down(job: Job, deadline: float) -> bool:
+    """Write releases again without the bytes of images that were taken down, one in a slice."""
+    from benchmark.releases.takedown import takedown_step
+
+    return takedown_step(job, deadline)
+
+
+@receiver(images_taken_down, dispatch_uid="take_down")
+def _take_down_request(*, image_ids: Sequence[int], by: Any, **_: Any) -> None:
+    from core.jobs.services import job_create
+
+    job_create(
+        kind="take_down",
+        params={"images": list(image_ids)},
+        created_by=by,
+        title=f"Remove image {', '.join(map(str, image_ids[:5]))} from releases",
+    )

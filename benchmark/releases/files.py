@@ -153,6 +153,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
                 counts=counts,
                 options=release.options,
                 files=files,
+                takedowns=release.takedowns,
             )
             entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
 

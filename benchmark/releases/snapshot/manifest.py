@@ -57,9 +57,10 @@ def write_manifest(
     counts: Counts,
     options: Mapping[str, Any],
     files: Sequence[Mapping[str, Any]],
+    takedowns: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Write a manifest; `header` is the snapshot's `header_data`, and `files` are entries of a
-    release's `file_list`, without the manifest itself."""
+    """Write a manifest; `header` is the snapshot's `header_data`, `files` are entries of a
+    release's `file_list`, without the manifest itself, and `takedowns` those of the release."""
     content = {
         "release": header,
         "options": {key: options[key] for key in sorted(options)},
@@ -69,6 +70,10 @@ def write_manifest(
             for entry in files
         ],
     }
+    if takedowns:
+        content["takedowns"] = [
+            {key: one[key] for key in ("moment", "images")} for one in takedowns
+        ]
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
     path.write_text(text, encoding="utf-8")
 

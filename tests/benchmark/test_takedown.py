@@ -1,0 +1,140 @@
+"""A made release loses the bytes of an image that was taken down, and is verified as before."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.db import IntegrityError, transaction
+from django.test import Client
+
+from benchmark.releases import services
+from benchmark.releases.models import Release
+from benchmark.releases.services import release_verify
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_slice_run
+from retrieval.corpus.models import Image
+from retrieval.images.storage import image_store
+from retrieval.takedown.services import image_take_down
+from tests.retrieval.making import jpeg
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def bytes_in(path: Path) -> set[int]:
+    """The images whose bytes lie in a release's Parquet files."""
+    found = set()
+    for file in path.rglob("*.parquet"):
+        table = pq.ParquetFile(file)
+        if {"image", "image_id"} <= set(table.schema_arrow.names):
+            for row in table.read(["image", "image_id"]).to_pylist():
+                if row["image"] and row["image"]["bytes"]:
+                    found.add(row["image_id"])
+    return found
+
+
+@pytest.fixture
+def release(query: Any, judge: Any, annotator: Any, var_dir: Path, tmp_path: Path) -> Release:
+    for number, color in [(1, "red"), (2, "green")]:
+        stored = image_store(jpeg(color))
+        Image.objects.filter(pk=number).update(
+            sha256=stored.sha256, license_url="https://creativecommons.org/licenses/by/4.0/"
+        )
+        judge(query, number, annotator, "relevant")
+    options = {"include_images": True}
+    return services.release_export(
+        name="Birds", directory=tmp_path / "one", new=True, options=options
+    )
+
+
+def take_down(pk: int, by: Any) -> None:
+    image_take_down(image=Image(pk=pk), reason="A face", by=by)
+    job = Job.objects.get(kind="take_down", params__images=[pk])
+    while job_slice_run(job_id=job.pk) is Slice.MORE:
+        pass
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE, job.error
+
+
+def test_its_bytes_go_and_the_release_verifies(
+    release: Release, admin: Any, clients: dict[str, Client]
+) -> None:
+    assert bytes_in(release.directory) == {1, 2}
+    before = {entry["name"]: entry["sha256"] for entry in release.file_list}
+    take_down(1, admin)
+    release.refresh_from_db()
+    assert bytes_in(release.directory) == {2}
+    needle = jpeg("red")[-200:]
+    for path in release.directory.rglob("*"):
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                assert not any(needle in archive.read(name) for name in archive.namelist())
+        elif path.is_file():
+            assert needle not in path.read_bytes()
+    assert release_verify(release=release) == []
+    (takedown,) = release.takedowns
+    now = {entry["name"]: entry["sha256"] for entry in release.file_list}
+    assert takedown["images"] == [1]
+    assert takedown["former"] == {
+        name: sha256 for name, sha256 in before.items() if now.get(name) != sha256
+    }
+    # The labels are as they were.
+    assert all(
+        now[name] == before[name]
+        for name in before
+        if not name.startswith(("huggingface", "manifest", "croissant"))
+    )
+    manifest = json.loads((release.directory / "manifest.json").read_text())
+    assert manifest["takedowns"] == [{"moment": takedown["moment"], "images": [1]}]
+    page = clients["reviewer"].get(f"/releases/{release.pk}/").content.decode()
+    assert "were removed from its files" in page
+    assert "It never changes" not in page
+
+
+def test_a_second_one_and_a_repeated_one(release: Release, admin: Any) -> None:
+    take_down(1, admin)
+    take_down(2, admin)
+    release.refresh_from_db()
+    assert [one["images"] for one in release.takedowns] == [[1], [2]]
+    assert bytes_in(release.directory) == set()
+    assert release_verify(release=release) == []
+    files = release.file_list
+    Job.objects.filter(kind="take_down").update(state=Job.State.QUEUED, cursor={})
+    for job in Job.objects.filter(kind="take_down"):
+        while job_slice_run(job_id=job.pk) is Slice.MORE:
+            pass
+    release.refresh_from_db()
+    assert release.file_list == files
+
+
+def test_a_release_without_bytes_stays_as_it_is(
+    query: Any, judge: Any, annotator: Any, admin: Any, var_dir: Path, tmp_path: Path
+) -> None:
+    judge(query, 1, annotator, "relevant")
+    release = services.release_export(name="Birds", directory=tmp_path / "one", new=True)
+    files = release.file_list
+    take_down(1, admin)
+    release.refresh_from_db()
+    assert (release.file_list, release.takedowns) == (files, [])
+    assert release_verify(release=release) == []
+
+
+def test_nothing_else_of_a_made_release_may_change(release: Release) -> None:
+    rows = Release.objects.filter(pk=release.pk)
+    added = [{"images": [1]}]
+    for change in [
+        {"file_list": []},
+        {"takedowns": added, "name": "Fish"},
+        {"takedowns": added, "header": {}},
+        {"takedowns": added * 2},
+    ]:
+        with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
+            rows.update(**change)
+    rows.update(takedowns=added)
+    with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
+        rows.update(takedowns=[{"images": [2]}, {"images": [3]}])
+    rows.update(takedowns=[*added, {"images": [2]}])
