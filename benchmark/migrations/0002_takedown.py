@@ -6,7 +6,7 @@ from django.db import migrations, models
 TAKEDOWNS_ALONE = """
 CREATE OR REPLACE FUNCTION benchmark_release_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    may_change text[] := '{takedowns,file_list,archive}';
+    may_change text[] := '{takedowns,file_list,archive,header}';
 BEGIN
     IF jsonb_array_length(NEW.takedowns) = jsonb_array_length(OLD.takedowns) + 1
        AND NEW.takedowns #- ARRAY[jsonb_array_length(OLD.takedowns)::text] = OLD.takedowns

@@ -1,4 +1,4 @@
-"""Takedowns: made releases lose the bytes of images that had to go, and say so."""
+"""Takedowns: made releases lose the bytes of images that had to go, and names of people who left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmark.releases.files import file_steps, files_write
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
-from benchmark.releases.snapshot.snapshot import Snapshot, software
+from benchmark.releases.snapshot.snapshot import Snapshot, software, write_header
 from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance
@@ -23,7 +23,8 @@ from retrieval.takedown.services import removed_files_delete
 
 
 def takedown_step(job: Job, deadline: float) -> bool:
-    """Write the next release that holds bytes of the job's images again; True when none is left.
+    """Write the next release again, if the job's images or the name of its maker have to leave it;
+    True when none is left.
 
     Each release is a slice: its files change together. Doing one twice changes nothing.
     """
@@ -42,32 +43,36 @@ def takedown_step(job: Job, deadline: float) -> bool:
     return False
 
 
-def release_redact(*, release: Release, image_ids: Sequence[int]) -> bool:
-    """Write the files of a made release again without the bytes of images that were taken down;
-    whether any held them.
+def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
+    """Write the files of a made release again without the bytes of images that were taken down, and
+    with the pseudonym of its maker where they have left; whether anything had to go.
 
-    The snapshot stays, and with it what is known of the images. The row gets a takedown, with the
-    former SHA-256 of each file that changed, and the new checksums, by which the release is
-    verified from then on. Killed between the files and the row, it is done again.
+    The snapshot keeps what else is known of the images. The row gets a takedown, with the former
+    SHA-256 of each file that changed, and the new checksums, by which the release is verified from
+    then on. Killed between the files and the row, it is done again.
     """
     with session_lock(release.lock):
         release.refresh_from_db()
-        if not release.header.get("include_images") or not _holds(release, image_ids):
-            return False
-        done = {image_id for one in release.takedowns for image_id in one["images"]}
-        if done.issuperset(image_ids):
+        made_by = _made_by(release)
+        renamed = made_by != release.header.get("made_by", made_by)
+        images = _held(release, image_ids)
+        if not images and not renamed:
             return False
         takedown = {
             "moment": timezone.now().isoformat(timespec="seconds"),
-            "images": sorted(image_ids),
+            "images": images,
             "software": software(),
         }
         before = release.file_list
         release.takedowns = [*release.takedowns, takedown]
         with atomic_directory(release.directory, replace=True, replaceable=None) as partial:
-            (partial / SNAPSHOT_FOLDER).mkdir()
+            snapshot = partial / SNAPSHOT_FOLDER
+            snapshot.mkdir()
             for path in release.snapshot_directory.iterdir():
-                os.link(path, partial / SNAPSHOT_FOLDER / path.name)
+                os.link(path, snapshot / path.name)
+            if renamed:
+                header = Snapshot(release.snapshot_directory).header_data
+                write_header(snapshot, header | {"made_by": made_by})
             written = files_write(
                 release=release, directory=partial, progress=Progress(file_steps())
             )
@@ -78,14 +83,27 @@ def release_redact(*, release: Release, image_ids: Sequence[int]) -> bool:
             if now.get(entry["name"]) != entry["sha256"]
         }
         Release.objects.filter(pk=release.pk).update(
-            takedowns=release.takedowns, file_list=written.file_list, archive=written.archive
+            takedowns=release.takedowns,
+            file_list=written.file_list,
+            archive=written.archive,
+            header=release.header | {"made_by": made_by} if renamed else release.header,
         )
     release.refresh_from_db()
     return True
 
 
-def _holds(release: Release, image_ids: Sequence[int]) -> bool:
-    """Whether the snapshot names one of the images."""
+def _made_by(release: Release) -> str:
+    """The maker's present name; that of the header where a command made the release."""
+    name = release.header.get("made_by", "")
+    return release.created_by.get_username() if name and release.created_by else name
+
+
+def _held(release: Release, image_ids: Sequence[int]) -> list[int]:
+    """Those of the images that the release names and holds bytes of, as far as its row tells."""
+    if not release.header.get("include_images"):
+        return []
+    gone = {image_id for one in release.takedowns for image_id in one["images"]}
+    wanted = pa.array(sorted(set(image_ids) - gone), type=pa.int64())
     path = Snapshot(release.snapshot_directory).path("images")
     known = pq.read_table(path, columns=["image_id"])["image_id"]
-    return bool(pc.any(pc.is_in(known, pa.array(image_ids, type=pa.int64()))).as_py())
+    return list(wanted.filter(pc.is_in(wanted, known.combine_chunks())).to_pylist())

@@ -15,11 +15,13 @@ from django.test import Client
 from benchmark.releases import services
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_verify
+from core.access import Role
 from core.jobs.models import Job
-from core.jobs.services import Slice, job_slice_run
+from core.jobs.services import Slice, job_create, job_slice_run
 from retrieval.corpus.models import Image
 from retrieval.images.storage import image_store
 from retrieval.takedown.services import image_take_down
+from tests.conftest import person
 from tests.retrieval.making import jpeg
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -129,7 +131,7 @@ def test_nothing_else_of_a_made_release_may_change(release: Release) -> None:
     for change in [
         {"file_list": []},
         {"takedowns": added, "name": "Fish"},
-        {"takedowns": added, "header": {}},
+        {"header": {}},
         {"takedowns": added * 2},
     ]:
         with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
@@ -138,3 +140,25 @@ def test_nothing_else_of_a_made_release_may_change(release: Release) -> None:
     with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
         rows.update(takedowns=[{"images": [2]}, {"images": [3]}])
     rows.update(takedowns=[*added, {"images": [2]}])
+
+
+def test_the_name_of_a_maker_who_left_goes(
+    query: Any, judge: Any, annotator: Any, admin: Any, var_dir: Path
+) -> None:
+    judge(query, 1, annotator, "relevant")
+    other = person("anastasia", Role.ADMIN)
+    release = services.release_make(release=services.release_claim(name="Birds", created_by=other))
+    assert b"anastasia" in (release.directory / "manifest.json").read_bytes()
+    type(other).objects.filter(pk=other.pk).update(username="person-x7y2")
+    job = job_create(kind="take_down", params={"images": []}, created_by=admin)
+    while job_slice_run(job_id=job.pk) is Slice.MORE:
+        pass
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE, job.error
+    release.refresh_from_db()
+    assert release.header["made_by"] == "person-x7y2"
+    for path in release.directory.rglob("*"):
+        if path.is_file():
+            assert b"anastasia" not in path.read_bytes()
+    assert b"person-x7y2" in (release.directory / "manifest.json").read_bytes()
+    assert release_verify(release=release) == []
