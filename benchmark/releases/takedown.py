@@ -1,4 +1,4 @@
-"""Takedowns: made releases lose the bytes of images that had to go, and names of people who left."""
+"""Takedowns: made releases lose the bytes of images that had to go, and names of who left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmark.releases.files import file_steps, files_write
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
-from benchmark.releases.snapshot.snapshot import Snapshot, software, write_header
+from benchmark.releases.snapshot.snapshot import HEADER_FILE, Snapshot, software, write_header
 from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance
@@ -69,10 +69,10 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
             snapshot = partial / SNAPSHOT_FOLDER
             snapshot.mkdir()
             for path in release.snapshot_directory.iterdir():
-                os.link(path, snapshot / path.name)
-            if renamed:
-                header = Snapshot(release.snapshot_directory).header_data
-                write_header(snapshot, header | {"made_by": made_by})
+                if path.name != HEADER_FILE:
+                    os.link(path, snapshot / path.name)
+            header = Snapshot(release.snapshot_directory).header_data
+            write_header(snapshot, header | {"made_by": made_by})
             written = files_write(
                 release=release, directory=partial, progress=Progress(file_steps())
             )
@@ -86,7 +86,7 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
             takedowns=release.takedowns,
             file_list=written.file_list,
             archive=written.archive,
-            header=release.header | {"made_by": made_by} if renamed else release.header,
+            header=release.header | {"made_by": made_by},
         )
     release.refresh_from_db()
     return True
