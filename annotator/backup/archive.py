@@ -105,14 +105,20 @@ def members(path: Path) -> Iterator[Member]:
 
     Raises BackupDamaged where the file ends early or is no archive, OSError.
     """
+    with _readable(path), tarfile.open(path, "r|") as tar:
+        while (info := tar.next()) is not None:
+            tar.members.clear()
+            file = tar.extractfile(info)
+            if file is None:
+                raise BackupDamaged(f"{path} holds {info.name!r}, which is no file.")
+            yield Member(info.name, file)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise BackupDamaged where the block can't read the archive."""
     try:
-        with tarfile.open(path, "r|") as tar:
-            while (info := tar.next()) is not None:
-                tar.members.clear()
-                file = tar.extractfile(info)
-                if file is None:
-                    raise BackupDamaged(f"{path} holds {info.name!r}, which is no file.")
-                yield Member(info.name, file)
+        yield
     except (tarfile.TarError, EOFError) as error:
         raise BackupDamaged(f"{path} is cut off or is no backup ({error}).") from error
 
@@ -125,7 +131,7 @@ def archive_verify(path: Path) -> int:
     archive_header(path)
     count = 0
     whole = False
-    with tempfile.TemporaryFile() as found:
+    with _readable(path), tempfile.TemporaryFile() as found:
         for member in members(path):
             if whole:
                 raise BackupDamaged(f"{path} goes on after its checksums.")

@@ -37,7 +37,7 @@ def named_files(*, images: bool) -> Iterator[tuple[Path, str]]:
             if path.is_file():
                 yield path, ""
     if images:
-        copied = Image.objects.filter(root=None).order_by("sha256").distinct()
+        copied = Image.objects.filter(root=None, takedown=None).order_by("sha256").distinct()
         for sha256 in copied.values_list("sha256", flat=True).iterator():
             source, *derived = stored_paths(sha256)
             yield source, sha256

@@ -36,7 +36,7 @@ from core.errors import Conflict
 from core.files import is_below, whole_file
 from core.locks import lock_key, try_session_lock
 
-DUMP_OPTIONS: Final = ("--format=custom", "--compress=zstd:3", "--no-owner", "--no-privileges")
+DUMP_OPTIONS: Final = ("--format=custom", "--compress=gzip:1", "--no-owner", "--no-privileges")
 RESTORE_OPTIONS: Final = (
     *("--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges"),
     # Which only the owner of an extension may set.
@@ -101,9 +101,7 @@ def backup_write(
         backup = Backup.objects.create(file=str(path), daily=daily, images=images)
         rows = Backup.objects.filter(pk=backup.pk)
         try:
-            contents = _write(
-                path, lambda: named_files(images=images), images=images, report=report
-            )
+            contents = _write(path, named_files(images=images), images=images, report=report)
         except BaseException as error:
             with suppress(Error):
                 rows.update(problem=str(error).strip() or type(error).__name__)

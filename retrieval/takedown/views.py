@@ -28,7 +28,7 @@ def take_down(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask, then remove an image for good (admins)."""
     require_role(request.user, Role.ADMIN)
     image = get_object_or_404(Image.objects.filter(takedown=None), pk=pk)
-    form = TakedownForm(request.POST or None)
+    form = TakedownForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         removed = image_take_down(image=image, reason=form.cleaned_data["reason"], by=request.user)
         what = f"Image {pk} was" if len(removed) == 1 else f"{len(removed)} equal images were"

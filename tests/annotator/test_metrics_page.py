@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def values(answer: Any) -> dict[tuple[str, ...], float]:
-    """Each value by its name and labels."""
+    """Each value by its name and its labels, which are in the order of their names."""
     assert answer.status_code == 200
     return {
         (sample.name, *sample.labels.values()): sample.value
@@ -51,11 +51,11 @@ def test_it_tells_the_state(admin: Any, settings: Any) -> None:
 
 
 def test_it_counts_requests_by_view_and_status(admin: Any, clients: dict[str, Client]) -> None:
-    def count(method: str, view: str, status: str) -> float:
+    def count(method: str, status: str, view: str) -> float:
         found = values(api_of(admin).get("/metrics"))
-        return found.get(("inquire_request_seconds_count", method, view, status), 0)
+        return found.get(("inquire_request_seconds_count", method, status, view), 0)
 
-    asked = [("GET", "dashboard", "200"), ("GET", "query-detail", "404"), ("other", "", "404")]
+    asked = [("GET", "200", "dashboard"), ("GET", "404", "query-detail"), ("other", "404", "")]
     before = [count(*one) for one in asked]
     clients["annotator"].get("/")
     clients["annotator"].get("/queries/1/")

@@ -129,7 +129,7 @@ def test_its_vector_leaves_the_matrix(settings: Any, tmp_path: Path, admin: Any)
     vectors = random_vectors(40, 16)
     images(range(40))
     model = embedding_model_get_or_create(name="m", dimension=16)
-    embed(model, {number: vectors[number] for number in range(40)})
+    embed(model, range(40), vectors)
     pack(model)
     packed = open_matrix(model).manifest
     assert packed.rows == 40
