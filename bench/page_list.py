@@ -96,6 +96,8 @@ _PAGES: Final = {
       Open drafts                        /queries/open/
       Splits                             /releases/split/
       Job                                /jobs/{job}/
+      Takedown                           /take-down/{image}/
+      Metrics                            /metrics
       API: jobs                          /api/jobs/
       API: job                           /api/jobs/{job}/
       Admin                              /admin/
@@ -104,6 +106,7 @@ _PAGES: Final = {
       Admin: retrieval/embeddingmodel    /admin/retrieval/embeddingmodel/
       Admin: retrieval/imageflag         /admin/retrieval/imageflag/
       Admin: retrieval/imagewithdrawal   /admin/retrieval/imagewithdrawal/
+      Admin: retrieval/imagetakedown     /admin/retrieval/imagetakedown/
       Admin: core/job                    /admin/core/job/
       Admin: core/jobitemerror           /admin/core/jobitemerror/
       Admin: retrieval/imageroot         /admin/retrieval/imageroot/

@@ -16,7 +16,8 @@ LARGE: Final = (
 )
 #: Small ones whose names begin like those of large ones.
 SMALL: Final = (
-    *("retrieval_imageflag", "retrieval_imagewithdrawal", "retrieval_imageroot"),
+    *("retrieval_imageflag", "retrieval_imagewithdrawal", "retrieval_imagetakedown"),
+    "retrieval_imageroot",
     *("retrieval_embeddingmodel", "retrieval_embeddingcount", "labeling_candidatelist"),
 )
 

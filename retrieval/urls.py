@@ -14,6 +14,6 @@ urlpatterns = [
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
-    path("images/<id:pk>/take-down/", take_down, name="take-down"),
+    path("take-down/<id:pk>/", take_down, name="take-down"),
     path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

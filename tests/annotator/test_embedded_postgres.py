@@ -210,6 +210,15 @@ def test_what_cannot_start_says_so_and_ends_the_wait(var_dir, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_the_data_of_another_version_is_left_alone_and_said_so(var_dir):
+    data = Layout(var_dir).data
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("17\n")
+    with pytest.raises(EmbeddedPostgresError, match=r"PostgreSQL 17.*docs/operations\.md"):
+        EmbeddedPostgres(var_dir).ensure()
+    assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
+
+
 def test_it_runs_for_a_user_who_is_not_root():
     nobody = pwd.getpwnam("nobody")
     python = shutil.which("python3.11", path="/usr/local/bin:/usr/bin")

@@ -14,6 +14,7 @@ import psycopg2
 import pytest
 from django.db import connection
 
+from annotator.backup.archive import archive_header, archive_verify
 from tests.annotator.kept_databases import FOLDER
 from tests.processes import ROOT, database_url
 
@@ -70,10 +71,14 @@ def test_a_kept_database_migrates(kept: Path, database: str, tmp_path: Path) -> 
         before = counts()
         assert before["labeling_judgmentevent"] > 0
         assert before["benchmark_release"] > 0
-        manage("migrate")
+        assert "the database is in" in manage("migrate")
         after = counts()
+        (dump,) = (tmp_path / "backups").iterdir()
+        assert not archive_header(dump)["images"]
+        assert archive_verify(dump)
         assert {name: after.get(name) for name in before} == before
         assert "No planned migration operations" in manage("migrate", "--plan")
+        assert "the database is in" not in manage("migrate")
         assert manage("check_counts")
         assert manage("verify_lists")
 

@@ -28,6 +28,7 @@ from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flag_raise, image_withdraw
 from retrieval.importing.services import import_images
+from retrieval.takedown.services import image_take_down
 from tests.annotator.addresses import filled, routes
 from tests.benchmark.runs import scored_run, stored_run
 from tests.conftest import person
@@ -68,6 +69,7 @@ class World:
                 "version": self.image.url.rpartition("/")[2].removesuffix(".jpg"),
             },
             "species": {"pk": self.species.pk},
+            "take-down": {"pk": self.image.pk},
             "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},
             "releases": {
                 "pk": self.release.pk,
@@ -138,6 +140,7 @@ def make_world(settings: Any, folder: Path) -> World:
     example_pin(query=queries["open"], image_id=FIRST_ID, relevant=True, by=admin)
     flag, _new = image_flag_raise(image=real[0], kind="duplicate", note="odd", by=annotator)
     image_withdraw(image=Image(pk=FIRST_ID + IMAGES - 1), by=admin, note="a person")
+    image_take_down(image=Image(pk=FIRST_ID + IMAGES - 2), by=admin, reason="a person")
     release = release_make(
         release=release_claim(name="Toads", created_by=admin, options={"rerank_model": ""})
     )

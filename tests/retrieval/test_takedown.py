@@ -147,7 +147,7 @@ def test_the_page_asks_admins_alone_and_for_a_reason(
     store: Path, clients: dict[str, Client], admin: Any
 ) -> None:
     image_row(1, sha256=image_store(jpeg("red")).sha256)
-    address = "/images/1/take-down/"
+    address = "/take-down/1/"
     assert page(clients["reviewer"], address) == 403
     assert clients["reviewer"].post(address, {"reason": "x"}).status_code == 403
     assert "can’t be undone" in clients["admin"].get(address).content.decode()
