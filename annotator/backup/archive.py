@@ -59,7 +59,7 @@ class ArchiveWriter:
         hashed = _Hashed(file)
         self._tar.addfile(_member(name, size), hashed)  # type: ignore[arg-type]
         # tarfile keeps a record of each, which nothing here reads.
-        self._tar.members.clear()
+        self._tar.members.clear()  # type: ignore[attr-defined]
         sha256 = hashed.digest.hexdigest()
         self._sums.write(_line(sha256, name))
         return sha256
@@ -107,7 +107,7 @@ def members(path: Path) -> Iterator[Member]:
     """
     with _readable(path), tarfile.open(path, "r|") as tar:
         while (info := tar.next()) is not None:
-            tar.members.clear()
+            tar.members.clear()  # type: ignore[attr-defined]
             file = tar.extractfile(info)
             if file is None:
                 raise BackupDamaged(f"{path} holds {info.name!r}, which is no file.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,7 +59,7 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
         images = _held(release, image_ids)
         if not images and not renamed:
             return False
-        takedown = {
+        takedown: dict[str, Any] = {
             "moment": timezone.now().isoformat(timespec="seconds"),
             "images": images,
             "software": software(),

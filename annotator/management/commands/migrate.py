@@ -1,11 +1,10 @@
 """`manage.py migrate`, with a dump of the database before it is changed."""
 
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands.migrate import Command as DjangosCommand
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -21,7 +20,7 @@ KEPT = 3
 class Command(DjangosCommand):
     """Django's, which writes a backup of the database first if it holds anything."""
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             "--no-dump",
