@@ -17,6 +17,7 @@ from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS, SPLITS, SUPER
 
 REQUIRED_COLUMNS: Final = ("query_id", "query_text", "supercategory", "category", "iconic_group")
 OPTIONAL_COLUMNS: Final = ("species", "guidelines", "scientific_terms", "split")
+#: Of a file that names no split.
 DEFAULT_SPLIT: Final = "test"
 #: The largest id that PostgreSQL's integer holds.
 MAX_QUERY_ID: Final = 2**31 - 1
@@ -63,18 +64,14 @@ def split_of_name(name: str) -> str | None:
 
 
 def read_queries(
-    lines: Iterable[str | bytes],
-    *,
-    name: str,
-    default_split: str = DEFAULT_SPLIT,
-    vocabulary: bool = True,
+    lines: Iterable[str | bytes], *, name: str, vocabulary: bool = True
 ) -> tuple[list[QueryRow], list[RowError]]:
     """Read a query file: the rows that are right, and everything that is wrong.
 
     `lines` is an open file, best in binary mode (or an upload), so that bytes that are not UTF-8
     can be named by line. `name` is the file's name for messages; it also gives the split
     ("…_val.csv", "…_test.csv") unless a split column does; a name that says nothing means
-    `default_split`. Without `vocabulary`, another benchmark's categories and groups are taken as
+    DEFAULT_SPLIT. Without `vocabulary`, another benchmark's categories and groups are taken as
     they are, `iconic_group` may be missing, and columns that aren't known are passed over. A byte
     order mark and CRLF are understood. Query texts are kept verbatim, other fields are stripped.
     Never raises for what the file holds: callers refuse the file whole when there is any error.
@@ -91,7 +88,8 @@ def read_queries(
         errors=errors,
         others=not vocabulary,
     ):
-        row, problems = _row(line, fields, split_of_name(name) or default_split, vocabulary)
+        split = split_of_name(name) or DEFAULT_SPLIT
+        row, problems = query_row(line, fields, split, vocabulary=vocabulary)
         if row.query_id >= 0:
             first = first_lines.setdefault(row.query_id, line)
             if first != line:
@@ -102,12 +100,12 @@ def read_queries(
     return rows, sorted(errors, key=lambda error: error.line)
 
 
-def _row(
-    line: int, fields: Mapping[str, str], default_split: str, vocabulary: bool
+def query_row(
+    line: int, fields: Mapping[str, str], split: str, *, vocabulary: bool = True
 ) -> tuple[QueryRow, list[tuple[str, str]]]:
     """The query of a record, with the (column, message) of each thing that is wrong with it.
 
-    The query id is -1 where it can't be read.
+    `split` is its split unless a field says otherwise. The query id is -1 where it can't be read.
     """
     problems: list[tuple[str, str]] = []
     for column, text in fields.items():
@@ -136,7 +134,7 @@ def _row(
     else:
         blank = [column for column in ("supercategory", "category") if not value[column]]
         problems += [(column, f"the {column} is blank") for column in blank]
-    split = value.get("split", "") or default_split
+    split = value.get("split", "") or split
     if split not in SPLITS:
         problems.append(("split", f"unknown split {split!r}; known are {', '.join(SPLITS)}"))
     terms = value.get("scientific_terms", "").lower()
