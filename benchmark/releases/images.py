@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedWriter, RawIOBase
 from itertools import islice
 from typing import Any, Final
+from urllib.parse import quote
 
 from django.db import connection
 from django.db.models import BooleanField
@@ -15,6 +17,8 @@ from django.db.models.expressions import RawSQL
 
 from benchmark.releases.snapshot.snapshot import SnapshotImage
 from retrieval.corpus.models import Image, SpeciesName
+from retrieval.flags.models import ImageFlag
+from retrieval.flags.selectors import has_open_flag
 from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, public_bytes
 from retrieval.images.storage import is_stored
 
@@ -27,7 +31,12 @@ _COLUMNS: Final = (
     "species__scientific_name", "species__kingdom", "species__phylum", "species__class_name",
     "species__order", "species__family", "species__genus", "species__iconic_group", "license",
     "license_url", "rights_holder", "observed_at", "latitude", "longitude", "location_uncertainty",
+    "root__location", "no_organism",
 )  # fmt: skip
+#: A bucket that everybody may read, and where the web has its files.
+_INATURALIST: Final = "s3://inaturalist-open-data"
+_INATURALIST_ADDRESS: Final = "https://inaturalist-open-data.s3.amazonaws.com"
+_WEB_ADDRESS: Final = re.compile(r"https?://[^/\s]+/\S*")
 
 _NOT_WITHDRAWN = (
     "i.id NOT IN (SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE w.restored_at IS NULL)"
@@ -53,7 +62,9 @@ def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
     has_id = RawSQL(
         "retrieval_image.id = ANY(%s::bigint[])", [list(image_ids)], output_field=BooleanField()
     )
-    rows = Image.objects.filter(has_id).order_by("pk").values_list(*_COLUMNS)
+    flagged = has_open_flag(ImageFlag.Kind.NO_ORGANISM)
+    images = Image.objects.filter(has_id).annotate(no_organism=flagged)
+    rows = images.order_by("pk").values_list(*_COLUMNS)
     stream = rows.iterator(IMAGES_AT_A_TIME)
     # There are far fewer species than images, and the next images are mostly of the same ones.
     names: dict[int, str] = {}
@@ -61,6 +72,17 @@ def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
         unnamed = {row[_SPECIES] for row in some} - {None, *names}
         names |= dict.fromkeys(unnamed, "") | _vernacular_names(unnamed)
         yield from _images(some, names)
+
+
+def web_address(file_name: str, location: str = "") -> str:
+    """Where everybody finds an image on the web: its path, if that is an absolute address, or its
+    place in iNaturalist's open bucket, if `location`, that of its root, is there; else empty."""
+    if _WEB_ADDRESS.fullmatch(file_name):
+        return file_name
+    if not f"{location}/".startswith(f"{_INATURALIST}/"):
+        return ""
+    folder = location.removeprefix(_INATURALIST)
+    return quote(f"{_INATURALIST_ADDRESS}{folder}/{file_name}", safe=":/")
 
 
 def corpus() -> Corpus:
@@ -107,6 +129,7 @@ def _images(rows: list[tuple[Any, ...]], names: dict[int, str]) -> Iterator[Snap
         image_id, dataset, source_id, file_name, sha256, width, height, species_id,
         scientific_name, kingdom, phylum, class_name, order, family, genus, iconic_group,
         license_code, license_url, rights_holder, observed_at, latitude, longitude, uncertainty,
+        location, no_organism,
     ) in rows:  # fmt: skip
         yield SnapshotImage(
             image_id=image_id,
@@ -132,6 +155,8 @@ def _images(rows: list[tuple[Any, ...]], names: dict[int, str]) -> Iterator[Snap
             latitude=latitude,
             longitude=longitude,
             location_uncertainty=uncertainty,
+            address=web_address(file_name, location or ""),
+            no_organism=no_organism,
         )
 
 

@@ -30,6 +30,12 @@ def is_withdrawn(image: str = "pk") -> Exists:
     return Exists(ImageWithdrawal.objects.filter(image=OuterRef(image), restored_at=None))
 
 
+def has_open_flag(kind: str) -> Exists:
+    """A condition for querysets of images: somebody flagged it so, and nobody has decided yet."""
+    opened = ImageFlag.objects.filter(state=ImageFlag.State.OPEN, kind=kind)
+    return Exists(opened.filter(image=OuterRef("pk")))
+
+
 def images_in_corpus() -> QuerySet[Image]:
     """Every image that isn't withdrawn."""
     return Image.objects.filter(~is_withdrawn())

@@ -38,6 +38,9 @@ from core import __version__
 HEADER_FILE: Final = "release.json"
 #: The folder, beside a snapshot's, of the same without labels of the test split.
 OPEN_FOLDER: Final = "snapshot_open"
+#: Files of a snapshot are written in its own version's form, so that they come out again byte for
+#: byte; 1 is that of 0.1.0.
+FORMATS_VERSION: Final = 2
 ROWS_AT_A_TIME: Final = 20_000
 
 Row = TypeVar("Row")
@@ -94,6 +97,8 @@ class Header:
     many are absent from it."""
     test_labels: str = "public"
     """"hidden" or "public"; "withheld" in a snapshot that leaves them out."""
+    formats: int = FORMATS_VERSION
+    """The version of the formats in which its files are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +191,10 @@ class SnapshotImage:
     longitude: float | None
     location_uncertainty: float | None
     """Meters."""
+    address: str = ""
+    """Where everybody finds it on the web, absolute; empty where that isn't known."""
+    no_organism: bool = False
+    """Somebody flagged that it shows none, and no reviewer has decided yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +242,7 @@ class Snapshot:
     @cached_property
     def header(self) -> Header:
         """The facts about the release."""
-        data = self.header_data
+        data = {"formats": 1} | self.header_data
         return Header(**data | {"models": [ListModel(**one) for one in data["models"]]})
 
     @cached_property
