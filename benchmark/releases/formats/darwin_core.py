@@ -1,201 +1,197 @@
-"""The relevant images as observations: a Darwin Core Archive for each split and for all.
+"""The judged photos as observations: a Darwin Core Archive of the validation split, and one of all.
 
-    darwin_core/val/   occurrence.csv, meta.xml, eml.xml: the relevant pairs of the validation split
-    darwin_core/all/   the same for both splits
+    darwin_core/val/   the photos that were judged for the queries of the validation split
+    darwin_core/all/   those of both splits; where test labels are hidden nothing of it is open
 
-One row of occurrence.csv is one relevant pair: what a query asks for, seen on a day at a place. So
-`pandas.read_csv` alone is enough to follow a property over space and time. An image that is
-relevant to two queries has two rows with the same catalogNumber: `drop_duplicates("catalogNumber")`
-counts images. The query has columns of its own (query_id, query, supercategory, category,
-split), which Darwin Core doesn't know and its readers skip, and for those in dynamicProperties, as
-JSON.
+Each is an archive by itself, for GBIF's tools, python-dwca-reader and others:
 
-Dates are as precise as the corpus has them; basisOfRecord is HumanObservation, as for
-photographs that people sent in. Terms: dwc.tdwg.org/terms; the archive: dwc.tdwg.org/text.
+    occurrence.csv    the core: one observation for each judged photo of an organism, by image id
+    measurement.csv   MeasurementOrFact: whether the photo is relevant to a query, for each judged
+                      pair of these photos, by image id and query id
+    multimedia.csv    Multimedia: the photos that have a public address
+    meta.xml          which column is which term
+    eml.xml           about the archive, by GBIF's metadata profile 1.3
+
+A photo whose species isn't known, or that is flagged to show no organism, is no observation. An
+occurrenceID is made of what the photo is in its source (data set, id there, file's name), so that
+it stays from release to release and is the same for everybody who took in that data set. Columns
+of our own (image_path; query_id, supercategory, category, split) have no term, and readers pass
+over them. Runs of white space are one blank.
+
+Archives: dwc.tdwg.org/text; EML: github.com/gbif/eml-profile.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from xml.sax.saxutils import escape, quoteattr
+from uuid import NAMESPACE_URL, UUID, uuid5
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+import numpy as np
+
+from benchmark.releases.formats import darwin_core_1
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import (
-    PairColumns,
-    images_of,
-    pair_columns,
-    text_file,
-    write_csv,
-)
-from benchmark.releases.snapshot.licenses import license_of
-from benchmark.releases.snapshot.snapshot import Header, Snapshot
+from benchmark.releases.formats.observations import DC, DWC, eml, observation
+from benchmark.releases.formats.writing import PairColumns, csv_value, pair_columns, text_file
+from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotImage
 
-_DWC: Final = "http://rs.tdwg.org/dwc/terms/"
-_DC: Final = "http://purl.org/dc/terms/"
-#: Column -> the term that it means.
-TERMS: Final = {
-    "occurrenceID": _DWC,
-    "catalogNumber": _DWC,
-    "basisOfRecord": _DWC,
-    "occurrenceStatus": _DWC,
-    "scientificName": _DWC,
-    "kingdom": _DWC,
-    "phylum": _DWC,
-    "class": _DWC,
-    "order": _DWC,
-    "family": _DWC,
-    "genus": _DWC,
-    "taxonRank": _DWC,
-    "vernacularName": _DWC,
-    "eventDate": _DWC,
-    "decimalLatitude": _DWC,
-    "decimalLongitude": _DWC,
-    "geodeticDatum": _DWC,
-    "coordinateUncertaintyInMeters": _DWC,
-    "license": _DC,
-    "rightsHolder": _DC,
-    "associatedMedia": _DWC,
-    "otherCatalogNumbers": _DWC,
-    "datasetName": _DWC,
-    "dynamicProperties": _DWC,
-}
-QUERY_COLUMNS: Final = ("query_id", "query", "supercategory", "category", "split")
-COLUMNS: Final = (*TERMS, *QUERY_COLUMNS)
+_PHOTOS: Final = uuid5(NAMESPACE_URL, "urn:inquire-annotator:photo")
 
-_IMAGE: Final = (
-    "scientific_name",
-    "kingdom",
-    "phylum",
-    "class_name",
-    "order",
-    "family",
-    "genus",
-    "vernacular_name",
-    "observed_at",
-    "latitude",
-    "longitude",
-    "location_uncertainty",
-    "license",
-    "license_url",
-    "rights_holder",
-    "file_name",
-    "dataset",
-    "source_id",
+WriteRow = Callable[[Iterable[Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of the archive, whose first column is the occurrenceID."""
+
+    file: str
+    row_type: str
+    terms: tuple[str, ...]
+    """The columns after it that are terms: of Dublin Core those in _DUBLIN_CORE."""
+    own: tuple[str, ...] = ()
+    """Columns after those that have no term."""
+
+
+_DUBLIN_CORE: Final = ("license", "rightsHolder", "type", "identifier")
+OCCURRENCE: Final = Table(
+    "occurrence.csv",
+    f"{DWC}Occurrence",
+    ("catalogNumber", "otherCatalogNumbers", "basisOfRecord", "occurrenceStatus", "scientificName",
+     "kingdom", "phylum", "class", "order", "family", "genus", "taxonRank", "vernacularName",
+     "eventDate", "decimalLatitude", "decimalLongitude", "geodeticDatum",
+     "coordinateUncertaintyInMeters", "associatedMedia", "datasetName", "license", "rightsHolder"),
+    ("image_path",),
+)  # fmt: skip
+MEASUREMENT: Final = Table(
+    "measurement.csv",
+    f"{DWC}MeasurementOrFact",
+    ("measurementID", "measurementType", "measurementValue", "measurementMethod",
+     "measurementRemarks"),
+    ("query_id", "supercategory", "category", "split"),
+)  # fmt: skip
+MULTIMEDIA: Final = Table(
+    "multimedia.csv",
+    "http://rs.gbif.org/terms/1.0/Multimedia",
+    ("type", "identifier", "license", "rightsHolder"),
 )
+TABLES: Final = (OCCURRENCE, MEASUREMENT, MULTIMEDIA)
 
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write both archives; without relevant pairs they hold the columns alone."""
+    """Write both archives; without judged photos of organisms they hold the columns alone."""
+    header = snapshot.header
+    if header.formats == 1:
+        return darwin_core_1.write(snapshot, directory)
     pairs = pair_columns(snapshot)
-    relevant = pairs.only(pairs.relevant)
-    images = images_of(snapshot, relevant.image_ids, _IMAGE)
     files = []
     for part, chosen, access in (
-        ("val", relevant.of_split(snapshot, "val"), Access.OPEN),
-        ("all", relevant, Access.LABELS),
+        ("val", pairs.of_split(snapshot, "val"), Access.OPEN),
+        ("all", pairs, Access.LABELS),
     ):
         folder = f"darwin_core/{part}"
-        rows = _rows(snapshot, chosen, images)
-        files.append(write_csv(directory, f"{folder}/occurrence.csv", access, COLUMNS, rows))
-        for name, text in (("meta.xml", _meta()), ("eml.xml", _eml(snapshot.header, part))):
+        _write_tables(snapshot, directory / folder, chosen)
+        facts = [header.name, header.version, header.made_at, part]
+        package = uuid5(_PHOTOS, json.dumps(facts, ensure_ascii=False)).urn
+        about = eml(header, part, "darwin_core_eml.xml", package)
+        for name, text in (("meta.xml", _meta()), ("eml.xml", about)):
             with text_file(directory, f"{folder}/{name}") as file:
                 file.write(text)
-            files.append(WrittenFile(f"{folder}/{name}", Access.OPEN))
+        names = (*(table.file for table in TABLES), "meta.xml", "eml.xml")
+        files += [WrittenFile(f"{folder}/{name}", access) for name in names]
     return files
 
 
-def _rows(
-    snapshot: Snapshot, pairs: PairColumns, images: dict[int, tuple[Any, ...]]
-) -> Iterator[tuple[Any, ...]]:
+def _write_tables(snapshot: Snapshot, folder: Path, pairs: PairColumns) -> None:
+    """Write the tables in one pass over the images; holds the pairs' columns alone."""
     header = snapshot.header
-    dataset_name = f"{header.name} v{header.version}"
-    queries = {}
-    for query in snapshot.queries.values():
-        columns = (query.query_id, query.text, query.supercategory, query.category, query.split)
-        about = dict(zip(QUERY_COLUMNS, columns, strict=True))
-        about |= {"iconic_group": query.iconic_group, "scientific_terms": query.scientific_terms}
-        queries[query.query_id] = (json.dumps(about, ensure_ascii=False), *columns)
-    for query_id, image_id in zip(pairs.query_ids.tolist(), pairs.image_ids.tolist(), strict=True):
-        (
-            species, kingdom, phylum, class_name, order, family, genus, vernacular, date, latitude,
-            longitude, uncertainty, license, url, holder, file_name, dataset, source_id,
-        ) = images[image_id]  # fmt: skip
-        placed = latitude is not None and longitude is not None
-        yield (
-            f"{image_id}:{query_id}",
-            image_id,
-            "HumanObservation",
-            "present",
-            species,
-            kingdom,
-            phylum,
-            class_name,
-            order,
-            family,
-            genus,
-            "species" if species else "",
-            vernacular,
-            date,
-            latitude,
-            longitude,
-            "EPSG:4326" if placed else "",
-            uncertainty if placed else None,
-            url or license_of(license, url).url or license,
-            holder,
-            file_name,
-            f"{dataset}:{source_id}",
-            dataset_name,
-            *queries[query_id],
+    order = np.lexsort((pairs.query_ids, pairs.image_ids))
+    image_ids = pairs.image_ids[order]
+    with ExitStack() as stack:
+        occurrences, measurements, media = (
+            stack.enter_context(_rows_of(table, folder)) for table in TABLES
         )
+        for image in snapshot.images():
+            ends = np.searchsorted(image_ids, [image.image_id, image.image_id + 1])
+            judged = order[slice(*ends)]
+            if not len(judged) or not image.scientific_name or image.no_organism:
+                continue
+            photo = _photo(image, header)
+            facts = observation(image, header) | {"associatedMedia": image.address}
+            if not image.dataset:
+                facts["otherCatalogNumbers"] = ""
+            occurrences((photo.urn, *(facts[term] for term in OCCURRENCE.terms), image.file_name))
+            for query_id, relevant in zip(
+                pairs.query_ids[judged].tolist(), pairs.relevant[judged].tolist(), strict=True
+            ):
+                query = snapshot.queries[query_id]
+                about = (
+                    uuid5(photo, f"{header.name}\n{query_id}").urn,
+                    "relevance to the query",
+                    "relevant" if relevant else "not relevant",
+                    f"judged by people: query {query_id} of {facts['datasetName']}",
+                    query.text,
+                )
+                own = (query_id, query.supercategory, query.category, query.split)
+                measurements((photo.urn, *about, *own))
+            if image.address:
+                rights = (facts["license"], facts["rightsHolder"])
+                media((photo.urn, "StillImage", image.address, *rights))
+
+
+@contextmanager
+def _rows_of(table: Table, folder: Path) -> Iterator[WriteRow]:
+    """Give a function that writes a row of a table."""
+    with text_file(folder, table.file) as file:
+
+        def write_row(values: Iterable[Any]) -> None:
+            cells = (" ".join(one.split()) if isinstance(one, str) else one for one in values)
+            file.write(",".join(map(csv_value, cells)) + "\n")
+
+        write_row(("occurrenceID", *table.terms, *table.own))
+        yield write_row
+
+
+def _photo(image: SnapshotImage, header: Header) -> UUID:
+    """What the photo is called everywhere. One that isn't in the corpus is known by its benchmark's
+    name and its id there."""
+    source = (image.dataset or header.name, image.source_id or str(image.image_id))
+    name = PurePosixPath(image.file_name).name
+    return uuid5(_PHOTOS, json.dumps([*source, name], ensure_ascii=False))
 
 
 def _meta() -> str:
-    fields = "".join(
-        f'    <field index="{index}" term="{namespace}{name}"/>\n'
-        for index, (name, namespace) in enumerate(TERMS.items())
-    )
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<archive xmlns="http://rs.tdwg.org/dwc/text/" metadata="eml.xml">\n'
-        '  <core encoding="UTF-8" fieldsTerminatedBy="," linesTerminatedBy="\\n" '
-        'fieldsEnclosedBy=\'"\' ignoreHeaderLines="1" '
-        f'rowType="{_DWC}Occurrence">\n'
-        "    <files><location>occurrence.csv</location></files>\n"
-        f'    <id index="0"/>\n{fields}'
-        "  </core>\n</archive>\n"
-    )
-
-
-def _eml(header: Header, part: str) -> str:
-    title = f"{header.name} v{header.version}: images relevant to its queries"
-    which = "validation split" if part == "val" else "validation and test split"
-    about = (
-        f"Images that people judged relevant to the queries of {header.name} ({which}), with "
-        "species, place and date as the images' source tells them. Each record's licence is its "
-        "own; see the term license."
-    )
-    package = quoteattr(f"{header.name}/v{header.version}/{part}")
-    person = f"<organizationName>{escape(header.made_by or header.name)}</organizationName>"
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<eml:eml xmlns:eml="eml://ecoinformatics.org/eml-2.1.1" '
-        f'packageId={package} system="inquire-annotator" scope="system" xml:lang="en">\n'
-        f"  <dataset>\n    <title>{escape(title)}</title>\n"
-        f"    <creator>{person}</creator>\n"
-        f"    <pubDate>{escape(header.made_at[:10])}</pubDate>\n"
-        f"    <language>en</language>\n"
-        f"    <abstract><para>{escape(about)}</para></abstract>\n"
-        f"    <contact>{person}</contact>\n"
-        "  </dataset>\n</eml:eml>\n"
-    )
+    root = Element("archive", {"xmlns": "http://rs.tdwg.org/dwc/text/", "metadata": "eml.xml"})
+    for table in TABLES:
+        core = table is OCCURRENCE
+        part = SubElement(
+            root,
+            "core" if core else "extension",
+            encoding="UTF-8",
+            fieldsTerminatedBy=",",
+            linesTerminatedBy="\\n",
+            fieldsEnclosedBy='"',
+            ignoreHeaderLines="1",
+            rowType=table.row_type,
+        )
+        SubElement(SubElement(part, "files"), "location").text = table.file
+        SubElement(part, "id" if core else "coreid", index="0")
+        if core:
+            SubElement(part, "field", index="0", term=f"{DWC}occurrenceID")
+        for index, term in enumerate(table.terms, start=1):
+            term = (DC if term in _DUBLIN_CORE else DWC) + term
+            SubElement(part, "field", index=str(index), term=term)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
 FORMAT = Format(
     key="darwin-core",
     title="Darwin Core",
-    about="The relevant images as observations: species, date, place, license and query.",
+    about="The judged photos as observations: species, date, place, license, and their relevance.",
     write=write,
 )
