@@ -1,12 +1,17 @@
 """A Hugging Face data set: a card and Parquet files that `datasets.load_dataset` reads offline.
 
-    load_dataset("…/huggingface", "queries")     splits val, test
-    load_dataset("…/huggingface", "qrels")       splits val, test: the judged pairs
+    load_dataset("…/huggingface", "queries")     splits validation, test
+    load_dataset("…/huggingface", "qrels")       splits validation, test: the judged pairs
     load_dataset("…/huggingface", "corpus")      split corpus: what is known of each image
-    load_dataset("…/huggingface", "rerank")      splits val, test: the fixed lists, with labels
-    load_dataset("…/huggingface", "rerank_unlabelled")   the same without
+    load_dataset("…/huggingface", "rerank")      splits validation, test: the fixed lists, with
+                                                 labels and, where the release holds images, these
+    load_dataset("…/huggingface", "rerank_unlabelled")   the lists without either
     load_dataset("…/huggingface", "images")      split images: the image files that may be
                                                  passed on; refused_images.csv lists the others
+
+With images, rerank comes without a name too, as INQUIRE's scripts for re-ranking load it. A list's
+image that may not be passed on is null. 0.1.0 called the splits val and test, and had no images in
+rerank (`Header.formats`).
 
 The configurations name folders, not files, so that the folder can be read as it is by somebody who
 has no file with labels of the test split. A split without rows has no file, and a configuration
@@ -18,21 +23,31 @@ beside them. relevance is 1 or 0.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
 from benchmark.releases.formats.fixed_lists import LABEL_COLUMNS, ListedImage, listed_images
-from benchmark.releases.formats.image_files import write_image_files
-from benchmark.releases.formats.parquet import batches_of, split_name, write_batches
+from benchmark.releases.formats.image_files import (
+    Row,
+    allowed_bytes,
+    image_schema,
+    write_image_files,
+    write_shards,
+)
+from benchmark.releases.formats.parquet import Shards, batches_of, split_name, write_batches
 from benchmark.releases.formats.writing import (
     ACCESS,
     batches,
     counted,
     image_access,
+    images_of,
     pair_columns,
     plain,
     text_file,
@@ -73,8 +88,9 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
         "queries": _queries(snapshot, directory),
         "qrels": _qrels(snapshot, directory),
         "corpus": _corpus(snapshot, directory),
-        **_rerank(snapshot, directory),
     }
+    lists, without = _rerank(snapshot, directory, image_files)
+    found |= lists
     note = ""
     if snapshot.header.include_images:
         folder = f"{FOLDER}/images"
@@ -85,6 +101,12 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
             "JPEG, PNG and WebP files are unchanged; sha256 of corpus is that of the file as it "
             "was imported. The others are listed in refused_images.csv, each with the reason.\n\n"
         )
+        if found["rerank"] and _images_in_lists(snapshot):
+            note += (
+                "INQUIRE's scripts for re-ranking read this folder where it lies at "
+                "evendrow/INQUIRE-Rerank below the folder in which they are started. They need an "
+                f"image in each row of rerank; {counted(without, 'row has', 'rows have')} none.\n\n"
+            )
     configurations = [
         name
         for name, files in found.items()
@@ -106,6 +128,15 @@ def _placeholder(directory: Path, name: str, files: list[WrittenFile]) -> list[W
     return [WrittenFile(path, Access.OPEN)]
 
 
+def _split(snapshot: Snapshot, split: str) -> str:
+    """What a split is called."""
+    return "validation" if split == "val" and snapshot.header.formats > 1 else split
+
+
+def _images_in_lists(snapshot: Snapshot) -> bool:
+    return snapshot.header.include_images and snapshot.header.formats > 1
+
+
 def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
     schema = pa.schema(list(_QUERY_COLUMNS.items()))
     files = []
@@ -114,7 +145,7 @@ def _queries(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
             tuple(getattr(query, column) for column in _QUERY_COLUMNS)
             for query in snapshot.queries_of(split).values()
         )
-        name = split_name(f"{FOLDER}/queries", split)
+        name = split_name(f"{FOLDER}/queries", _split(snapshot, split))
         files += write_batches(directory, name, Access.OPEN, schema, batches_of(schema, chosen))
     return files
 
@@ -129,36 +160,63 @@ def _qrels(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
         parts = (
             whole.slice(start, ROWS_AT_A_TIME) for start in range(0, whole.num_rows, ROWS_AT_A_TIME)
         )
-        name = split_name(f"{FOLDER}/qrels", split)
+        name = split_name(f"{FOLDER}/qrels", _split(snapshot, split))
         files += write_batches(directory, name, access, _QRELS, parts)
     return files
 
 
 def _corpus(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
-    schema = schema_of(SnapshotImage)
+    # Snapshots of 0.1.0 have fewer columns.
+    there = pq.read_schema(snapshot.path("images")).names
+    schema = pa.schema([field for field in schema_of(SnapshotImage) if field.name in there])
     name = split_name(f"{FOLDER}/corpus", "corpus")
     parts = batches(snapshot, "images", schema.names)
     return write_batches(directory, name, image_access(snapshot), schema, parts)
 
 
-def _rerank(snapshot: Snapshot, directory: Path) -> dict[str, list[WrittenFile]]:
+def _rerank(
+    snapshot: Snapshot, directory: Path, image_files: ImageFiles
+) -> tuple[dict[str, list[WrittenFile]], int]:
+    """Write the lists with and without labels; the files of both, and how many rows with labels
+    have no image."""
     labeled = schema_of(ListedImage)
     if snapshot.header.negatives_known:
         place = labeled.get_field_index("judged")
         labeled = labeled.set(place, labeled.field(place).with_nullable(False))
     bare = pa.schema([field for field in labeled if field.name not in LABEL_COLUMNS])
     found: dict[str, list[WrittenFile]] = {"rerank": [], "rerank_unlabelled": []}
+    without = 0
     for split, access in ACCESS.items():
         images = list(listed_images(snapshot, split))
         for folder, schema, who in (
             ("rerank", labeled, access),
             ("rerank_unlabelled", bare, Access.OPEN),
         ):
-            row = attrgetter(*schema.names)
-            parts = batches_of(schema, map(row, images))
-            name = split_name(f"{FOLDER}/{folder}", split)
-            found[folder] += write_batches(directory, name, who, schema, parts)
-    return found
+            if folder == "rerank" and _images_in_lists(snapshot):
+                shards = Shards(directory, f"{FOLDER}/{folder}", _split(snapshot, split))
+                rows = _with_images(snapshot, images, schema, image_files)
+                files, kept = write_shards(shards, image_schema(schema), rows, who)
+                without += len(images) - kept
+            else:
+                row = attrgetter(*schema.names)
+                parts = batches_of(schema, map(row, images))
+                name = split_name(f"{FOLDER}/{folder}", _split(snapshot, split))
+                files = write_batches(directory, name, who, schema, parts)
+            found[folder] += files
+    return found, without
+
+
+def _with_images(
+    snapshot: Snapshot, images: list[ListedImage], schema: pa.Schema, image_files: ImageFiles
+) -> Iterator[Row]:
+    ids = np.array([one.inat24_image_id for one in images], dtype=np.int64)
+    more = images_of(snapshot, ids, ["sha256", "license_url"])
+    row = attrgetter(*schema.names)
+    for one in images:
+        image_id, path = one.inat24_image_id, one.inat24_file_name
+        sha256, url = more[image_id]
+        data = allowed_bytes(image_files, image_id, path, sha256, one.license, url)
+        yield data, path, row(one)
 
 
 def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
@@ -177,9 +235,12 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
     ]
     if configurations:
         lines.append("configs:")
-    for number, name in enumerate(configurations):
+    default = next(iter(configurations), "")
+    if _images_in_lists(snapshot) and "rerank" in configurations:
+        default = "rerank"
+    for name in configurations:
         lines += [f"- config_name: {name}", f"  data_dir: {name}"]
-        lines += ["  default: true"] if number == 0 else []
+        lines += ["  default: true"] if name == default else []
     counts = ", ".join(
         f"{sum(query.split == split for query in queries)} {word}"
         for split, word in (("val", "validation"), ("test", "test"))
@@ -205,7 +266,8 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         'queries = load_dataset("path/of/this/folder", "queries", split="test")',
         "```",
         "",
-        "Splits are called val and test. Images that nobody judged for a query have no row in "
+        f"Splits are called {_split(snapshot, 'val')} and test. Images that nobody judged for a "
+        "query have no row in "
         "qrels. Every image has a licence of its own: see the columns license, license_url and "
         "rights_holder of corpus.",
         "",

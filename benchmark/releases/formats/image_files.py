@@ -1,9 +1,9 @@
-"""The images themselves as Parquet, where their licenses allow copies."""
+"""Images as Parquet, where their licenses allow copies: by themselves, or beside other columns."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -23,23 +23,55 @@ BYTES_A_GROUP: Final = 32_000_000
 BYTES_A_SHARD: Final = 500_000_000
 
 _TEXTS: Final = ("file_name", "license", "license_url", "rights_holder")
-_FEATURES: Final = {
-    "image": {"_type": "Image"},
-    "image_id": {"dtype": "int64", "_type": "Value"},
-    **{name: {"dtype": "string", "_type": "Value"} for name in _TEXTS},
-}
-SCHEMA: Final = pa.schema(
-    [
-        pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
-        pa.field("image_id", pa.int64()),
-        *(pa.field(name, pa.string()) for name in _TEXTS),
-    ],
+_IMAGE: Final = pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
+
+#: An image's bytes, if it may be passed on and is here; its path; and the other columns.
+Row = tuple[bytes | None, str, tuple[Any, ...]]
+
+
+def image_schema(columns: Iterable[pa.Field]) -> pa.Schema:
+    """A column of images, and others."""
+    others = list(columns)
+    features: dict[str, Any] = {"image": {"_type": "Image"}}
+    for one in others:
+        dtype = "float64" if pa.types.is_float64(one.type) else str(one.type)
+        features[one.name] = {"dtype": dtype, "_type": "Value"}
     # By this `datasets` decodes the column as images.
-    metadata={"huggingface": json.dumps({"info": {"features": _FEATURES}})},
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    return pa.schema([_IMAGE, *others], metadata=metadata)
+
+
+SCHEMA: Final = image_schema(
+    [pa.field("image_id", pa.int64()), *(pa.field(name, pa.string()) for name in _TEXTS)]
 )
 
 
-Row = tuple[bytes, int, tuple[str, ...]]
+def write_shards(
+    shards: Shards, schema: pa.Schema, found: Iterator[Row], access: Access
+) -> tuple[list[WrittenFile], int]:
+    """Write rows of an `image_schema` to a split's files; these, and how many rows have an image.
+
+    Holds the images of one row group.
+    """
+    count = 0
+    kept = 0
+    for parts in _shards(_groups(found)):
+        with pq.ParquetWriter(
+            shards.partial(count), schema, compression="none", use_dictionary=False,
+            write_statistics=False, version="2.6",
+        ) as file:  # fmt: skip
+            for group in parts:
+                file.write_batch(_batch(schema, group), row_group_size=len(group))
+                kept += sum(data is not None for data, _, _ in group)
+        count += 1
+    return shards.named(count, access), kept
+
+
+def allowed_bytes(
+    image_files: ImageFiles, image_id: int, path: str, sha256: str, license: str, url: str
+) -> bytes | None:
+    """An image's bytes, as `image_files` gives them, where its license allows copies."""
+    return None if license_of(license, url).refusal else image_files(image_id, path, sha256)
 
 
 def write_image_files(
@@ -49,37 +81,26 @@ def write_image_files(
 
     Gives the files, how many images they hold, and how many are left out. The bytes are as
     `image_files` gives them: without metadata, and the pixels as they were, which also a license
-    without derivatives allows (retrieval/images/metadata.py). Holds the images of one row group.
+    without derivatives allows (retrieval/images/metadata.py).
     """
     shards = Shards(directory, folder, "images")
-    count = 0
-    kept = 0
     with text_file(directory, REFUSED_FILE) as refusals:
         refusals.write("image_id,rights_holder,license,license_url,reason\n")
-        for parts in _shards(_groups(_image_rows(snapshot, image_files, refusals))):
-            with pq.ParquetWriter(
-                shards.partial(count), SCHEMA, compression="none", use_dictionary=False,
-                write_statistics=False, version="2.6",
-            ) as file:  # fmt: skip
-                for group in parts:
-                    file.write_batch(_batch(group), row_group_size=len(group))
-                    kept += len(group)
-            count += 1
-    files = [*shards.named(count, Access.OPEN), WrittenFile(REFUSED_FILE, Access.OPEN)]
-    return files, kept, snapshot.image_count - kept
+        allowed = _image_rows(snapshot, image_files, refusals)
+        files, kept = write_shards(shards, SCHEMA, allowed, Access.OPEN)
+    return [*files, WrittenFile(REFUSED_FILE, Access.OPEN)], kept, snapshot.image_count - kept
 
 
 def _image_rows(snapshot: Snapshot, image_files: ImageFiles, refusals: TextIO) -> Iterator[Row]:
-    """(bytes, image id, texts) of each image that may be passed on; the others are listed."""
+    """The images that may be passed on; the others are listed."""
     for image_id, sha256, *texts in rows(snapshot, "images", ("image_id", "sha256", *_TEXTS)):
         name, license, url, holder = texts
-        reason = license_of(license, url).refusal
-        data = None if reason else image_files(image_id, name, sha256)
+        data = allowed_bytes(image_files, image_id, name, sha256, license, url)
         if data is not None:
-            yield data, image_id, tuple(texts)
+            yield data, name, (image_id, *texts)
             continue
         cells = map(spreadsheet_text, (holder, license, url))
-        reason = reason or "the image's file isn't here or cannot be read"
+        reason = license_of(license, url).refusal or "the image's file isn't here or cannot be read"
         refusals.write(",".join(map(csv_value, (image_id, *cells, reason))) + "\n")
 
 
@@ -88,7 +109,7 @@ def _groups(found: Iterator[Row]) -> Iterator[list[Row]]:
     size = 0
     for row in found:
         group.append(row)
-        size += len(row[0])
+        size += len(row[0] or b"")
         if len(group) == ROWS_A_GROUP or size >= BYTES_A_GROUP:
             yield group
             group, size = [], 0
@@ -111,19 +132,17 @@ def _shards(groups: Iterator[list[Row]]) -> Iterator[Iterator[list[Row]]]:
 
 
 def _size(group: list[Row]) -> int:
-    return sum(len(data) for data, _, _ in group)
+    return sum(len(data or b"") for data, _, _ in group)
 
 
-def _batch(group: list[Row]) -> pa.RecordBatch:
-    images: list[dict[str, Any]] = [
-        {"bytes": data, "path": Path(texts[0]).name or None} for data, _, texts in group
+def _batch(schema: pa.Schema, group: list[Row]) -> pa.RecordBatch:
+    images = [
+        None if data is None else {"bytes": data, "path": Path(path).name or None}
+        for data, path, _ in group
     ]
-    columns = [
-        pa.array(images, type=SCHEMA.field("image").type),
-        pa.array([image_id for _, image_id, _ in group], type=pa.int64()),
-        *(
-            pa.array([texts[place] for _, _, texts in group], type=pa.string())
-            for place in range(len(_TEXTS))
-        ),
+    others = zip(*(values for _, _, values in group), strict=True)
+    arrays = [
+        pa.array(column, type=field.type)
+        for column, field in zip((images, *others), schema, strict=True)
     ]
-    return pa.record_batch(columns, schema=SCHEMA)
+    return pa.record_batch(arrays, schema=schema)
