@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import IO, Final
 
 import numpy as np
@@ -57,40 +58,50 @@ def read_qrels(
     """The relevance of each pair of query and image, by their numbers in `queries` and `images`,
     and everything that is wrong with the file, plain or gzip.
 
-    `name` is the file's name for messages. Errors: a wrong number of fields, a relevance that is no
-    whole number, a pair twice, no row; at most MAX_ERRORS are collected.
+    `name` is the file's name for messages. Errors: as of `qrels_rows`, a pair twice, no row.
     """
     errors: list[RowError] = []
     relevances: dict[tuple[int, int], int] = {}
+    for line, query, image, relevance in qrels_rows(file, name=name, errors=errors):
+        pair = queries.number(query), images.number(image)
+        if pair in relevances:
+            message = f"{image[:_SHOWN]} stands twice for the query {query[:_SHOWN]}"
+            errors.append(RowError(name, line, "image_id", message))
+        relevances[pair] = relevance
+    if not relevances and not errors:
+        errors.append(RowError(name, 1, "", "the file holds no row"))
+    return relevances, errors
+
+
+def qrels_rows(
+    file: IO[bytes], *, name: str, errors: list[RowError]
+) -> Iterator[tuple[int, str, str, int]]:
+    """(line, query, image, relevance) of each row that can be read; what is wrong with the others
+    is added to `errors`: a wrong number of fields, a relevance that is no whole number. With
+    MAX_ERRORS of them the reading ends.
+    """
     wanted = TREC_FIELDS
+    begun = False
     try:
         for line, text in text_lines(file):
             fields = text.split()
             if not fields:
                 continue
-            if tuple(fields) == BEIR_HEADER and not relevances:
+            if tuple(fields) == BEIR_HEADER and not begun:
                 wanted = len(BEIR_HEADER)
-                continue
-            if len(fields) != wanted:
+            elif len(fields) != wanted:
                 message = f"{len(fields)} fields where {wanted} are needed"
                 errors.append(RowError(name, line, "", message))
             elif not _WHOLE.fullmatch(fields[-1]):
                 message = f"{fields[-1][:_SHOWN]!r} is not a whole number"
                 errors.append(RowError(name, line, "relevance", message))
             else:
-                pair = queries.number(fields[0]), images.number(fields[-2])
-                if pair in relevances:
-                    shown = [field[:_SHOWN] for field in fields]
-                    message = f"{shown[-2]} stands twice for the query {shown[0]}"
-                    errors.append(RowError(name, line, "image_id", message))
-                relevances[pair] = int(fields[-1])
+                begun = True
+                yield line, fields[0], fields[-2], int(fields[-1])
             if len(errors) >= MAX_ERRORS:
-                break
+                return
     except Unreadable as error:
         errors.append(RowError(name, error.line, "", str(error)))
-    if not relevances and not errors:
-        errors.append(RowError(name, 1, "", "the file holds no row"))
-    return relevances, errors
 
 
 def _key(text: str) -> tuple[int, int, str]:

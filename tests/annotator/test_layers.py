@@ -24,6 +24,7 @@ PURE = [
     "annotator/processes/supervisor.py",
     "benchmark/leaderboard/tables.py",
     "benchmark/releases/difference/difference.py",
+    "benchmark/releases/importing/beir_files.py",
     "benchmark/releases/importing/layout_files.py",
     "benchmark/releases/importing/layout.py",
     "benchmark/releases/snapshot",

@@ -32,9 +32,11 @@ class Command(BaseCommand):
         "…queries_test.csv (or …queries.csv with a column split), and …annotations.csv with "
         "query_id, image_id and, if there is one, image_path. Where DIR also holds …judgments.csv "
         "and inquire_rerank/val.csv and test.csv, as releases made here do, the judged images that "
-        "aren't relevant and the fixed lists for re-ranking are taken too. Runs are scored on it "
-        "as on a release made here. Whatever is wrong is named by file, line and field, and "
-        "nothing is written. A name that was imported before gets its next version."
+        "aren't relevant and the fixed lists for re-ranking are taken too. Or in BEIR's layout: "
+        "queries.jsonl, qrels/validation.tsv (or dev.tsv), qrels/test.tsv and, if there is one, "
+        "corpus.jsonl, where every id is a whole number. Runs are scored on it as on a release "
+        "made here. Whatever is wrong is named by file, line and field, and nothing is written. A "
+        "name that was imported before gets its next version."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from benchmark.releases.formats import (
     attribution,
+    beir,
     coco,
     darwin_core,
     datasheet,
@@ -20,6 +21,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     inquire_csv.FORMAT,
     inquire_rerank.FORMAT,
     trec.FORMAT,
+    beir.FORMAT,
     huggingface.FORMAT,
     coco.FORMAT,
     darwin_core.FORMAT,

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from benchmark.releases import fixed_lists
-from benchmark.releases.images import Corpus, released_images
+from benchmark.releases.images import Corpus, released_images, web_address
 from benchmark.releases.images import corpus as corpus_now
 from benchmark.releases.importing.layout import Effort, Layout, LayoutQuery
 from benchmark.releases.models import Release
@@ -38,6 +38,10 @@ CONSENSUS_RULE: Final = (
 JUDGED_RULE: Final = (
     "Imported: the benchmark's files name the relevant images of each query, and its judgments "
     f"agree with them by this rule: {OWN_RULE}"
+)
+QRELS_RULE: Final = (
+    "Imported: the benchmark's files say of each judged image whether it is relevant to a query; "
+    "of graded relevances, those above 0 are."
 )
 #: The files' fixed lists don't say whose order they are in.
 UNNAMED_MODEL: Final = "a model that the benchmark's files don't name"
@@ -152,7 +156,7 @@ def snapshot_import(
             corpus_fingerprint=corpus.fingerprint,
             models=own.models if own else [],
             rerank_model=rerank_model,
-            consensus=JUDGED_RULE if len(layout.judgments) else CONSENSUS_RULE,
+            consensus=_rule(layout),
             annotators=layout.annotators or None,
             matched={
                 "path": found.by_path,
@@ -180,6 +184,12 @@ def _ranked(layout: Layout, model: EmbeddingModel) -> Iterator[FixedImage]:
             yield from fixed
     except ModelSpecError as error:
         raise JobFailed(f"The fixed lists for re-ranking can't be made: {error}") from error
+
+
+def _rule(layout: Layout) -> str:
+    if len(layout.judgments):
+        return JUDGED_RULE
+    return QRELS_RULE if len(layout.negatives) else CONSENSUS_RULE
 
 
 def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> SnapshotQuery:
@@ -248,7 +258,12 @@ def _images(
                 image = None
             # What the benchmark itself says goes first, so that its files come out as they went in.
             known_image = image or _unknown(image_id)
-            yield replace(known_image, file_name=path or known_image.file_name, **details)
+            yield replace(
+                known_image,
+                file_name=path or known_image.file_name,
+                address=web_address(path) or known_image.address,
+                **details,
+            )
 
 
 def _same_path(path: str, file_name: str) -> bool:

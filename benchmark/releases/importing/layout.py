@@ -107,6 +107,8 @@ class Layout:
     """JUDGMENTS: by query id, image id and annotator once settled."""
     fixed: pa.Table
     """LISTED: by query id and rank once settled."""
+    negatives: pa.Table = field(default_factory=ANNOTATIONS.empty_table)
+    """ANNOTATIONS: pairs that were judged not relevant, of a benchmark without single judgments."""
     judged_splits: set[str] = field(default_factory=set)
     """Of whose queries every judgment is in the files."""
     header: Header | None = None
@@ -170,6 +172,7 @@ class Layout:
         images = pa.concat_tables(
             [
                 _images(self.annotations, "image_path"),
+                _images(self.negatives, "image_path"),
                 _images(self.fixed, "inat24_file_name"),
             ]
         )
@@ -201,6 +204,7 @@ class Layout:
             ),
             _pairs(unvoted, _constant(True, unvoted), row=unvoted["row"]),
             _pairs(negatives, _constant(False, negatives)),
+            _pairs(self.negatives, _constant(False, self.negatives)),
         ]
         self.pairs = pa.concat_tables(parts).sort_by(_SORTED)
         self.images = self._with_details(images, details)
@@ -217,6 +221,11 @@ class Layout:
         for row in _failing(self.judgments, _repeated(self.judgments, [*_PAIR, "annotator"])):
             message = f"annotator_{row['annotator']} judged this pair on a line before"
             _error(errors, row, "annotator", message)
+        pairs = pa.concat_tables([self.annotations, self.negatives])
+        twice = _repeated(pairs, _PAIR) & (np.arange(len(pairs)) >= len(self.annotations))
+        for row in _failing(pairs, twice):
+            message = f"image {row['image_id']} stands twice for the query {row['query_id']}"
+            _error(errors, row, "corpus-id", message)
         twice = _repeated(self.fixed, ["query_id", "rank"]) | _repeated(self.fixed, _PAIR)
         for row in _failing(self.fixed, twice):
             message = f"this rank, or image {row['image_id']}, is on a line before"
@@ -270,6 +279,8 @@ class Layout:
                 f"but {found} in the annotations"
             )
             _error(errors, row, "relevance", message)
+        if not len(self.judgments):
+            return
         known = [
             one.query.query_id for one in self.queries if one.query.split in self.judged_splits
         ]

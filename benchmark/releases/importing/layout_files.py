@@ -12,6 +12,8 @@ must agree with the annotations:
     *judgments.csv                     see `release_files`; or one for a split, *judgments_val.csv
     inquire_rerank/val.csv, test.csv   see `formats.inquire_rerank`
     snapshot/                          see `snapshot`: what the other files don't hold of queries
+
+Or one in BEIR's: see `beir_files`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import BinaryIO, Final
 
 import pyarrow.parquet as pq
 
+from benchmark.releases.importing.beir_files import is_beir, read_beir
 from benchmark.releases.importing.layout import (
     ANNOTATIONS,
     JUDGMENTS,
@@ -79,8 +82,15 @@ def layout_read(directory: Path) -> Layout:
     LayoutRefused: files are missing or ambiguous, or anything in them is wrong. OSError: one can't
     be read.
     """
-    files = layout_files(directory)
     errors: list[RowError] = []
+    layout = read_beir(directory, errors) if is_beir(directory) else _read_layout(directory, errors)
+    if errors:
+        raise LayoutRefused(sorted(errors, key=lambda error: (error.file, error.line)))
+    return layout
+
+
+def _read_layout(directory: Path, errors: list[RowError]) -> Layout:
+    files = layout_files(directory)
     queries = _read_queries(files.queries, errors)
     if errors:
         # Each pair of a query that can't be read would be one more error.
@@ -114,8 +124,6 @@ def layout_read(directory: Path) -> Layout:
     layout.settle(errors)
     if not errors:
         _read_snapshot(layout, directory / SNAPSHOT_FOLDER, errors)
-    if errors:
-        raise LayoutRefused(sorted(errors, key=lambda error: (error.file, error.line)))
     return layout
 
 

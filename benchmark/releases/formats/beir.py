@@ -1,0 +1,91 @@
+"""BEIR's layout, as its GenericDataLoader, MTEB and Pyserini read it.
+
+    beir/corpus.jsonl                 _id, title (species), text (names), metadata: each image
+    beir/queries.jsonl                _id, text, metadata: the queries of both splits
+    beir/qrels/validation.tsv, test.tsv   query-id, corpus-id, score
+
+Ids are texts, as BEIR has them. metadata holds what BEIR has no place for; `import_benchmark`
+reads it again. Judged images that aren't relevant have the score 0; unjudged ones have no line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from benchmark.releases.formats.writing import ACCESS, image_access, pair_columns, rows, text_file
+from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.scoring.qrels_files import BEIR_HEADER
+
+FOLDER: Final = "beir"
+QRELS_FILES: Final = {"val": "qrels/validation.tsv", "test": "qrels/test.tsv"}
+
+_LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
+_METADATA: Final = ("file_name", "dataset", "source_id", "license", "rights_holder", "address")
+
+
+def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
+    """Write all four files; those without rows are empty or hold their header."""
+    files = [
+        _jsonl(directory, "corpus.jsonl", image_access(snapshot), _images(snapshot)),
+        _jsonl(directory, "queries.jsonl", Access.OPEN, _queries(snapshot)),
+    ]
+    pairs = pair_columns(snapshot)
+    for split, access in ACCESS.items():
+        chosen = pairs.of_split(snapshot, split)
+        columns = (chosen.query_ids.tolist(), chosen.image_ids.tolist(), chosen.relevant.tolist())
+        name = f"{FOLDER}/{QRELS_FILES[split]}"
+        with text_file(directory, name) as file:
+            file.write("\t".join(BEIR_HEADER) + "\n")
+            for query_id, image_id, relevant in zip(*columns, strict=True):
+                file.write(f"{query_id}\t{image_id}\t{int(relevant)}\n")
+        files.append(WrittenFile(name, access))
+    return files
+
+
+def _jsonl(
+    directory: Path, name: str, access: Access, objects: Iterable[dict[str, Any]]
+) -> WrittenFile:
+    name = f"{FOLDER}/{name}"
+    with text_file(directory, name) as file:
+        for one in objects:
+            file.write(json.dumps(one, ensure_ascii=False) + "\n")
+    return WrittenFile(name, access)
+
+
+def _images(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    columns = ("image_id", "scientific_name", "vernacular_name", *_LINEAGE, *_METADATA)
+    for image_id, species, *others in rows(snapshot, "images", columns):
+        names, metadata = others[: -len(_METADATA)], others[-len(_METADATA) :]
+        yield {
+            "_id": str(image_id),
+            "title": species,
+            "text": ", ".join(filter(None, names)),
+            "metadata": dict(zip(_METADATA, metadata, strict=True)),
+        }
+
+
+def _queries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    for query in snapshot.queries.values():
+        yield {
+            "_id": str(query.query_id),
+            "text": query.text,
+            "metadata": {
+                "supercategory": query.supercategory,
+                "category": query.category,
+                "iconic_group": query.iconic_group or "",
+                "split": query.split,
+            },
+        }
+
+
+FORMAT = Format(
+    key="beir",
+    title="BEIR",
+    about="Corpus, queries and qrels for BEIR, MTEB and Pyserini; judged negatives have score 0.",
+    write=write,
+    since=2,
+)
