@@ -1,5 +1,5 @@
-"""Writing a release's files from its snapshot: every format, the difference, the manifest, the
-archives. The same code makes them and checks later that they come out the same."""
+"""Writing a release's files from its snapshot: every format, the difference, croissant.json, the
+manifest, the archives. The same code makes them and checks later that they come out the same."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from typing import Any, Final
 from benchmark.releases.difference.difference import as_json, compare, without_test_labels
 from benchmark.releases.difference.text import markdown
 from benchmark.releases.formats.base import Access, WrittenFile
+from benchmark.releases.formats.croissant import (
+    CROISSANT_FILE,
+    OPEN_CROISSANT_FILE,
+    write_croissant,
+)
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.images import released_image_bytes
 from benchmark.releases.models import Release
@@ -115,7 +120,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     if hidden:
         write_open_snapshot(snapshot)
     written: list[tuple[str, WrittenFile]] = []
-    for one in FORMATS:
+    for one in (one for one in FORMATS if one.since <= snapshot.header.formats):
         with progress.step(f"Format: {one.title}"):
             made = one.write(snapshot, directory, released_image_bytes)
             written += [(one.key, file) for file in made]
@@ -130,25 +135,33 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
         for path in sorted((directory / folder).iterdir())
     ]
     counts = counts_of(snapshot)
-    with progress.step(CHECKSUMS_STEP, len(written) + 1 + hidden) as count:
+    # Where labels are hidden, there are also a description and a manifest of open files alone:
+    # checksums and sizes of the others would show whether guessed labels are right.
+    about = [(snapshot, Access.LABELS if hidden else Access.OPEN, CROISSANT_FILE, MANIFEST_FILE)]
+    if hidden:
+        about.insert(0, (snapshot.open, Access.OPEN, OPEN_CROISSANT_FILE, OPEN_MANIFEST_FILE))
+    described = snapshot.header.formats > 1
+    with progress.step(CHECKSUMS_STEP, len(written) + len(about) * (1 + described)) as count:
         entries = [_entry(directory, key, file, count) for key, file in written]
 
-        def manifest_write(name: str, access: Access, files: list[Entry], counts: Counts) -> None:
+        def add(name: str, access: Access) -> None:
+            entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
+
+        if described:
+            before = list(entries)
+            for shown, access, name, _ in about:
+                listed = before if shown is snapshot else _open(before)
+                write_croissant(directory / name, shown, listed)
+                add(name, access)
+        for shown, access, _, name in about:
             write_manifest(
                 directory / name,
                 header=snapshot.header_data,
-                counts=counts,
+                counts=counts if shown is snapshot else counts_of(shown),
                 options=release.options,
-                files=files,
+                files=entries if shown is snapshot else _open(entries),
             )
-            entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
-
-        if hidden:
-            # Checksums and sizes of the other files would show whether guessed labels are right.
-            shown = [entry for entry in entries if entry["access"] == Access.OPEN]
-            manifest_write(OPEN_MANIFEST_FILE, Access.OPEN, shown, counts_of(snapshot.open))
-        access = Access.LABELS if hidden else Access.OPEN
-        manifest_write(MANIFEST_FILE, access, list(entries), counts)
+            add(name, access)
     with progress.step(ARCHIVE_STEP, len(entries) + len(_open(entries))) as count:
         archive = _archives(release, directory, entries, lambda: count(1))
     return Written(
@@ -205,15 +218,15 @@ def _archives(
     """An archive of all files, and under "open" one of those that hold no label of the test
     split."""
     root = release.slug
-    all_names = [entry["name"] for entry in entries]
+    all_names, open_names = ([one["name"] for one in part] for part in (entries, _open(entries)))
     archive = write_archive(
         directory / f"{root}.zip", directory, all_names, root=root, written=written
     )
     open_archive = write_archive(
-        directory / f"{root}-open.zip", directory, _open(entries), root=root, written=written
+        directory / f"{root}-open.zip", directory, open_names, root=root, written=written
     )
     return {**archive, "open": open_archive}
 
 
-def _open(entries: list[Entry]) -> list[str]:
-    return [entry["name"] for entry in entries if entry["access"] == Access.OPEN]
+def _open(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry["access"] == Access.OPEN]

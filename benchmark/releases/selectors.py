@@ -192,7 +192,11 @@ def file_groups_for(user: Any, release: Release) -> list[FileGroup]:
     """
     known = [(one.key, one.title, one.about) for one in FORMATS]
     known += [
-        (RELEASE_KEY, "About this release", "The list of all files, and what changed."),
+        (
+            RELEASE_KEY,
+            "About this release",
+            "All files with their checksums (manifest and Croissant), and what changed.",
+        ),
         (SNAPSHOT_KEY, "Snapshot", "What every other file was written from, in Parquet."),
     ]
     groups = []
