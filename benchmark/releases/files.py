@@ -120,8 +120,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
     if hidden:
         write_open_snapshot(snapshot)
     written: list[tuple[str, WrittenFile]] = []
-    version = snapshot.header.formats
-    for one in (one for one in FORMATS if one.since <= version):
+    for one in (one for one in FORMATS if one.since <= snapshot.header.formats):
         with progress.step(f"Format: {one.title}"):
             made = one.write(snapshot, directory, released_image_bytes)
             written += [(one.key, file) for file in made]
@@ -136,39 +135,33 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
         for path in sorted((directory / folder).iterdir())
     ]
     counts = counts_of(snapshot)
-    # croissant.json came with version 2; where labels are hidden there are two of each.
-    described = version > 1
-    total = len(written) + (1 + described) * (1 + hidden)
-    with progress.step(CHECKSUMS_STEP, total) as count:
+    # Where labels are hidden, there are also a description and a manifest of open files alone:
+    # checksums and sizes of the others would show whether guessed labels are right.
+    about = [(snapshot, Access.LABELS if hidden else Access.OPEN, CROISSANT_FILE, MANIFEST_FILE)]
+    if hidden:
+        about.insert(0, (snapshot.open, Access.OPEN, OPEN_CROISSANT_FILE, OPEN_MANIFEST_FILE))
+    described = snapshot.header.formats > 1
+    with progress.step(CHECKSUMS_STEP, len(written) + len(about) * (1 + described)) as count:
         entries = [_entry(directory, key, file, count) for key, file in written]
 
-        def croissant_write(name: str, access: Access, shown: Snapshot, files: list[Entry]) -> None:
-            write_croissant(directory / name, shown, files)
+        def add(name: str, access: Access) -> None:
             entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
 
-        def manifest_write(name: str, access: Access, files: list[Entry], counts: Counts) -> None:
+        if described:
+            before = list(entries)
+            for shown, access, name, _ in about:
+                listed = before if shown is snapshot else _open(before)
+                write_croissant(directory / name, shown, listed)
+                add(name, access)
+        for shown, access, _, name in about:
             write_manifest(
                 directory / name,
                 header=snapshot.header_data,
-                counts=counts,
+                counts=counts if shown is snapshot else counts_of(shown),
                 options=release.options,
-                files=files,
-                takedowns=release.takedowns,
+                files=entries if shown is snapshot else _open(entries),
             )
-            entries.append(_entry(directory, RELEASE_KEY, WrittenFile(name, access), count))
-
-        access = Access.LABELS if hidden else Access.OPEN
-        if described:
-            whole = list(entries)
-            if hidden:
-                shown = _open(whole)
-                croissant_write(OPEN_CROISSANT_FILE, Access.OPEN, snapshot.open, shown)
-            croissant_write(CROISSANT_FILE, access, snapshot, whole)
-        if hidden:
-            # Checksums and sizes of the other files would show whether guessed labels are right.
-            shown = _open(entries)
-            manifest_write(OPEN_MANIFEST_FILE, Access.OPEN, shown, counts_of(snapshot.open))
-        manifest_write(MANIFEST_FILE, access, list(entries), counts)
+            add(name, access)
     with progress.step(ARCHIVE_STEP, len(entries) + len(_open(entries))) as count:
         archive = _archives(release, directory, entries, lambda: count(1))
     return Written(

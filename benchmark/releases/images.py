@@ -33,10 +33,9 @@ _COLUMNS: Final = (
     "license_url", "rights_holder", "observed_at", "latitude", "longitude", "location_uncertainty",
     "root__location", "no_organism",
 )  # fmt: skip
-#: Buckets that everybody may read, and where the web has their files.
-_PUBLIC_BUCKETS: Final = {
-    "s3://inaturalist-open-data": "https://inaturalist-open-data.s3.amazonaws.com",
-}
+#: A bucket that everybody may read, and where the web has its files.
+_INATURALIST: Final = "s3://inaturalist-open-data"
+_INATURALIST_ADDRESS: Final = "https://inaturalist-open-data.s3.amazonaws.com"
 _WEB_ADDRESS: Final = re.compile(r"https?://[^/\s]+/\S*")
 
 _NOT_WITHDRAWN = (
@@ -77,13 +76,13 @@ def released_images(image_ids: Sequence[int]) -> Iterator[SnapshotImage]:
 
 def web_address(file_name: str, location: str = "") -> str:
     """Where everybody finds an image on the web: its path, if that is an absolute address, or its
-    place in a public bucket, which `location`, that of its root, is or leads into; else empty."""
+    place in iNaturalist's open bucket, if `location`, that of its root, is there; else empty."""
     if _WEB_ADDRESS.fullmatch(file_name):
         return file_name
-    for bucket, address in _PUBLIC_BUCKETS.items():
-        if location == bucket or location.startswith(f"{bucket}/"):
-            return quote(f"{address}{location.removeprefix(bucket)}/{file_name}", safe=":/")
-    return ""
+    if not f"{location}/".startswith(f"{_INATURALIST}/"):
+        return ""
+    folder = location.removeprefix(_INATURALIST)
+    return quote(f"{_INATURALIST_ADDRESS}{folder}/{file_name}", safe=":/")
 
 
 def corpus() -> Corpus:

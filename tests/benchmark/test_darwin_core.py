@@ -1,54 +1,116 @@
-"""Darwin Core archives: read by pandas as they are, and by what meta.xml says."""
+"""Darwin Core Archives: read by python-dwca-reader and by pandas, described by GBIF's profile."""
 
-import json
+import re
+from collections import Counter
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from dwca.read import DwCAReader
 
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.darwin_core import write
 from tests.benchmark.photos import photo_snapshot
-from tests.benchmark.snapshots import LINES, empty_snapshot, no_image_files, toy_snapshot
+from tests.benchmark.snapshots import (
+    empty_snapshot,
+    header,
+    image,
+    no_image_files,
+    pair,
+    query,
+    toy_snapshot,
+    write_snapshot,
+)
 
-TEXT = "{http://rs.tdwg.org/dwc/text/}"
+DWC = "http://rs.tdwg.org/dwc/terms/"
+DC = "http://purl.org/dc/terms/"
+URN = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+#: The elements of a data set in GBIF's metadata profile 1.3, in its order, and the fewest of each:
+#: github.com/gbif/eml-profile, eml-gbif-profile.xsd.
+PROFILE = {
+    "alternateIdentifier": 0,
+    "shortName": 0,
+    "title": 1,
+    "creator": 1,
+    "metadataProvider": 0,
+    "associatedParty": 0,
+    "pubDate": 1,
+    "language": 0,
+    "abstract": 1,
+    "keywordSet": 0,
+    "additionalInfo": 0,
+    "intellectualRights": 0,
+    "licensed": 0,
+    "distribution": 0,
+    "coverage": 0,
+    "purpose": 0,
+    "maintenance": 0,
+    "contact": 1,
+    "publisher": 0,
+    "methods": 0,
+    "project": 0,
+    "literatureCited": 0,
+}
 
 
 @pytest.fixture
 def written(tmp_path):
     files = write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
-    assert {file.name for file in files if file.access is Access.LABELS} == {
-        "darwin_core/all/occurrence.csv"
-    }
-    assert len(files) == 6
+    names = ("eml.xml", "measurement.csv", "meta.xml", "multimedia.csv", "occurrence.csv")
+    assert sorted((file.name, file.access) for file in files) == [
+        *((f"darwin_core/all/{name}", Access.LABELS) for name in names),
+        *((f"darwin_core/val/{name}", Access.OPEN) for name in names),
+    ]
     return tmp_path / "darwin_core"
+
+
+def opened(folder):
+    """Catalog number -> (terms of the occurrence, terms of each of its extension rows)."""
+    with DwCAReader(str(folder)) as archive:
+        assert archive.descriptor.core.type == f"{DWC}Occurrence"
+        assert archive.metadata is not None
+        rows = {
+            row.data[f"{DWC}catalogNumber"]: (row.data, [one.data for one in row.extensions])
+            for row in archive
+        }
+        assert len(rows) == len(list(archive))
+    return rows
 
 
 def read(path):
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
-def test_pandas_reads_where_and_when_a_query_was_seen(written):
-    frame = pd.read_csv(written / "all/occurrence.csv", parse_dates=["eventDate"])
-    assert list(zip(frame["query_id"], frame["catalogNumber"], strict=True)) == [
-        (3, 1), (3, 2), (8, 1), (8, 7), (13, 5), (21, 9), (21, 10), (21, 11),
-    ]  # fmt: skip
-    assert frame["occurrenceID"].is_unique
-    assert frame["eventDate"].dt.year.dropna().unique().tolist() == [2022]
-    placed = frame.dropna(subset=["decimalLatitude"])
-    assert placed.groupby("query_id")["decimalLatitude"].max().to_dict() == {
-        3: 52.5, 8: 52.5, 13: 52.5, 21: 52.5,
-    }  # fmt: skip
-    assert frame.drop_duplicates("catalogNumber").shape[0] == 7
+def test_both_archives_are_read_with_an_observation_for_each_photo(written):
+    # Images 10 and 11 have no species.
+    for part, images in (("all", "123456789"), ("val", "12349")):
+        found = opened(written / part)
+        assert sorted(found) == list(images)
+        ids = [row[f"{DWC}occurrenceID"] for row, _ in found.values()]
+        assert len(set(ids)) == len(ids)
+        assert all(map(URN.fullmatch, ids))
+
+
+def test_a_photo_is_measured_against_each_of_its_queries(written):
+    found = opened(written / "all")
+    value, remarks = f"{DWC}measurementValue", f"{DWC}measurementRemarks"
+    assert [(row[value], row[remarks]) for row in found["6"][1]] == [
+        ("not relevant", "=cmd()|' /C calc'!A0"),
+        ("not relevant", "two lines of text: 狐 🦊 café </title> & <b>bold</b>"),
+    ]
+    assert [row[value] for row in found["1"][1]] == ["relevant", "relevant"]
+    measured = [row for _, rows in found.values() for row in rows]
+    assert len({row[f"{DWC}measurementID"] for row in measured}) == len(measured) == 11
+    assert {row[f"{DWC}measurementType"] for row in measured} == {"relevance to the query"}
+    open_queries = Counter(read(written / "val/measurement.csv")["query_id"])
+    assert open_queries == {"3": 4, "21": 1}
 
 
 def test_an_observation_has_its_terms(written):
-    row = read(written / "all/occurrence.csv").set_index("occurrenceID").loc["5:13"]
-    assert row["query"] == LINES
-    about = json.loads(row["dynamicProperties"])
-    assert (about["query_id"], about["query"], about["split"]) == (13, LINES, "test")
-    assert row.drop(["dynamicProperties", "query"]).to_dict() == {
-        "catalogNumber": "5",
+    row = read(written / "all/occurrence.csv").set_index("catalogNumber").loc["5"]
+    assert row.drop("occurrenceID").to_dict() == {
+        "otherCatalogNumbers": "toy:5",
         "basisOfRecord": "HumanObservation",
         "occurrenceStatus": "present",
         "scientificName": "Vulpes vulpes",
@@ -65,78 +127,118 @@ def test_an_observation_has_its_terms(written):
         "decimalLongitude": "-13.25",
         "geodeticDatum": "EPSG:4326",
         "coordinateUncertaintyInMeters": "30.0",
-        "license": "https://creativecommons.org/licenses/by-nc/4.0/",
-        "rightsHolder": 'Müller, "狐"\n<b>',
-        "associatedMedia": 'train/a, "b"/5 🦊.jpg',
-        "otherCatalogNumbers": "toy:5",
+        "associatedMedia": "",
         "datasetName": "Toy & Söhne v2",
-        "query_id": "13",
-        "supercategory": "Species",
-        "category": "Species ID",
-        "split": "test",
+        "license": "https://creativecommons.org/licenses/by-nc/4.0/",
+        "rightsHolder": 'Müller, "狐" <b>',
+        "image_path": 'train/a, "b"/5 🦊.jpg',
     }
+    assert opened(written / "all")["5"][0][f"{DC}rightsHolder"] == 'Müller, "狐" <b>'
+    unknown = read(written / "all/occurrence.csv").set_index("catalogNumber").loc["6"]
+    blank = ["decimalLatitude", "decimalLongitude", "geodeticDatum",
+             "coordinateUncertaintyInMeters"]  # fmt: skip
+    assert unknown[blank].tolist() == [""] * len(blank)
 
 
-def test_what_is_unknown_is_blank(written):
-    row = read(written / "val/occurrence.csv").set_index("occurrenceID").loc["10:21"]
-    blank = ["scientificName", "taxonRank", "eventDate", "decimalLatitude", "geodeticDatum",
-             "coordinateUncertaintyInMeters", "license"]  # fmt: skip
-    assert row[blank].tolist() == [""] * len(blank)
+def test_pandas_follows_a_query_over_space_and_time(written):
+    observed = pd.read_csv(written / "all/occurrence.csv", parse_dates=["eventDate"])
+    measured = pd.read_csv(written / "all/measurement.csv")
+    frame = measured[measured["measurementValue"] == "relevant"].merge(observed, on="occurrenceID")
+    assert list(zip(frame["query_id"], frame["catalogNumber"], strict=True)) == [
+        (3, 1), (8, 1), (3, 2), (13, 5), (8, 7), (21, 9),
+    ]  # fmt: skip
+    assert frame["eventDate"].dt.year.dropna().unique().tolist() == [2022]
+    placed = frame.groupby("query_id")["decimalLatitude"].max()
+    assert placed.to_dict() == {3: 52.5, 8: 52.5, 13: 52.5, 21: 52.5}
 
 
-def test_the_open_archive_holds_the_validation_split(written):
-    everything = read(written / "all/occurrence.csv")
-    val = read(written / "val/occurrence.csv")
-    assert set(val["query_id"]) == {"3", "21"}
-    expected = everything[everything["split"] == "val"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(val, expected)
+def small(folder, images, **values):
+    """A release of one query over these images, of which the first is relevant, as an archive."""
+    snapshot = write_snapshot(
+        folder / "snapshot",
+        header=header(**values),
+        queries=[query(3, split="val")],
+        pairs=[pair(3, one.image_id, place == 0) for place, one in enumerate(images)],
+        images=images,
+    )
+    write(snapshot, folder, no_image_files)
+    return opened(folder / "darwin_core/val")
+
+
+def test_a_photo_keeps_its_id_from_release_to_release(tmp_path):
+    first = small(tmp_path / "a", [image(1), image(2)], version=1)
+    again = small(tmp_path / "b", [image(2), image(5)], version=2, name="Another")
+    ids = [found["2"][0][f"{DWC}occurrenceID"] for found in (first, again)]
+    assert ids[0] == ids[1]
+    # The same number in another data set, and in a benchmark whose images aren't here.
+    other = small(tmp_path / "c", [image(2, dataset="other")])["2"][0][f"{DWC}occurrenceID"]
+    absent = [
+        small(tmp_path / name, [image(2, dataset="", source_id="")], name=name)["2"][0]
+        for name in ("d", "e")
+    ]
+    ids += [other, *(row[f"{DWC}occurrenceID"] for row in absent)]
+    assert len(set(ids)) == 4
+    assert absent[0][f"{DWC}otherCatalogNumbers"] == ""
+
+
+def test_what_shows_no_organism_is_no_observation(tmp_path):
+    images = [image(1), image(2, no_organism=True), image(3, scientific_name="")]
+    assert list(small(tmp_path, images)) == ["1"]
+
+
+def test_media_have_absolute_addresses_or_none(tmp_path):
+    address = "https://inaturalist-open-data.s3.amazonaws.com/photos/7/original.jpg"
+    found = small(tmp_path, [image(1), image(2, address=address)])
+    assert found["1"][0][f"{DWC}associatedMedia"] == ""
+    assert found["2"][0][f"{DWC}associatedMedia"] == address
+    media = [row for _, rows in found.values() for row in rows if f"{DC}identifier" in row]
+    assert media == [
+        {
+            f"{DC}type": "StillImage",
+            f"{DC}identifier": address,
+            f"{DC}license": "https://creativecommons.org/licenses/by-nc/4.0/",
+            f"{DC}rightsHolder": "Jo Doe",
+        }
+    ]
 
 
 @pytest.mark.parametrize("part", ["val", "all"])
-def test_the_archive_is_read_by_what_its_description_says(written, part):
-    archive = ElementTree.parse(written / part / "meta.xml").getroot()
-    assert archive.tag == f"{TEXT}archive"
-    core = archive.find(f"{TEXT}core")
-    assert core.get("rowType") == "http://rs.tdwg.org/dwc/terms/Occurrence"
-    location = core.find(f"{TEXT}files/{TEXT}location").text
-    frame = pd.read_csv(
-        written / part / location,
-        sep=core.get("fieldsTerminatedBy"),
-        quotechar=core.get("fieldsEnclosedBy"),
-        skiprows=int(core.get("ignoreHeaderLines")),
-        encoding=core.get("encoding"),
-        header=None,
-        dtype=str,
-        keep_default_na=False,
-    )
-    terms = {
-        int(field.get("index")): field.get("term").rpartition("/")[2]
-        for field in core.findall(f"{TEXT}field")
-    }
-    named = frame[list(terms)].rename(columns=terms)
-    pd.testing.assert_frame_equal(
-        named, read(written / part / "occurrence.csv")[list(terms.values())]
-    )
-    assert terms[int(core.find(f"{TEXT}id").get("index"))] == "occurrenceID"
-    eml = ElementTree.parse(written / part / archive.get("metadata")).getroot()
-    assert eml.find("dataset/title").text == "Toy & Söhne v2: images relevant to its queries"
-    assert eml.find("dataset/pubDate").text == "2026-05-01"
-    assert eml.find("dataset/creator/organizationName").text == "ada"
+def test_metadata_have_the_structure_of_the_profile(written, part):
+    root = ElementTree.parse(written / part / "eml.xml").getroot()
+    assert root.tag == "{https://eml.ecoinformatics.org/eml-2.2.0}eml"
+    assert URN.fullmatch(root.get("packageId"))
+    assert (root.get("scope"), bool(root.get("system"))) == ("system", True)
+    (dataset,) = root
+    assert dataset.tag == "dataset"
+    tags = [element.tag for element in dataset]
+    assert tags == sorted(tags, key=list(PROFILE).index)
+    assert all(tags.count(name) >= fewest for name, fewest in PROFILE.items())
+    for name in ("creator", "metadataProvider", "contact"):
+        assert [one.tag for one in dataset.find(name)] == ["organizationName"]
+        assert dataset.find(f"{name}/organizationName").text == "ada"
+    for name in ("abstract", "additionalInfo", "intellectualRights"):
+        assert [one.tag for one in dataset.find(name)] == ["para"]
+        assert dataset.find(f"{name}/para").text
+    assert dataset.find("title").text.startswith("Toy & Söhne v2: photos judged for its queries")
+    assert dataset.find("pubDate").text == "2026-05-01"
 
 
-def test_without_relevant_images_there_are_columns(tmp_path):
+def test_without_judged_photos_there_are_columns(tmp_path):
     write(empty_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
+    assert opened(tmp_path / "darwin_core/all") == {}
     frame = read(tmp_path / "darwin_core/all/occurrence.csv")
-    assert len(frame) == 0
     assert "scientificName" in frame.columns
 
 
 def test_real_photographs_as_observations(tmp_path, shared_dir):
     snapshot, _ = photo_snapshot(tmp_path / "snapshot", shared_dir / "photos", changes={})
     write(snapshot, tmp_path, no_image_files)
-    frame = read(tmp_path / "darwin_core/all/occurrence.csv")
-    assert len(frame) == 10
-    assert (frame["scientificName"] != "").all()
-    assert (frame["decimalLatitude"] == "").all()
-    assert set(frame["license"]) == {"https://www.gnu.org/licenses/old-licenses/gpl-2.0.html"}
-    assert "A frog." in set(frame["query"])
+    found = opened(tmp_path / "darwin_core/all")
+    judged = {str(one.image_id) for one in snapshot.pairs()}
+    assert set(found) == judged
+    rows = [row for row, _ in found.values()]
+    assert all(row[f"{DWC}scientificName"] for row in rows)
+    licenses = {row[f"{DC}license"] for row in rows}
+    assert licenses == {"https://www.gnu.org/licenses/old-licenses/gpl-2.0.html"}
+    remarks = {one[f"{DWC}measurementRemarks"] for _, more in found.values() for one in more}
+    assert "A frog." in remarks

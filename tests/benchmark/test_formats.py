@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import json
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -10,7 +11,7 @@ import pytest
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.formats.writing import csv_value, spreadsheet_text
-from benchmark.releases.snapshot.snapshot import FixedImage
+from benchmark.releases.snapshot.snapshot import FixedImage, Snapshot, write_header
 from tests.benchmark.snapshots import (
     empty_snapshot,
     header,
@@ -23,11 +24,17 @@ from tests.benchmark.snapshots import (
     write_snapshot,
 )
 
+#: Of the names, access and bytes of all files of the toy snapshot that are no Parquet, as version
+#: 0.1.0 of this application wrote them.
+FILES_OF_0_1_0 = "ba55eed3ed89ec3496c77d3e6ce9fd0f83db8293c55943c492d5549c9263c80a"
+
 
 def write_all(snapshot, directory, pictures=no_image_files):
     """Write every format below `directory`; the files by name."""
     directory.mkdir()
-    files = [file for one in FORMATS for file in one.write(snapshot, directory, pictures)]
+    version = snapshot.header.formats
+    formats = [one for one in FORMATS if one.since <= version]
+    files = [file for one in formats for file in one.write(snapshot, directory, pictures)]
     names = [file.name for file in files]
     assert len(set(names)) == len(names)
     there = {path.relative_to(directory).as_posix() for path in directory.rglob("*.*")}
@@ -55,6 +62,35 @@ def test_equal_snapshots_give_equal_bytes(tmp_path):
         write_all(snapshot, tmp_path / name, find)
     assert digests(tmp_path / "a") == digests(tmp_path / "b")
     assert len(digests(tmp_path / "a")) > 25
+
+
+def test_files_of_0_1_0_come_out_as_they_were(tmp_path):
+    """Its snapshots don't say which formats they are for, and their images have fewer columns."""
+    snapshot = toy_snapshot(tmp_path / "snapshot")
+    facts = json.loads((tmp_path / "snapshot/release.json").read_text(encoding="utf-8"))
+    del facts["formats"]
+    write_header(tmp_path / "snapshot", facts)
+    images = pq.read_table(snapshot.path("images")).drop_columns(["address", "no_organism"])
+    pq.write_table(images, snapshot.path("images"))
+    files = write_all(Snapshot(tmp_path / "snapshot"), tmp_path / "out")
+    texts = sorted(name for name in files if not name.endswith(".parquet"))
+    whole = hashlib.sha256()
+    for name in texts:
+        whole.update(f"{name} {files[name].access}\n".encode())
+        whole.update((tmp_path / "out" / name).read_bytes())
+    assert whole.hexdigest() == FILES_OF_0_1_0
+    parquet = sorted(name for name in files if name.endswith(".parquet"))
+    assert parquet == sorted(
+        f"huggingface/{folder}/data/{split}-00000-of-00001.parquet"
+        for folder, splits in {
+            "queries": ("val", "test"),
+            "qrels": ("val", "test"),
+            "corpus": ("corpus",),
+            "rerank": ("val", "test"),
+            "rerank_unlabelled": ("val", "test"),
+        }.items()
+        for split in splits
+    )
 
 
 def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
@@ -86,7 +122,8 @@ def test_a_changed_label_changes_only_files_that_hold_labels(tmp_path):
         "trec/qrels_test.txt",
         "huggingface/qrels/data/test-00000-of-00001.parquet",
         "huggingface/rerank/data/test-00000-of-00001.parquet",
-        "darwin_core/all/occurrence.csv",
+        "beir/qrels/test.tsv",
+        "darwin_core/all/measurement.csv",
     }
 
 
@@ -106,7 +143,7 @@ def test_lists_of_images_are_withheld_where_an_import_names_relevant_ones_alone(
     )
     files = write_all(snapshot, tmp_path / "out")
     corpus = "huggingface/corpus/data/corpus-00000-of-00001.parquet"
-    lists = (corpus, "coco/images.json", "attribution.csv")
+    lists = (corpus, "coco/images.json", "attribution.csv", "beir/corpus.jsonl")
     assert {str(files[name].access) for name in lists} == {access}
 
 
@@ -126,7 +163,7 @@ def test_queries_without_judgments_and_images_can_be_written(tmp_path):
     files = write_all(snapshot, tmp_path / "out")
     name = "huggingface/queries/data/test-00000-of-00001.parquet"
     assert pq.read_metadata(tmp_path / "out" / name).num_rows == 1
-    assert not any("/qrels/" in name or "/corpus/" in name for name in files)
+    assert not any(name.startswith(("huggingface/qrels", "huggingface/corpus")) for name in files)
 
 
 def test_attribution_names_every_image(tmp_path):

@@ -3,6 +3,7 @@
 import io
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -10,6 +11,7 @@ from PIL import Image
 from benchmark.releases.formats import image_files as image_files_module
 from benchmark.releases.formats.base import Access
 from benchmark.releases.formats.huggingface import write
+from benchmark.releases.snapshot.snapshot import FixedImage
 from tests.benchmark.photos import photo_snapshot
 from tests.benchmark.snapshots import (
     ALL_RELEVANT,
@@ -55,10 +57,10 @@ def test_queries_are_read(tmp_path, load):
     write(toy_snapshot(tmp_path / "snapshot"), tmp_path, no_image_files)
     found = load("queries")
     assert {split: part["text"][:] for split, part in found.items()} == {
-        "val": [COMMAS, ALL_RELEVANT],
+        "validation": [COMMAS, ALL_RELEVANT],
         "test": [FORMULA, LINES, UNJUDGED],
     }
-    assert found["val"][0] == {
+    assert found["validation"][0] == {
         "query_id": 3,
         "text": COMMAS,
         "supercategory": "Behavior",
@@ -79,7 +81,7 @@ def test_qrels_hold_judged_negatives(tmp_path, load):
         "image_id": [1, 6, 7, 8, 5, 6],
         "relevance": [1, 0, 1, 0, 1, 0],
     }
-    assert len(found["val"]) == 7
+    assert len(found["validation"]) == 7
 
 
 def test_the_corpus_tells_of_every_image(tmp_path, load):
@@ -109,9 +111,9 @@ def test_the_folder_is_read_without_the_files_of_labels(tmp_path, load):
     ]
     for name in labels:
         (tmp_path / name).unlink()
-    assert {split: len(part) for split, part in load("qrels").items()} == {"val": 7}
-    assert list(load("rerank")) == ["val"]
-    assert list(load("rerank_unlabelled")) == ["test", "val"]
+    assert {split: len(part) for split, part in load("qrels").items()} == {"validation": 7}
+    assert list(load("rerank")) == ["validation"]
+    assert set(load("rerank_unlabelled")) == {"validation", "test"}
 
 
 @pytest.mark.parametrize("origin", ["made", "imported"])
@@ -161,6 +163,65 @@ def test_images_whose_license_allows_it_are_the_files_unchanged(tmp_path, load):
     assert refused.loc[0, "rights_holder"] == "'=1+1"
     card = (tmp_path / "huggingface/README.md").read_text(encoding="utf-8")
     assert "6 of 12 pictures are here" in card
+
+
+def test_rows_of_the_fixed_lists_have_the_images_that_may_be_passed_on(tmp_path, load):
+    find, digests = toy_image_files(tmp_path / "pictures", 9)
+    snapshot = toy_snapshot(tmp_path / "snapshot", digests=digests, include_images=True)
+    write(snapshot, tmp_path, find)
+    lists = load("rerank")
+    ids = {split: part["inat24_image_id"][:] for split, part in lists.items()}
+    assert ids == {"validation": [4, 1, 2, 3, 9], "test": [12, 7, 6, 8, 2]}
+    without = {
+        row["inat24_image_id"] for part in lists.values() for row in part if row["image"] is None
+    }
+    assert without == {3, 4, 8, 12}
+    assert lists["validation"][1]["image"].size == (10, 8)
+    assert "image" not in load("rerank_unlabelled")["test"].column_names
+    card = (tmp_path / "huggingface/README.md").read_text(encoding="utf-8")
+    assert "They need an image in each row of rerank; 4 rows have none." in card
+
+
+def test_inquires_scripts_for_reranking_find_what_they_load(tmp_path, load, monkeypatch):
+    """What eval_rerank_with_clip.py and eval_rerank_with_llm.py of INQUIRE's repository do with the
+    data set: the name, the splits, the columns and the ways in which they ask for them."""
+    find, digests = toy_image_files(tmp_path / "pictures", 8)
+    images = [image(number, sha256=digests[number - 1]) for number in range(1, 9)]
+    snapshot = write_snapshot(
+        tmp_path / "snapshot",
+        header=header(include_images=True),
+        queries=[
+            query(3, "a fox", split="val"),
+            query(5, "an owl", split="val"),
+            query(8, "a newt"),
+        ],
+        pairs=[pair(number, number, True) for number in (3, 5, 8)],
+        images=images,
+        fixed=[
+            FixedImage(number, rank, one, 1 - rank / 8)
+            for number in (3, 5, 8)
+            for rank, one in enumerate(range(8, 0, -1), start=1)
+        ],
+    )
+    write(snapshot, tmp_path, find)
+    import datasets
+
+    # They are started where a folder of this name is.
+    (tmp_path / "evendrow").mkdir()
+    (tmp_path / "evendrow/INQUIRE-Rerank").symlink_to(tmp_path / "huggingface")
+    monkeypatch.chdir(tmp_path)
+    for split, expected in (("validation", {"a fox": 3, "an owl": 5}), ("test", {"a newt": 8})):
+        found = datasets.load_dataset(
+            "evendrow/INQUIRE-Rerank", split=split, cache_dir=str(tmp_path / "cache")
+        )
+        assert np.unique(found["query"]).tolist() == sorted(expected)
+        for text, relevant in expected.items():
+            places = np.argwhere(np.asarray(found["query"]) == text).squeeze()
+            rows = found.select(places)
+            assert [row["image"].convert("RGB").size for row in rows] == [(10, 8)] * 8
+            truth = dict(zip(rows["inat24_image_id"], np.asarray(rows["relevant"]), strict=True))
+            assert truth == {number: int(number == relevant) for number in range(1, 9)}
+            assert rows["inat24_file_name"][0].endswith("/8.jpg")
 
 
 def test_many_images_are_several_files(tmp_path, load, monkeypatch):

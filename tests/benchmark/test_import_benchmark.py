@@ -97,6 +97,13 @@ def test_what_the_corpus_knows_of_its_images_is_released(
     assert snapshot_of(release).header.corpus_images == 0
 
 
+def test_a_path_that_is_a_web_address_is_where_the_image_is(tmp_path: Path) -> None:
+    address = "https://example.org/photos/1.jpg"
+    benchmark_import(directory=layout(tmp_path, annotations=[f"7,1,{address}", "9,2,a/2.jpg"]))
+    images = snapshot_of(Release.objects.get()).images()
+    assert [(one.file_name, one.address) for one in images] == [(address, address), ("a/2.jpg", "")]
+
+
 @pytest.mark.parametrize(
     ("path", "why"),
     [

@@ -7,13 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.releases import services
-from benchmark.releases.images import released_image_bytes
+from benchmark.releases.images import released_image_bytes, released_images, web_address
 from benchmark.releases.services import release_verify
 from benchmark.reranking.multimodal.models import ModelAnswer
 from core.jobs.models import JobItemError
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
-from retrieval.corpus.models import Image
+from retrieval.corpus.models import Image, ImageRoot
 from retrieval.images.files import RootUnavailable
 from retrieval.images.storage import image_store
 from tests.benchmark.chat_server import ChatServer
@@ -113,6 +113,34 @@ def test_a_release_with_images_has_those_that_stay_where_they_are(folder, judge_
     (folder / "3.jpg").write_bytes(jpeg("orange"))
     names = {finding.name for finding in release_verify(release=release)}
     assert any("huggingface/images" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("file_name", "location", "address"),
+    [
+        ("photos/7/large.jpg", "", ""),
+        ("photos/7/large.jpg", "/data/inat", ""),
+        ("photos/7/large.jpg", "s3://mine/photos", ""),
+        ("7/a b.jpg", "s3://inaturalist-open-data/photos", "photos/7/a%20b.jpg"),
+        ("photos/7/large.jpg", "s3://inaturalist-open-data", "photos/7/large.jpg"),
+        ("photos/7/large.jpg", "s3://inaturalist-open-data-copy", ""),
+        ("https://example.org/7.jpg", "/data/inat", "https://example.org/7.jpg"),
+        ("https:/example.org/7.jpg", "", ""),
+    ],
+)
+def test_an_image_has_an_address_where_it_is_public(file_name, location, address):
+    if address.startswith("photos/"):
+        address = f"https://inaturalist-open-data.s3.amazonaws.com/{address}"
+    assert web_address(file_name, location) == address
+
+
+def test_a_released_image_of_a_public_bucket_has_its_address(folder):
+    bucket = ImageRoot.objects.create(location="s3://inaturalist-open-data/photos")
+    Image.objects.filter(pk=2).update(root=bucket, file_name="2/original.jpg")
+    assert [one.address for one in released_images([1, 2])] == [
+        "",
+        "https://inaturalist-open-data.s3.amazonaws.com/photos/2/original.jpg",
+    ]
 
 
 @pytest.fixture

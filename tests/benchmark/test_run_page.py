@@ -220,6 +220,15 @@ def test_how_far_equal_scores_could_move_it(release, admin, weak):
     assert "in another order" in texts(page)
 
 
+def test_the_rule_of_equal_scores_is_where_runs_are_submitted_and_scores_shown(
+    release, admin, weak
+):
+    rule = "Images are ranked by score, those with equal scores by their id, the smaller first"
+    board = f"/releases/{release.pk}/leaderboard/"
+    for path in (board, f"/releases/{release.pk}/submit/", f"/runs/{weak.pk}/"):
+        assert client_of(admin).get(path).content.decode().count(rule) == 1, path
+
+
 def test_a_lost_ranking_is_said(weak, admin):
     weak.path.unlink()
     assert "is missing: restore it" in texts(get(admin, f"/runs/{weak.pk}/queries/2/"))

@@ -1,4 +1,5 @@
-"""Releases and withdrawn images: new releases leave them out, made ones never change."""
+"""Releases and withdrawn or flagged images: new releases leave withdrawn ones out, made ones never
+change."""
 
 from __future__ import annotations
 
@@ -9,11 +10,17 @@ from typing import Any
 import pytest
 
 from benchmark.releases import labels, services
+from benchmark.releases.images import released_images
 from benchmark.releases.snapshot.release_files import RELEASE_FILES
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
-from retrieval.flags.services import image_restore, image_withdraw
+from retrieval.flags.services import (
+    image_flag_raise,
+    image_flags_clear,
+    image_restore,
+    image_withdraw,
+)
 from tests.benchmark.toy import make_list
 
 Judge = Callable[..., Judgment]
@@ -94,3 +101,13 @@ def test_withdrawals_take_no_query_more(
         assert [row.rank for row, _ in labels.released_judgments()] == [3, 4]
     with django_assert_num_queries(1):
         assert labels.released_judgment_count() == 2
+
+
+def test_a_release_knows_what_is_flagged_to_show_no_organism(
+    images: list[Image], annotator: Any, reviewer: Any
+) -> None:
+    for number, kind in ((1, "no_organism"), (2, "poor_quality"), (3, "no_organism")):
+        image_flag_raise(image=images[number - 1], kind=kind, by=annotator)
+    image_flags_clear(image=images[2], by=reviewer)
+    found = {one.image_id: one.no_organism for one in released_images(range(1, 7))}
+    assert found == {number: number == 1 for number in range(1, 7)}

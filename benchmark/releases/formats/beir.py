@@ -16,13 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import (
-    ACCESS,
-    image_access,
-    pair_columns,
-    rows,
-    text_file,
-)
+from benchmark.releases.formats.writing import ACCESS, image_access, pair_columns, rows, text_file
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.scoring.qrels_files import BEIR_HEADER
 

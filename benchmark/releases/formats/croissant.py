@@ -16,55 +16,14 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from benchmark.releases.snapshot.licenses import license_of
-from benchmark.releases.snapshot.snapshot import Header, Snapshot
+from benchmark.releases.snapshot.snapshot import Snapshot
 
 CROISSANT_FILE: Final = "croissant.json"
 #: The same for those who don't see the test split's labels: open files alone.
 OPEN_CROISSANT_FILE: Final = "croissant_open.json"
 
-_CONTEXT: Final = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "arrayShape": "cr:arrayShape",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "description": {"@container": "@language"},
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isArray": "cr:isArray",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "name": {"@container": "@language"},
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
+#: The names that every Croissant file uses.
+_CONTEXT: Final = json.loads(Path(__file__).with_name("croissant_context.json").read_text())
 _ENCODINGS: Final = {
     ".csv": "text/csv",
     ".json": "application/json",
@@ -74,33 +33,31 @@ _ENCODINGS: Final = {
     ".tsv": "text/tab-separated-values",
     ".xml": "application/xml",
 }
-_SPLIT_URLS: Final = {"val": "cr:Validation", "test": "cr:Test"}
-#: Record set -> its table in the snapshot, what a record is, and its columns with their types.
-_RECORDS: Final[dict[str, tuple[str, str, dict[str, str]]]] = {
+#: Record set -> its table in the snapshot, what a record is, how many of its first columns tell one
+#: from another, and its columns with their types.
+_RECORDS: Final[dict[str, tuple[str, str, int, dict[str, str]]]] = {
     "queries": (
         "queries",
         "The queries: a text that says what an image should show.",
-        {"query_id": "sc:Integer", "text": "sc:Text", "supercategory": "sc:Text",
-         "category": "sc:Text", "guidelines": "sc:Text", "split": "sc:Text"},
+        1,
+        {"query_id": "Integer", "text": "Text", "supercategory": "Text", "category": "Text",
+         "guidelines": "Text", "split": "Text"},
     ),
     "images": (
         "images",
         "The images that a judged pair or a fixed list names.",
-        {"image_id": "sc:Integer", "file_name": "sc:Text", "scientific_name": "sc:Text",
-         "license": "sc:Text", "license_url": "sc:Text", "rights_holder": "sc:Text",
-         "observed_at": "sc:Text", "latitude": "sc:Float", "longitude": "sc:Float"},
+        1,
+        {"image_id": "Integer", "file_name": "Text", "scientific_name": "Text", "license": "Text",
+         "license_url": "Text", "rights_holder": "Text", "observed_at": "Text",
+         "latitude": "Float", "longitude": "Float"},
     ),
     "annotations": (
         "pairs",
         "The judged pairs of a query and an image, and whether the image is relevant.",
-        {"query_id": "sc:Integer", "image_id": "sc:Integer", "relevant": "sc:Boolean"},
+        2,
+        {"query_id": "Integer", "image_id": "Integer", "relevant": "Boolean"},
     ),
 }  # fmt: skip
-_KEYS: Final = {
-    "queries": ["queries/query_id"],
-    "images": ["images/image_id"],
-    "annotations": ["annotations/query_id", "annotations/image_id"],
-}
 
 
 def write_croissant(path: Path, snapshot: Snapshot, files: Iterable[Mapping[str, Any]]) -> None:
@@ -123,38 +80,30 @@ def write_croissant(path: Path, snapshot: Snapshot, files: Iterable[Mapping[str,
         "datePublished": header.made_at[:10],
         "creator": {"@type": "Person" if header.made_by else "Organization", "name": author},
         "license": _licenses(snapshot),
-        "citeAs": _citation(header, author),
+        "citeAs": (
+            f"@misc{{release, title = {{{title}}}, author = {{{author}}}, "
+            f"year = {{{header.made_at[:4]}}}, note = {{Made with {header.software}}}}}"
+        ),
         "inLanguage": "en",
         "keywords": ["text-to-image retrieval", "image retrieval", "biodiversity"],
         "distribution": [_file_object(entry) for entry in files],
-        "recordSet": [_splits(), *(_record_set(name, snapshot) for name in _RECORDS)],
+        "recordSet": [_splits(), *(_table(name, snapshot) for name in _RECORDS)],
     }
-    text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def _licenses(snapshot: Snapshot) -> list[Any]:
     """The addresses of the images' licenses; where one is only named, or none is given, where to
     read it."""
-    images = pq.read_table(snapshot.path("images"), columns=["license", "license_url"])
-    groups = images.group_by(["license", "license_url"]).aggregate([]).to_pylist()
+    columns = ["license", "license_url"]
+    images = pq.read_table(snapshot.path("images"), columns=columns)
+    groups = images.group_by(columns).aggregate([]).to_pylist()
     found = {one["license_url"] or license_of(one["license"], "").url for one in groups}
     addresses: list[Any] = sorted(found - {""})
     if "" in found or not found:
         terms = "Each image has a license of its own: see attribution.csv."
         addresses.append({"@type": "sc:CreativeWork", "name": terms})
     return addresses
-
-
-def _citation(header: Header, author: str) -> str:
-    fields = {
-        "title": f"{header.name}, version {header.version}",
-        "author": author,
-        "year": header.made_at[:4],
-        "note": f"Made with {header.software}",
-    }
-    body = ", ".join(f"{key} = {{{value}}}" for key, value in fields.items())
-    return f"@misc{{release, {body}}}"
 
 
 def _file_object(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,39 +120,37 @@ def _file_object(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _splits() -> dict[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "splits",
-        "name": "splits",
-        "description": "The splits of the queries.",
-        "dataType": "cr:Split",
-        "key": {"@id": "splits/name"},
-        "field": [
-            {"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"},
-            {"@type": "cr:Field", "@id": "splits/url", "name": "url", "dataType": "sc:URL"},
-        ],
-        "data": [{"splits/name": name, "splits/url": url} for name, url in _SPLIT_URLS.items()],
-    }
+    fields = [_field("splits", "name", "Text"), _field("splits", "url", "URL")]
+    names = (("val", "cr:Validation"), ("test", "cr:Test"))
+    rows = [{"splits/name": name, "splits/url": url} for name, url in names]
+    kind = {"dataType": "cr:Split", "data": rows}
+    return _record_set("splits", "The splits of the queries.", 1, fields) | kind
 
 
-def _record_set(name: str, snapshot: Snapshot) -> dict[str, Any]:
-    table, about, columns = _RECORDS[name]
-    file = f"{snapshot.directory.name}/{snapshot.path(table).name}"
+def _table(name: str, snapshot: Snapshot) -> dict[str, Any]:
+    """The record set of a table."""
+    table, about, keys, columns = _RECORDS[name]
+    file = {"@id": f"{snapshot.directory.name}/{snapshot.path(table).name}"}
     fields = [
-        {
-            "@type": "cr:Field",
-            "@id": f"{name}/{column}",
-            "name": column,
-            "dataType": kind,
-            "source": {"fileObject": {"@id": file}, "extract": {"column": column}},
-        }
+        _field(name, column, kind) | {"source": {"fileObject": file, "extract": {"column": column}}}
         for column, kind in columns.items()
     ]
+    if name == "queries":
+        fields[-1]["references"] = {"field": {"@id": "splits/name"}}
+    return _record_set(name, about, keys, fields)
+
+
+def _record_set(name: str, about: str, keys: int, fields: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
         "description": about,
-        "key": [{"@id": key} for key in _KEYS[name]],
+        "key": [{"@id": field["@id"]} for field in fields[:keys]],
         "field": fields,
     }
+
+
+def _field(record_set: str, name: str, kind: str) -> dict[str, Any]:
+    identity = {"@type": "cr:Field", "@id": f"{record_set}/{name}"}
+    return identity | {"name": name, "dataType": f"sc:{kind}"}

@@ -18,15 +18,13 @@ it stays from release to release and is the same for everybody who took in that 
 of our own (image_path; query_id, supercategory, category, split) have no term, and readers pass
 over them. Runs of white space are one blank.
 
-Dates are as precise as the corpus has them; basisOfRecord is HumanObservation, as for
-photographs that people sent in. Terms: dwc.tdwg.org/terms; the archive: dwc.tdwg.org/text;
-Multimedia: rs.gbif.org/extension/gbif/1.0/multimedia.xml; EML: github.com/gbif/eml-profile.
+Archives: dwc.tdwg.org/text; EML: github.com/gbif/eml-profile.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -38,16 +36,13 @@ import numpy as np
 
 from benchmark.releases.formats import darwin_core_1
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
+from benchmark.releases.formats.observations import DC, DWC, eml, observation
 from benchmark.releases.formats.writing import PairColumns, csv_value, pair_columns, text_file
-from benchmark.releases.snapshot.licenses import license_of
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotImage
 
-_DWC: Final = "http://rs.tdwg.org/dwc/terms/"
-_DC: Final = "http://purl.org/dc/terms/"
-_EML: Final = "https://eml.ecoinformatics.org/eml-2.2.0"
 _PHOTOS: Final = uuid5(NAMESPACE_URL, "urn:inquire-annotator:photo")
 
-WriteRow = Callable[[Sequence[Any]], None]
+WriteRow = Callable[[Iterable[Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,52 +51,41 @@ class Table:
 
     file: str
     row_type: str
-    dwc: tuple[str, ...] = ()
-    """Columns that are terms of Darwin Core."""
-    dc: tuple[str, ...] = ()
-    """Columns after those that are terms of Dublin Core."""
+    terms: tuple[str, ...]
+    """The columns after it that are terms: of Dublin Core those in _DUBLIN_CORE."""
     own: tuple[str, ...] = ()
     """Columns after those that have no term."""
 
-    @property
-    def terms(self) -> list[str]:
-        """The terms of the columns from the second on, as far as they have one."""
-        return [*(_DWC + name for name in self.dwc), *(_DC + name for name in self.dc)]
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of all columns."""
-        return ["occurrenceID", *self.dwc, *self.dc, *self.own]
-
-
+_DUBLIN_CORE: Final = ("license", "rightsHolder", "type", "identifier")
 OCCURRENCE: Final = Table(
     "occurrence.csv",
-    f"{_DWC}Occurrence",
-    dwc=("catalogNumber", "otherCatalogNumbers", "basisOfRecord", "occurrenceStatus",
-         "scientificName", "kingdom", "phylum", "class", "order", "family", "genus", "taxonRank",
-         "vernacularName", "eventDate", "decimalLatitude", "decimalLongitude", "geodeticDatum",
-         "coordinateUncertaintyInMeters", "associatedMedia", "datasetName"),
-    dc=("license", "rightsHolder"),
-    own=("image_path",),
+    f"{DWC}Occurrence",
+    ("catalogNumber", "otherCatalogNumbers", "basisOfRecord", "occurrenceStatus", "scientificName",
+     "kingdom", "phylum", "class", "order", "family", "genus", "taxonRank", "vernacularName",
+     "eventDate", "decimalLatitude", "decimalLongitude", "geodeticDatum",
+     "coordinateUncertaintyInMeters", "associatedMedia", "datasetName", "license", "rightsHolder"),
+    ("image_path",),
 )  # fmt: skip
 MEASUREMENT: Final = Table(
     "measurement.csv",
-    f"{_DWC}MeasurementOrFact",
-    dwc=("measurementID", "measurementType", "measurementValue", "measurementMethod",
-         "measurementRemarks"),
-    own=("query_id", "supercategory", "category", "split"),
+    f"{DWC}MeasurementOrFact",
+    ("measurementID", "measurementType", "measurementValue", "measurementMethod",
+     "measurementRemarks"),
+    ("query_id", "supercategory", "category", "split"),
 )  # fmt: skip
 MULTIMEDIA: Final = Table(
     "multimedia.csv",
     "http://rs.gbif.org/terms/1.0/Multimedia",
-    dc=("type", "identifier", "license", "rightsHolder"),
+    ("type", "identifier", "license", "rightsHolder"),
 )
 TABLES: Final = (OCCURRENCE, MEASUREMENT, MULTIMEDIA)
 
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
     """Write both archives; without judged photos of organisms they hold the columns alone."""
-    if snapshot.header.formats == 1:
+    header = snapshot.header
+    if header.formats == 1:
         return darwin_core_1.write(snapshot, directory)
     pairs = pair_columns(snapshot)
     files = []
@@ -111,11 +95,12 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
     ):
         folder = f"darwin_core/{part}"
         _write_tables(snapshot, directory / folder, chosen)
-        for name, root in (("meta.xml", _meta()), ("eml.xml", _eml(snapshot.header, part))):
-            indent(root)
+        facts = [header.name, header.version, header.made_at, part]
+        package = uuid5(_PHOTOS, json.dumps(facts, ensure_ascii=False)).urn
+        about = eml(header, part, "darwin_core_eml.xml", package)
+        for name, text in (("meta.xml", _meta()), ("eml.xml", about)):
             with text_file(directory, f"{folder}/{name}") as file:
-                file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-                file.write(tostring(root, encoding="unicode") + "\n")
+                file.write(text)
         names = (*(table.file for table in TABLES), "meta.xml", "eml.xml")
         files += [WrittenFile(f"{folder}/{name}", access) for name in names]
     return files
@@ -123,7 +108,7 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
 
 def _write_tables(snapshot: Snapshot, folder: Path, pairs: PairColumns) -> None:
     """Write the tables in one pass over the images; holds the pairs' columns alone."""
-    title = _title(snapshot.header)
+    header = snapshot.header
     order = np.lexsort((pairs.query_ids, pairs.image_ids))
     image_ids = pairs.image_ids[order]
     with ExitStack() as stack:
@@ -135,28 +120,27 @@ def _write_tables(snapshot: Snapshot, folder: Path, pairs: PairColumns) -> None:
             judged = order[slice(*ends)]
             if not len(judged) or not image.scientific_name or image.no_organism:
                 continue
-            photo = _photo(image, snapshot.header)
-            occurrences((photo.urn, *_occurrence(image), title, *_rights(image), image.file_name))
+            photo = _photo(image, header)
+            facts = observation(image, header) | {"associatedMedia": image.address}
+            if not image.dataset:
+                facts["otherCatalogNumbers"] = ""
+            occurrences((photo.urn, *(facts[term] for term in OCCURRENCE.terms), image.file_name))
             for query_id, relevant in zip(
                 pairs.query_ids[judged].tolist(), pairs.relevant[judged].tolist(), strict=True
             ):
                 query = snapshot.queries[query_id]
-                measurements(
-                    (
-                        photo.urn,
-                        uuid5(photo, f"{snapshot.header.name}\n{query_id}").urn,
-                        "relevance to the query",
-                        "relevant" if relevant else "not relevant",
-                        f"judged by people: query {query_id} of {title}",
-                        query.text,
-                        query_id,
-                        query.supercategory,
-                        query.category,
-                        query.split,
-                    )
+                about = (
+                    uuid5(photo, f"{header.name}\n{query_id}").urn,
+                    "relevance to the query",
+                    "relevant" if relevant else "not relevant",
+                    f"judged by people: query {query_id} of {facts['datasetName']}",
+                    query.text,
                 )
+                own = (query_id, query.supercategory, query.category, query.split)
+                measurements((photo.urn, *about, *own))
             if image.address:
-                media((photo.urn, "StillImage", image.address, *_rights(image)))
+                rights = (facts["license"], facts["rightsHolder"])
+                media((photo.urn, "StillImage", image.address, *rights))
 
 
 @contextmanager
@@ -164,11 +148,11 @@ def _rows_of(table: Table, folder: Path) -> Iterator[WriteRow]:
     """Give a function that writes a row of a table."""
     with text_file(folder, table.file) as file:
 
-        def write_row(values: Sequence[Any]) -> None:
+        def write_row(values: Iterable[Any]) -> None:
             cells = (" ".join(one.split()) if isinstance(one, str) else one for one in values)
             file.write(",".join(map(csv_value, cells)) + "\n")
 
-        write_row(table.columns)
+        write_row(("occurrenceID", *table.terms, *table.own))
         yield write_row
 
 
@@ -180,42 +164,7 @@ def _photo(image: SnapshotImage, header: Header) -> UUID:
     return uuid5(_PHOTOS, json.dumps([*source, name], ensure_ascii=False))
 
 
-def _occurrence(image: SnapshotImage) -> tuple[Any, ...]:
-    placed = image.latitude is not None and image.longitude is not None
-    return (
-        image.image_id,
-        f"{image.dataset}:{image.source_id}" if image.dataset else "",
-        "HumanObservation",
-        "present",
-        image.scientific_name,
-        image.kingdom,
-        image.phylum,
-        image.class_name,
-        image.order,
-        image.family,
-        image.genus,
-        "species",
-        image.vernacular_name,
-        image.observed_at,
-        image.latitude,
-        image.longitude,
-        "EPSG:4326" if placed else "",
-        image.location_uncertainty if placed else None,
-        image.address,
-    )
-
-
-def _rights(image: SnapshotImage) -> tuple[str, str]:
-    """License and rights holder."""
-    url = image.license_url or license_of(image.license, image.license_url).url
-    return url or image.license, image.rights_holder
-
-
-def _title(header: Header) -> str:
-    return f"{header.name} v{header.version}"
-
-
-def _meta() -> Element:
+def _meta() -> str:
     root = Element("archive", {"xmlns": "http://rs.tdwg.org/dwc/text/", "metadata": "eml.xml"})
     for table in TABLES:
         core = table is OCCURRENCE
@@ -232,54 +181,12 @@ def _meta() -> Element:
         SubElement(SubElement(part, "files"), "location").text = table.file
         SubElement(part, "id" if core else "coreid", index="0")
         if core:
-            SubElement(part, "field", index="0", term=f"{_DWC}occurrenceID")
+            SubElement(part, "field", index="0", term=f"{DWC}occurrenceID")
         for index, term in enumerate(table.terms, start=1):
+            term = (DC if term in _DUBLIN_CORE else DWC) + term
             SubElement(part, "field", index=str(index), term=term)
-    return root
-
-
-def _eml(header: Header, part: str) -> Element:
-    """About an archive; the order of the elements is that of the profile."""
-    which = "validation split" if part == "val" else "validation and test split"
-    about = (
-        f"Photos of organisms that people judged for the queries of {header.name} ({which}), with "
-        "species, place and date as the photos' source tells them, and whether each is relevant to "
-        "the queries that it was judged for."
-    )
-    facts = [header.name, header.version, header.made_at, part]
-    root = Element(
-        "eml:eml",
-        {
-            "xmlns:eml": _EML,
-            "xmlns:xsi": "http://www.w3.org/2001/XMLSchema-instance",
-            "xsi:schemaLocation": f"{_EML} https://rs.gbif.org/schema/eml-gbif-profile/1.3/eml.xsd",
-            "packageId": uuid5(_PHOTOS, json.dumps(facts, ensure_ascii=False)).urn,
-            "system": "inquire-annotator",
-            "scope": "system",
-            "xml:lang": "en",
-        },
-    )
-    dataset = SubElement(root, "dataset")
-
-    def party(role: str) -> None:
-        name = header.made_by or header.name
-        SubElement(SubElement(dataset, role), "organizationName").text = name
-
-    def paragraph(name: str, text: str) -> None:
-        SubElement(SubElement(dataset, name), "para").text = text
-
-    title = f"{_title(header)}: photos judged for its queries ({which})"
-    SubElement(dataset, "title", {"xml:lang": "en"}).text = title
-    party("creator")
-    party("metadataProvider")
-    SubElement(dataset, "pubDate").text = header.made_at[:10]
-    SubElement(dataset, "language").text = "en"
-    paragraph("abstract", about)
-    if header.consensus:
-        paragraph("additionalInfo", f"How relevance was decided: {header.consensus}")
-    paragraph("intellectualRights", "Each photo has a license of its own: see the term license.")
-    party("contact")
-    return root
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
 FORMAT = Format(

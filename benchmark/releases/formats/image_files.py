@@ -24,8 +24,6 @@ BYTES_A_SHARD: Final = 500_000_000
 
 _TEXTS: Final = ("file_name", "license", "license_url", "rights_holder")
 _IMAGE: Final = pa.field("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
-#: What `datasets` calls a type that Arrow calls otherwise.
-_DTYPES: Final = {"double": "float64"}
 
 #: An image's bytes, if it may be passed on and is here; its path; and the other columns.
 Row = tuple[bytes | None, str, tuple[Any, ...]]
@@ -36,7 +34,7 @@ def image_schema(columns: Iterable[pa.Field]) -> pa.Schema:
     others = list(columns)
     features: dict[str, Any] = {"image": {"_type": "Image"}}
     for one in others:
-        dtype = _DTYPES.get(str(one.type), str(one.type))
+        dtype = "float64" if pa.types.is_float64(one.type) else str(one.type)
         features[one.name] = {"dtype": dtype, "_type": "Value"}
     # By this `datasets` decodes the column as images.
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}

@@ -38,8 +38,8 @@ from core import __version__
 HEADER_FILE: Final = "release.json"
 #: The folder, beside a snapshot's, of the same without labels of the test split.
 OPEN_FOLDER: Final = "snapshot_open"
-#: Of the files that are written from a snapshot. Each version's are written as they were, so that a
-#: release comes out again byte for byte: 1 is that of 0.1.0 (`Format.since`).
+#: Files of a snapshot are written in its own version's form, so that they come out again byte for
+#: byte; 1 is that of 0.1.0.
 FORMATS_VERSION: Final = 2
 ROWS_AT_A_TIME: Final = 20_000
 
