@@ -63,7 +63,11 @@ class TokenView(APIView):
         token, text = log_in_token_create(user=user)
         return Response(TokenAnswer({"token": text, "expires_at": token.expires_at}).data)
 
-    @extend_schema(operation_id="token_revoke", responses={204: None}, auth=[{"tokenAuth": []}])
+    @extend_schema(
+        operation_id="token_revoke",
+        responses={204: None},
+        auth=[{"tokenAuth": []}],  # type: ignore[list-item]
+    )
     def delete(self, request: Request) -> Response:
         """Revoke the token that is sent."""
         sent = TokenAuthentication().authenticate(request)

@@ -14,7 +14,6 @@ from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmVi
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.template.response import TemplateResponse
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.utils.encoding import force_bytes
@@ -115,7 +114,7 @@ class PasswordLinkView(PasswordResetConfirmView):
         user = super().get_user(uidb64)
         return user if user is not None and user.is_active else None
 
-    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> TemplateResponse:
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
         status = 200 if self.validlink else 404
         return super().render_to_response(context, status=status, **kwargs)
 
