@@ -66,6 +66,7 @@ class NewPasswordForm(SetPasswordForm):
         super().__init__(user, *args, **kwargs)
         self.fields["new_password1"].help_text = "At least 8 characters, and not only digits."
         self.fields["new_password2"].label = "New password, once more"
+        self.fields["new_password2"].help_text = ""
 
     def save(self, commit: bool = True) -> User:
         """Store it by the service of all ways to change a password."""

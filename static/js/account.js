@@ -16,13 +16,12 @@ function mountCopying(secret) {
 function mountZone(offer) {
   const field = document.querySelector("select[name=time_zone]");
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const take = offer.querySelector("button");
-  take.textContent = `Use ${zone}, as this browser`;
+  offer.textContent = `Use ${zone}, as this browser`;
   const known = [...field.options].some((option) => option.value === zone);
   const show = () => {
     offer.hidden = !known || field.value === zone;
   };
-  take.addEventListener("click", () => {
+  offer.addEventListener("click", () => {
     field.value = zone;
     show();
     field.focus();

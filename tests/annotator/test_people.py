@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.test import Client
-from django.utils import timezone
 
 from annotator.models import User
 from annotator.people.services import person_deactivate, person_leave, role_set
@@ -172,14 +171,14 @@ def test_colors_and_time_zone_hold_on_every_page(annotator: Any) -> None:
 
 
 def test_times_are_shown_in_the_persons_time_zone_and_given_in_utc(
-    annotator: Any, annotator_api: Any
+    admin: Any, annotator: Any, annotator_api: Any
 ) -> None:
-    noon = timezone.now().replace(year=2026, month=11, day=3, hour=12, minute=0)
-    token_of(annotator)
-    annotator.api_tokens.update(created_at=noon)
-    for zone, shown in (("UTC", "3 Nov 2026, 12:00"), ("Asia/Kathmandu", "3 Nov 2026, 17:45")):
-        User.objects.update(time_zone=zone)
-        assert shown in client_of(annotator).get("/account/").content.decode()
+    evening = datetime(2026, 11, 3, 20, 0, tzinfo=UTC)
+    User.objects.update(last_login=evening)
+    for zone, shown in (("UTC", "3 Nov 2026, 20:00"), ("Asia/Kathmandu", "4 Nov 2026, 01:45")):
+        User.objects.filter(pk=admin.pk).update(time_zone=zone)
+        assert shown in client_of(admin).get(f"/people/{annotator.pk}/").content.decode()
+    User.objects.update(time_zone="Asia/Kathmandu")
     made = annotator_api.post("/api/token/", {"username": "ann", "password": PASSWORD}).json()
     assert made["expires_at"].endswith("Z")
 
