@@ -1,19 +1,8 @@
-"""People and workers in Django's admin."""
+"""Workers in Django's admin; people have pages of their own."""
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 
-from annotator.models import User, WorkerHeartbeat
-
-
-@admin.register(User)
-class UserAdmin(BaseUserAdmin):
-    """Django's page for people, with the role."""
-
-    list_display = ("username", "role", "is_active", "is_superuser", "last_login")
-    list_filter = ("role", "is_active", "is_superuser")
-    fieldsets = (*(BaseUserAdmin.fieldsets or ()), ("Inquire Annotator", {"fields": ("role",)}))
-    add_fieldsets = (*BaseUserAdmin.add_fieldsets, ("Inquire Annotator", {"fields": ("role",)}))
+from annotator.models import WorkerHeartbeat
 
 
 @admin.register(WorkerHeartbeat)

@@ -1,10 +1,29 @@
-"""Users, workers' heartbeats and backups."""
+"""Users, their API tokens, workers' heartbeats and backups."""
+
+from __future__ import annotations
+
+from zoneinfo import available_timezones
 
 from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Now
 
 from core.access import Role
+
+
+class Theme(models.TextChoices):
+    """The colors of the pages."""
+
+    SYSTEM = "system", "As the system"
+    LIGHT = "light", "Light"
+    DARK = "dark", "Dark"
+
+
+def validate_time_zone(name: str) -> None:
+    """Raise ValidationError unless this is the name of a time zone, such as Europe/Berlin."""
+    if name not in available_timezones():
+        raise ValidationError(f"There is no time zone “{name}”.")
 
 
 class User(AbstractUser):
@@ -13,11 +32,54 @@ class User(AbstractUser):
     """
 
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
+    theme = models.CharField(max_length=6, choices=Theme.choices, default=Theme.SYSTEM)
+    time_zone = models.CharField(
+        max_length=64,
+        default="UTC",
+        validators=[validate_time_zone],
+        help_text="in which pages show times",
+    )
 
     class Meta(AbstractUser.Meta):
         constraints = [
-            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values), name="user_role_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(theme__in=Theme.values), name="user_theme_known"
+            ),
         ]
+
+    @property
+    def invited(self) -> bool:
+        """Whether they are yet to set a password, by a link that an admin hands over."""
+        return self.is_active and not self.has_usable_password()
+
+
+class ApiToken(models.Model):
+    """What a script sends in place of a name and a password. It is shown once, and only its digest
+    is stored.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(
+        max_length=60,
+        blank=True,
+        help_text="empty where a script exchanged a name and a password for it",
+    )
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256, hexadecimal")
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "name"], condition=~models.Q(name=""), name="api_token_name_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"token {self.pk} of {self.user_id}"
 
 
 class WorkerHeartbeat(models.Model):

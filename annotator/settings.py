@@ -95,7 +95,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "rest_framework",
-    "rest_framework.authtoken",
     "drf_spectacular",
     "axes",
     "csp",
@@ -185,14 +184,17 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    {"NAME": name}
     for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
+        "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "django.contrib.auth.password_validation.CommonPasswordValidator",
+        "django.contrib.auth.password_validation.NumericPasswordValidator",
+        "annotator.people.tokens.TokensEndWithPassword",
     )
 ]
+# How long an invitation works, and a link for a forgotten password.
+PASSWORD_RESET_TIMEOUT = timedelta(days=7).total_seconds()
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
@@ -213,6 +215,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_CALLABLE = "annotator.web.lockout.lockout_response"
 AXES_CLIENT_IP_CALLABLE = "annotator.web.lockout.client_address"
+AXES_CLIENT_STR_CALLABLE = "annotator.web.lockout.logged_client"
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
 
@@ -277,7 +280,7 @@ STORAGES = {
 REST_FRAMEWORK = {
     # Token first: its WWW-Authenticate header makes an anonymous request a 401, not a 403.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.TokenAuthentication",
+        "annotator.people.tokens.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabeling"],

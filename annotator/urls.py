@@ -5,7 +5,8 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
-from annotator.api import TokenView
+from annotator.people import views as people
+from annotator.people.api import TokenView
 from annotator.web.health import healthz
 from annotator.web.metrics import MetricsView
 from core.ids import IdConverter
@@ -18,6 +19,17 @@ urlpatterns = [
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("account/", people.account, name="account"),
+    path("account/password/", people.PasswordView.as_view(), name="account-password"),
+    path("account/tokens/", people.account_tokens, name="account-tokens"),
+    path("account/tokens/<id:pk>/revoke/", people.token_revoke, name="account-token-revoke"),
+    path("password/<uidb64>/<token>/", people.PasswordLinkView.as_view(), name="password-link"),
+    path("people/", people.people, name="people"),
+    path("people/<id:pk>/", people.person, name="person"),
+    path("people/<id:pk>/link/", people.person_link, name="person-link"),
+    path("people/<id:pk>/deactivate/", people.person_deactivate, name="person-deactivate"),
+    path("people/<id:pk>/reactivate/", people.person_reactivate, name="person-reactivate"),
+    path("people/<id:pk>/leave/", people.person_leave, name="person-leave"),
     path("api/token/", TokenView.as_view(), name="api-token"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/", include("retrieval.api_urls")),

@@ -31,6 +31,8 @@ class Page(NamedTuple):
 _PAGES: Final = {
     "annotator": """
       Dashboard of an annotator          /
+      Account                            /account/
+      Password                           /account/password/
       Search                             /search/
       Corpus                             /corpus/
       Corpus, page 3                     /corpus/?page=3
@@ -100,6 +102,9 @@ _PAGES: Final = {
       Metrics                            /metrics
       API: jobs                          /api/jobs/
       API: job                           /api/jobs/{job}/
+      People                             /people/
+      Person                             /people/{person}/
+      Person who leaves                  /people/{person}/leave/
       Admin                              /admin/
       Admin: retrieval/image             /admin/retrieval/image/
       Admin: retrieval/species           /admin/retrieval/species/
@@ -116,7 +121,6 @@ _PAGES: Final = {
       Admin: labeling/judgment           /admin/labeling/judgment/
       Admin: labeling/judgmentevent      /admin/labeling/judgmentevent/
       Admin: benchmark/release           /admin/benchmark/release/
-      Admin: annotator/user              /admin/annotator/user/
       Admin: images of a data set        /admin/retrieval/image/?dataset=rows
       Admin: image by id                 /admin/retrieval/image/?q={image}
       Admin: images by species           /admin/retrieval/image/?q={name}
@@ -148,6 +152,7 @@ def pages() -> list[Page]:
         "slip": genus[:2] + genus[3:1:-1] + genus[4:],
         "job": Job.objects.latest("pk").pk,
         "release": release.pk,
+        "person": get_user_model().objects.earliest("pk").pk,
     }
     return [
         Page(name, path.format(**known), role)

@@ -66,7 +66,8 @@ def _row(model: str, images: int, texts: int) -> list[str]:
 
 def _fill(model: str, images: int) -> str:
     """Embedded images, and the token of a person who may search."""
-    from annotator.services import user_create
+    from annotator.people.services import user_create
+    from annotator.people.tokens import token_create
     from core.access import Role
     from retrieval.embedding.embedding_models import embedding_model_get_or_create
 
@@ -74,8 +75,8 @@ def _fill(model: str, images: int) -> str:
     make_species(10)
     make_images(1, images)
     store_vectors(1, clustered(images, made.dimension, seed=8), made.dimension, model=model)
-    _, token = user_create(username="ann", role=Role.ANNOTATOR, password="tawny-owl-at-dusk-7")
-    return str(token.key)
+    user = user_create(username="ann", role=Role.ANNOTATOR, password="tawny-owl-at-dusk-7")
+    return token_create(user=user, name="bench", days=30)[1]
 
 
 def _encode(model: str, texts: Sequence[str]) -> float:

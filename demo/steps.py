@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from annotator.models import User
-from annotator.services import user_create
+from annotator.people.services import user_create
 from core.access import Role
 from core.files import whole_file
 from core.jobs.models import Job

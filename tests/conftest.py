@@ -49,10 +49,17 @@ def shared_dir() -> Path:
 
 
 def person(name: str, role: Role) -> Any:
-    """A user as `create_user` makes them, with the password PASSWORD and a token."""
-    from annotator.services import user_create
+    """A user as `create_user` makes them, with the password PASSWORD."""
+    from annotator.people.services import user_create
 
-    return user_create(username=name, role=role, password=PASSWORD)[0]
+    return user_create(username=name, role=role, password=PASSWORD)
+
+
+def token_of(user: Any) -> str:
+    """A new API token of the user's."""
+    from annotator.people.tokens import token_create
+
+    return token_create(user=user, name=f"test {user.api_tokens.count()}", days=30)[1]
 
 
 @pytest.fixture
@@ -88,7 +95,7 @@ def admin(db: None) -> Any:
 def api_of(user: Any) -> APIClient:
     """An API client that sends the user's token, as scripts do."""
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {user.auth_token.key}")
+    client.credentials(HTTP_AUTHORIZATION=f"Token {token_of(user)}")
     return client
 
 

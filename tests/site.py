@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 PASSWORD: Final = "tawny-owl-at-dusk-7"
 CREATE_USERS = """
 import json
-from annotator.services import user_create
-made = {{n: user_create(username=n, role=r, password={word!r})[0] for n, r in {roles}.items()}}
-print(json.dumps({{name: user.auth_token.key for name, user in made.items()}}))
+from annotator.people.services import user_create
+from annotator.people.tokens import token_create
+made = {{n: user_create(username=n, role=r, password={word!r}) for n, r in {roles}.items()}}
+tokens = {{n: token_create(user=user, name="tests", days=30)[1] for n, user in made.items()}}
+print(json.dumps(tokens))
 """
 
 

@@ -93,7 +93,17 @@ ACTIONS: Final = (
     Action("stop_panel", "Where you stand", "Panels", "both", ("p",)),
     Action("keys_help", "All keys", "Panels", "both", ("?",)),
 )  # fmt: skip
-_SHOWN: Final = {"ArrowLeft": "←", "ArrowRight": "→", "ArrowUp": "↑", "ArrowDown": "↓"}
+SIGNS: Final = {
+    "ArrowLeft": "←",
+    "ArrowRight": "→",
+    "ArrowUp": "↑",
+    "ArrowDown": "↓",
+    "Backspace": "⌫",
+    "Delete": "Del",
+    "PageUp": "Page ↑",
+    "PageDown": "Page ↓",
+}
+"""How people read the keys whose names are long."""
 BY_NAME: Final = {action.name: action for action in ACTIONS}
 
 
@@ -105,13 +115,13 @@ def default_keys() -> dict[str, list[str]]:
 def shown_key(key: str) -> str:
     """A key as people read it: "R", "←", "Ctrl+Z"."""
     *held, rest = key.split("+") if key[-1] != "+" else [*key[:-1].split("+")[:-1], "+"]
-    shown = _SHOWN.get(rest, rest.upper() if len(rest) == 1 else rest)
+    shown = SIGNS.get(rest, rest.upper() if len(rest) == 1 else rest)
     return "+".join([*held, shown])
 
 
-def as_json() -> list[dict[str, Any]]:
-    """The actions for the labeling page, in the order of its help."""
-    return [asdict(action) for action in ACTIONS]
+def as_json() -> dict[str, Any]:
+    """What the browser knows of keys: `actions` in the order of the help, and `signs`."""
+    return {"actions": [asdict(action) for action in ACTIONS], "signs": SIGNS}
 
 
 def check_keys(changes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

@@ -9,9 +9,9 @@ from typing import Any
 from django.contrib.auth.views import redirect_to_login
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.http import require_safe
-from rest_framework.authentication import TokenAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
+from rest_framework.settings import api_settings
 
 from core.access import role_of
 from retrieval.corpus.models import Image
@@ -72,10 +72,7 @@ def _text(why: str, *, status: int) -> HttpResponse:
 
 
 def _user(request: HttpRequest) -> Any:
-    """Return the user by session or token, or None."""
-    if role_of(request.user) is not None:
-        return request.user
-    authenticated = TokenAuthentication().authenticate(Request(request))
-    if authenticated is None or role_of(authenticated[0]) is None:
-        return None
-    return authenticated[0]
+    """Return the user by token or session, as the API does, or None."""
+    ways = [way() for way in api_settings.DEFAULT_AUTHENTICATION_CLASSES]
+    user = Request(request, authenticators=ways).user
+    return user if role_of(user) is not None else None

@@ -1,7 +1,7 @@
 /** The reviewer's page of flags: withdraw, clear, restore and undo, each stored before it is shown. */
 import { api } from "./api.js";
 import { columnsOf, make, modal } from "./dom.js";
-import { speciesName } from "./words.js";
+import { speciesName, TIME_ZONE } from "./words.js";
 
 const DONE = { withdraw: "withdrawn", clear: "cleared", restore: "restored", undo: "undone" };
 const KEYS = { w: "withdraw", c: "clear", r: "restore", u: "undo" };
@@ -245,16 +245,18 @@ class FlagReview {
 const LABELS = { withdraw: "Withdraw", clear: "Clear", restore: "Restore", undo: "Undo" };
 
 const PRIVATE = new Set(["person", "personal_data"]);
-const DAY = { day: "numeric", month: "short", timeZone: "UTC" };
-const TIME = { hour: "2-digit", minute: "2-digit", timeZone: "UTC" };
+const DAY = { day: "numeric", month: "short", timeZone: TIME_ZONE };
+const TIME = { hour: "2-digit", minute: "2-digit", timeZone: TIME_ZONE };
+const YEAR = { year: "numeric", timeZone: TIME_ZONE };
 
 /**
- * A moment in UTC, as on the other pages: "21 Nov, 16:27", with the year if it isn't this one.
+ * A moment in the person's time zone: "21 Nov, 16:27", with the year if it isn't this one.
  * @param {string} iso @param {Date} [now] @returns {string}
  */
 function moment(iso, now = new Date()) {
   const at = new Date(iso);
-  const day = at.getUTCFullYear() === now.getUTCFullYear() ? DAY : { ...DAY, year: "numeric" };
+  const years = [at, now].map((one) => one.toLocaleDateString("en-GB", YEAR));
+  const day = years[0] === years[1] ? DAY : { ...DAY, ...YEAR };
   return `${at.toLocaleDateString("en-GB", day)}, ${at.toLocaleTimeString("en-GB", TIME)}`;
 }
 

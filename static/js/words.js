@@ -54,8 +54,19 @@ const UNITS = [
   ["hour", 3600],
   ["minute", 60],
 ];
+/** In which the page shows times: its person's, or the browser's own where it doesn't know that one. */
+export const TIME_ZONE = known(document.documentElement.dataset.timeZone);
+
+function known(timeZone) {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium", timeZone: TIME_ZONE });
 
 /** "3 minutes ago", for a date at or before `now`. */
 export function ago(date, now = new Date()) {
@@ -66,7 +77,7 @@ export function ago(date, now = new Date()) {
   return seconds < 10 ? "just now" : `${Math.floor(seconds)} seconds ago`;
 }
 
-/** The moment on the reader's own clock. */
+/** The moment in the person's time zone. */
 export function moment(date) {
   return exact.format(date);
 }

@@ -50,7 +50,8 @@ class Application:
 
     def __init__(self, served, database, redis, disk):
         self.served, self.database, self.redis, self.disk = served, database, redis, disk
-        token = served.manage("create_user", "ada", "--role", "admin", "--password", PASSWORD)
+        user = ("ada", "--role", "admin", "--password", PASSWORD, "--token")
+        token = served.manage("create_user", *user)
         self.script = {"Authorization": f"Token {token.stdout.strip()}"}
 
     def browser(self):

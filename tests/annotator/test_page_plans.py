@@ -56,6 +56,8 @@ STATEMENTS = {
 NOT_READ = {
     "query-from-search", "query-transition", "query-refresh", "release-retry",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
+    "account-tokens", "account-token-revoke", "password-link",
+    "person-link", "person-deactivate", "person-reactivate",
     "leaderboard-export", "api-release-file", "api-release-archive", "api-schema", "api-search",
     "api-query-similar",
 }  # fmt: skip

@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
 from annotator.web.problems import field_errors
+from tests.conftest import token_of
 from tests.site import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -145,7 +146,8 @@ def test_errors_of_nested_lists_keep_their_place():
 def test_token_for_a_name_and_a_password(anonymous_api, annotator):
     answer = anonymous_api.post("/api/token/", {"username": "ann", "password": PASSWORD})
     assert answer.status_code == 200
-    assert answer.json() == {"token": annotator.auth_token.key}
+    anonymous_api.credentials(HTTP_AUTHORIZATION=f"Token {answer.json()['token']}")
+    assert anonymous_api.get("/api/queries/").status_code == 200
 
 
 def test_token_refuses_a_wrong_password_and_names_missing_fields(anonymous_api, annotator):
@@ -165,7 +167,7 @@ def test_no_token_and_a_wrong_token_are_401_and_say_how_to_authenticate(failing)
 
 
 def test_a_token_and_a_session_are_both_taken(failing, annotator):
-    failing.credentials(HTTP_AUTHORIZATION=f"Token {annotator.auth_token.key}")
+    failing.credentials(HTTP_AUTHORIZATION=f"Token {token_of(annotator)}")
     assert failing.get("/api/guarded/").json() == {"name": "ann"}
     browser = APIClient()
     browser.force_login(annotator, backend="django.contrib.auth.backends.ModelBackend")

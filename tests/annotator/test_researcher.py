@@ -29,8 +29,10 @@ pytestmark = pytest.mark.django_db
 #: Addresses outside benchmark that a researcher reaches with GET, by their first part, and what is
 #: answered. A job is theirs to see if they began it, and any image of the corpus is.
 READS = {"": 302, "help/": 200, "api/jobs/": 200, "jobs/": 404, "images/": 200}
-#: What belongs to releases, runs and the leaderboard has tests of its own.
-EVALUATION = (
+#: What belongs to releases, runs and the leaderboard has tests of its own, and so has everybody's
+#: account.
+ELSEWHERE = (
+    "account/",
     "releases/",
     "leaderboard/",
     "runs/",
@@ -61,7 +63,7 @@ def test_labeling_is_closed_to_researchers(world: World) -> None:
     browser, program = (make(world.people["researcher"]) for make in (client_of, api_of))
     before, asked, wrong = state(), 0, []
     for address in sorted({*world.addresses} - OPEN):
-        if address.startswith((*EVALUATION, "admin/")):
+        if address.startswith((*ELSEWHERE, "admin/")):
             continue
         api = address.startswith("api/")
         for method in ("get", "post", "put", "patch", "delete"):
@@ -122,7 +124,7 @@ def test_the_navigation_shows_what_is_open(clients: dict[str, Client], researche
         "annotator": ["Queries", "Search", "Corpus", "Help"],
         "reviewer": ["Queries", "Search", "Corpus", "Flags", "Leaderboard", "Releases", "Help"],
     }
-    shown["admin"] = [*shown["reviewer"], "Admin"]
+    shown["admin"] = [*shown["reviewer"], "People", "Admin"]
     names = set(shown["admin"])
     for role, client in (clients | {"researcher": client_of(researcher)}).items():
         if role == "anonymous":

@@ -101,9 +101,9 @@ def test_ended_it_goes_on_with_the_same_state_and_killed_it_leaves_nothing(serve
     served = serve()
     key = (served.var_dir / "secret_key").read_text()
     token = served.manage(
-        "create_user", "mia", "--role", "reviewer", "--password", "tawny-owl-at-dusk-7"
+        "create_user", "mia", "--role", "reviewer", "--password", "tawny-owl-at-dusk-7", "--token"
     ).stdout.strip()
-    assert len(token) == 40
+    assert len(token) == 64
     assert served.stop(signal.SIGINT) == 0
     assert served.processes() == []
     text = served.output.read_text()

@@ -15,11 +15,18 @@ import pytest
 from django.db import connection
 
 from annotator.backup.archive import archive_header, archive_verify
+from annotator.people.tokens import digest_of
 from tests.annotator.kept_databases import FOLDER
 from tests.processes import ROOT, database_url
 
 #: Tables that a migration may change for reasons of its own.
 DJANGOS = ("django_", "auth_permission")
+OPENS_THE_API = """
+from django.test import Client
+for token in {tokens}:
+    headers = {{"Authorization": f"Token {{token}}", "Host": "localhost"}}
+    print(Client().get("/api/jobs/", headers=headers).status_code, end="")
+"""
 
 
 @pytest.fixture
@@ -69,6 +76,10 @@ def test_a_kept_database_migrates(kept: Path, database: str, tmp_path: Path) -> 
 
         cursor.execute(gzip.decompress(kept.read_bytes()).decode())
         before = counts()
+        tokens = []
+        if before.pop("authtoken_token", 0):  # version 0.1.0 stored them as they are
+            cursor.execute("SELECT key FROM public.authtoken_token")
+            tokens = [token for (token,) in cursor.fetchall()]
         assert before["labeling_judgmentevent"] > 0
         assert before["benchmark_release"] > 0
         assert "the database is in" in manage("migrate")
@@ -77,6 +88,12 @@ def test_a_kept_database_migrates(kept: Path, database: str, tmp_path: Path) -> 
         assert not archive_header(dump)["images"]
         assert archive_verify(dump)
         assert {name: after.get(name) for name in before} == before
+        if tokens:
+            assert "authtoken_token" not in after
+            cursor.execute("SELECT digest FROM public.annotator_apitoken")
+            assert {digest for (digest,) in cursor.fetchall()} == set(map(digest_of, tokens))
+            answers = manage("shell", "-c", OPENS_THE_API.format(tokens=tokens))
+            assert answers.endswith("200" * len(tokens))
         assert "No planned migration operations" in manage("migrate", "--plan")
         assert "the database is in" not in manage("migrate")
         assert manage("check_counts")

@@ -12,7 +12,8 @@ from django.apps import apps
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
 
-from annotator.models import WorkerHeartbeat
+from annotator.models import ApiToken, WorkerHeartbeat
+from annotator.people.tokens import token_create
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_make
 from benchmark.runs.models import Run
@@ -58,6 +59,8 @@ class World:
     private_run: Run
     """Of the admin, stored and not scored."""
     job: Job
+    token: ApiToken
+    """Of the admin."""
 
     @property
     def parameters(self) -> dict[str, dict[str, object]]:
@@ -78,6 +81,9 @@ class World:
             },
             "runs": {"pk": self.run.pk, "query_id": 3},
             "jobs": {"pk": self.job.pk},
+            "account": {"pk": self.token.pk},
+            "people": {"pk": self.people["annotator"].pk},
+            "password": {"uidb64": "MQ", "token": "abcdef12"},
         }
 
     @property
@@ -157,4 +163,5 @@ def make_world(settings: Any, folder: Path) -> World:
     AccessAttempt.objects.create(username="nobody", failures_since_start=1)
     AccessLog.objects.create(username="nobody")
     AccessFailureLog.objects.create(username="nobody")
-    return World(people, real[0], flag, species, queries, release, run, private, job)
+    token, _text = token_create(user=admin, name="script", days=30)
+    return World(people, real[0], flag, species, queries, release, run, private, job, token)

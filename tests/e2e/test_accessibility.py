@@ -101,7 +101,7 @@ def test_pages_before_the_log_in(browser: Browser, site: Site) -> None:
     look.page.get_by_label("Password").fill("wrong")
     look.page.get_by_role("button", name="Log in").click()
     look.at("/login/ refused")
-    look.pages("/no/such/page/")
+    look.pages("/no/such/page/", "/password/MQ/abcdef12/")
     context.close()
     assert not look.wrong, "\n".join(look.wrong)
 
@@ -114,6 +114,8 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         f"/queries/{places.open}/",
         f"/queries/{places.submitted}/",
         "/help/",
+        "/account/",
+        "/account/password/",
         "/search/",
         "/search/?text=a+bird+at+night",
         "/corpus/",
@@ -151,7 +153,13 @@ def test_pages_of_reviewer_and_admin(
         f"/jobs/{places.job}/",
         "/flags/",
         "/releases/",
+        "/people/",
+        "/people/1/",
+        "/people/1/leave/",
     )
+    admin.page.goto(f"{site.url}/people/1/")
+    admin.page.get_by_role("button", name="Make a link").click()
+    admin.at("a link for a person")
     wrong = reviewer.wrong + admin.wrong
     assert not wrong, "\n".join(wrong)
 

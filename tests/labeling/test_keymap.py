@@ -14,6 +14,7 @@ from labeling.studio.keymap import (
     check_keys,
     default_keys,
     key_problem,
+    shown_key,
 )
 
 
@@ -80,7 +81,7 @@ def test_contexts_and_groups() -> None:
 
 
 def test_the_page_gets_all_of_it() -> None:
-    given = as_json()
+    given = as_json()["actions"]
     assert len(given) == 36
     assert given[0] == {
         "name": "relevant",
@@ -89,6 +90,14 @@ def test_the_page_gets_all_of_it() -> None:
         "context": "both",
         "keys": ("r", "1"),
     }
+
+
+def test_keys_as_people_read_them() -> None:
+    for key, shown in (
+        *(("r", "R"), ("Space", "Space"), ("+", "+"), ("Ctrl++", "Ctrl++"), ("ArrowUp", "↑")),
+        *(("Ctrl+Shift+z", "Ctrl+Shift+Z"), ("Backspace", "⌫"), ("Alt+PageUp", "Alt+Page ↑")),
+    ):
+        assert shown_key(key) == shown
 
 
 def test_defaults_are_good_keys_and_do_not_collide() -> None:

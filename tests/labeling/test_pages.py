@@ -29,6 +29,8 @@ def query(toy_model: Any, open_query: MakeQuery) -> Query:
 PAGES = {
     "/": (200, 200, 200),
     "/help/": (200, 200, 200),
+    "/account/": (200, 200, 200),
+    "/people/": (403, 403, 200),
     "/queries/{pk}/": (200, 200, 200),
     "/queries/{pk}/label/": (200, 200, 200),
     "/queries/{pk}/review/": (403, 200, 200),

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotator.services import user_create
+from annotator.people.services import user_create
 from core.access import Role
 from core.locks import transaction_lock
 from labeling.candidates.models import Candidate
@@ -28,7 +28,7 @@ COUNT = 40
 
 def opened_query() -> Query:
     """A query just opened over images of random vectors."""
-    admin, _ = user_create(username="ada", role=Role.ADMIN, password="tawny-owl-at-dusk-7")
+    admin = user_create(username="ada", role=Role.ADMIN, password="tawny-owl-at-dusk-7")
     model = embedding_model_get_or_create(name="demo")
     vectors = np.random.default_rng(3).normal(size=(COUNT, describe("demo").dimension))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -6,6 +6,7 @@ from PIL import Image as PillowImage
 
 from retrieval.corpus.models import Image
 from retrieval.importing.services import import_images
+from tests.conftest import token_of
 from tests.retrieval.making import coco, encoded
 
 pytestmark = pytest.mark.django_db
@@ -71,9 +72,7 @@ def test_a_page_whose_log_in_ended_gets_no_login_page_for_its_images(client, ima
 
 
 def test_a_token_serves_scripts(client, annotator, images):
-    known = client.get(
-        images[1].url, headers={"Authorization": f"Token {annotator.auth_token.key}"}
-    )
+    known = client.get(images[1].url, headers={"Authorization": f"Token {token_of(annotator)}"})
     assert known.status_code == 200
     unknown = client.get(images[1].url, headers={"Authorization": "Token abc"})
     assert unknown.status_code == 401
@@ -85,7 +84,7 @@ def test_a_disabled_account_sees_nothing(client, annotator, images):
     annotator.is_active = False
     annotator.save()
     assert client.get(images[1].url).status_code == 401
-    token = {"Authorization": f"Token {annotator.auth_token.key}"}
+    token = {"Authorization": f"Token {token_of(annotator)}"}
     assert Client().get(images[1].url, headers=token).status_code == 401
 
 

@@ -23,6 +23,7 @@ from retrieval.flags.services import image_restore, image_withdraw, withdrawals_
 from retrieval.importing.services import import_images
 from retrieval.ranking.selectors import corpus_counts, rank_images
 from retrieval.search.selectors import search_images
+from tests.conftest import token_of
 from tests.retrieval.making import coco, embed_rows, image_row
 from tests.threads import at_once
 from tests.toy_model import toy_model as toy_spec
@@ -187,7 +188,7 @@ def test_its_image_is_for_reviewers_only(
         assert clients["reviewer"].get(address).status_code == 200
         assert clients["admin"].get(address).status_code == 200
         assert clients["anonymous"].get(address).status_code == 401
-        token = {"Authorization": f"Token {annotator.auth_token.key}"}
+        token = {"Authorization": f"Token {token_of(annotator)}"}
         assert Client().get(address, headers=token).status_code == 404
     image_restore(image=image, by=reviewer)
     assert clients["annotator"].get(image.url).status_code == 200

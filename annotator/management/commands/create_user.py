@@ -6,30 +6,37 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from annotator.services import UserExists, user_create
+from annotator.people.services import UserExists, user_create
+from annotator.people.tokens import LIFETIMES, token_create
 from core.access import Role
+from core.errors import Conflict
 
 
 class Command(BaseCommand):
-    """create_user NAME --role researcher|annotator|reviewer|admin --password P"""
+    """create_user NAME --role researcher|annotator|reviewer|admin --password P [--token]"""
 
-    help = "Creates a user and prints the user's API token, alone on standard output."
+    help = "Creates a user."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Name, role, password and whether to change a user who exists."""
+        """Name, role, password, and whether to change a user who exists and to make a token."""
         parser.add_argument("name")
         parser.add_argument("--role", choices=Role.values, default=Role.ANNOTATOR)
         parser.add_argument("--password", required=True)
         parser.add_argument(
             "--update",
             action="store_true",
-            help="give a user who exists this role and password, and a new token",
+            help="give a user who exists this role and password, which ends their API tokens",
+        )
+        parser.add_argument(
+            "--token",
+            action="store_true",
+            help="make an API token for a year, and print it alone on standard output",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Create or update, then print the token."""
+        """Create or update; with --token print a token."""
         try:
-            _user, token = user_create(
+            user = user_create(
                 username=options["name"],
                 role=Role(options["role"]),
                 password=options["password"],
@@ -37,7 +44,11 @@ class Command(BaseCommand):
             )
         except UserExists as error:
             raise CommandError(f"{error} Add --update to change that user.") from error
+        except Conflict as error:
+            raise CommandError(str(error)) from error
         except ValidationError as error:
             lines = [f"{name}: {' '.join(texts)}" for name, texts in error.message_dict.items()]
             raise CommandError("; ".join(lines)) from error
-        self.stdout.write(token.key)
+        if options["token"]:
+            _token, text = token_create(user=user, name="create_user", days=max(LIFETIMES))
+            self.stdout.write(text)

@@ -1,4 +1,5 @@
 /** Keys and what they do: read from events, compared, written as people read them. */
+import { api } from "../api.js";
 import { button, isTyping, make, modal } from "../dom.js";
 
 /** What the keys of a US keyboard write, for layouts whose own characters aren't Latin. */
@@ -16,16 +17,6 @@ const BY_CODE = {
   Backquote: "`~",
 };
 const NO_KEYS = ["Process", "Dead", "Unidentified", "Shift", "Control", "Alt", "Meta", "AltGraph", "CapsLock"];
-const SHOWN = {
-  ArrowLeft: "←",
-  ArrowRight: "→",
-  ArrowUp: "↑",
-  ArrowDown: "↓",
-  Backspace: "⌫",
-  Delete: "Del",
-  PageUp: "Page ↑",
-  PageDown: "Page ↓",
-};
 /** These belong to the button, tab or slider that has the focus. */
 const ACTIVATING = ["Space", "Enter"];
 const MOVING = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
@@ -63,20 +54,16 @@ export function keysOfEvent(event) {
   return keys;
 }
 
-/** A key as people read it: "R", "←", "Ctrl+Z". */
-function shownKey(key) {
-  const [, held, rest] = /^((?:Ctrl\+|Alt\+|Shift\+)*)(.+)$/.exec(key);
-  return held + (SHOWN[rest] ?? (rest.length === 1 ? rest.toUpperCase() : rest));
-}
-
 export class Keymap extends EventTarget {
   /**
-   * @param {{name: string, label: string, group: string, context: "both"|"single"|"grid", keys: string[]}[]} actions
+   * @param {{actions: {name: string, label: string, group: string, context: "both"|"single"|"grid", keys: string[]}[],
+   *   signs: Object<string, string>}} keymap the actions, and how people read keys with long names
    * @param {Object<string, string[]>} own the keys that this person has
    */
-  constructor(actions, own) {
+  constructor({ actions, signs }, own) {
     super();
     this.actions = actions;
+    this.signs = signs;
     this.byName = new Map(actions.map((action) => [action.name, action]));
     this.own = new Map();
     this.assign(own);
@@ -87,9 +74,15 @@ export class Keymap extends EventTarget {
     return this.own.get(name) ?? this.byName.get(name)?.keys ?? [];
   }
 
+  /** A key as people read it: "R", "←", "Ctrl+Z". */
+  sign(key) {
+    const [, held, rest] = /^((?:Ctrl\+|Alt\+|Shift\+)*)(.+)$/.exec(key);
+    return held + (this.signs[rest] ?? (rest.length === 1 ? rest.toUpperCase() : rest));
+  }
+
   /** The keys of an action as people read them. */
   shown(name) {
-    return this.keys(name).map(shownKey);
+    return this.keys(name).map((key) => this.sign(key));
   }
 
   /** The action of the first of `keys` that has one in a view; null where none has. */
@@ -161,11 +154,11 @@ export function listen(studio) {
 const MOST_KEYS = 4;
 const MODIFIER = /^(Shift|Control|Alt|Meta|AltGraph)$/;
 
-class KeysDialog {
-  constructor(studio) {
-    this.studio = studio;
-    this.keymap = studio.keymap;
-    this.dialog = studio.root.querySelector("[data-keys]");
+export class KeysDialog {
+  /** @param {HTMLDialogElement} dialog @param {Keymap} keymap */
+  constructor(dialog, keymap) {
+    this.dialog = dialog;
+    this.keymap = keymap;
     this.groups = this.dialog.querySelector("[data-keys-groups]");
     this.state = this.dialog.querySelector("[data-keys-state]");
     /** The place that the next key pressed is for: `{name, index}`; an index past the last adds one. */
@@ -180,7 +173,6 @@ class KeysDialog {
       event.preventDefault();
       this.#stopAwaiting();
     });
-    studio.action("keys_help", () => this.open());
   }
 
   open() {
@@ -231,8 +223,8 @@ class KeysDialog {
 
   #place(name, label, key, index) {
     const awaited = this.awaited?.name === name && this.awaited.index === index;
-    const shown = awaited ? "Press a key" : key === null ? "+" : shownKey(key);
-    const purpose = key === null ? `Add a key for ${label}` : `${label}: ${shownKey(key)}. Replace`;
+    const shown = awaited ? "Press a key" : key === null ? "+" : this.keymap.sign(key);
+    const purpose = key === null ? `Add a key for ${label}` : `${label}: ${this.keymap.sign(key)}. Replace`;
     return button(shown, () => this.#await(name, label, index), {
       class: `keys-key${awaited ? " awaited" : ""}${key === null ? " add" : ""}`,
       "data-place": `${name} ${index}`,
@@ -284,13 +276,13 @@ class KeysDialog {
     const others = rivals.map((rival) => `“${rival.label}”`).join(" and ");
     const alone = rivals.some((rival) => this.keymap.keys(rival.name).length === 1);
     const old = this.keymap.keys(name)[index];
-    const swap = alone ? (old ? ` It gets ${shownKey(old)} instead.` : "") : "";
+    const swap = alone ? (old ? ` It gets ${this.keymap.sign(old)} instead.` : "") : "";
     if (alone && !old) {
-      this.#say(`${shownKey(key)} is the only key of ${others}. Give that another key first.`);
+      this.#say(`${this.keymap.sign(key)} is the only key of ${others}. Give that another key first.`);
       return;
     }
     this.#say(
-      `${shownKey(key)} is a key of ${others}.${swap} `,
+      `${this.keymap.sign(key)} is a key of ${others}.${swap} `,
       button("Reassign", () => this.#give(name, label, index, key, rivals)),
       button("Cancel", () => this.#stopAwaiting()),
     );
@@ -307,7 +299,7 @@ class KeysDialog {
       const left = this.keymap.keys(rival.name).filter((one) => one !== key);
       own[rival.name] = left.length ? left : [old];
     }
-    this.#apply(own, `“${label}” has ${shownKey(key)} now.`, `${name} ${index}`);
+    this.#apply(own, `“${label}” has ${this.keymap.sign(key)} now.`, `${name} ${index}`);
   }
 
   #remove() {
@@ -336,7 +328,7 @@ class KeysDialog {
     this.#say(done);
     this.#render(focus);
     try {
-      await this.studio.preferences.saveKeys(this.keymap.changed());
+      await api("/api/preferences/labeling/", { method: "PUT", body: { keys: this.keymap.changed() } });
     } catch (error) {
       if (error.status === 400) {
         this.keymap.assign(before);
@@ -351,5 +343,6 @@ class KeysDialog {
 
 /** @param {Studio} studio */
 export function mount(studio) {
-  new KeysDialog(studio);
+  const dialog = new KeysDialog(studio.root.querySelector("[data-keys]"), studio.keymap);
+  studio.action("keys_help", () => dialog.open());
 }

@@ -30,7 +30,7 @@ function turned({ image, from, fromSource, to }, source, back) {
 export class Studio {
   /**
    * @param {HTMLElement} root the page's frame
-   * @param {{user: {id: number, name: string, role: string, names_hidden: boolean}, keymap: object[], preferences: object}} given
+   * @param {{user: {id: number, name: string, role: string, names_hidden: boolean}, keymap: object, preferences: object}} given
    *   what the server put into the page
    */
   constructor(root, { user, keymap, preferences }) {
@@ -40,7 +40,7 @@ export class Studio {
     this.namesHidden = user.names_hidden;
     const query = Number(root.dataset.query);
     this.preferences = new Preferences(preferences?.view ?? {});
-    this.keymap = new Keymap(keymap || [], preferences?.keys ?? {});
+    this.keymap = new Keymap(keymap, preferences?.keys ?? {});
     this.store = new CandidateStore(this.api);
     this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
     this.undoStack = new UndoStack({ user: user.id, query });
@@ -337,11 +337,6 @@ class Preferences {
     this.view[name] = value;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.#flush(), QUIET);
-  }
-
-  /** Saves the keys that differ from the defaults; rejects with ApiError when they are refused. */
-  saveKeys(keys) {
-    return api(ADDRESS, { method: "PUT", body: { keys } });
   }
 
   #flush() {

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotator', '0001_initial'),
+        ('annotator', '0002_people'),
     ]
 
     operations = [

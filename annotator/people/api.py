@@ -1,4 +1,4 @@
-"""API of tokens: a token for a name and a password."""
+"""API of tokens: a token for a name and a password, and its end."""
 
 from typing import ClassVar
 
@@ -6,12 +6,13 @@ from django.contrib.auth import authenticate
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.authtoken.models import Token
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
+
+from annotator.people.tokens import TokenAuthentication, log_in_token_create
 
 
 class Credentials(serializers.Serializer):
@@ -25,10 +26,11 @@ class TokenAnswer(serializers.Serializer):
     """The token for the header `Authorization: Token …`."""
 
     token = serializers.CharField()
+    expires_at = serializers.DateTimeField()
 
 
 class TokenView(APIView):
-    """Exchanges a name and a password for the person's API token."""
+    """Exchanges a name and a password for a new API token, and revokes the token that is sent."""
 
     authentication_classes: ClassVar[list[type[BaseAuthentication]]] = []
     permission_classes: ClassVar[list[type[BasePermission]]] = []
@@ -48,11 +50,28 @@ class TokenView(APIView):
         auth=[],
     )
     def post(self, request: Request) -> Response:
-        """Answer {token}; 401 for a wrong name or password, 429 after too many."""
+        """Answer {token, expires_at}; 401 for a wrong name or password, 429 after too many.
+
+        Each call makes another token. Above ten of a person, the oldest ends.
+        """
         credentials = Credentials(data=request.data)
         credentials.is_valid(raise_exception=True)
         # django-axes marks the request that it is given, and its middleware reads Django's own.
         user = authenticate(request=request._request, **credentials.validated_data)
         if user is None:
             raise AuthenticationFailed("Wrong name or password.")
-        return Response({"token": Token.objects.get_or_create(user=user)[0].key})
+        token, text = log_in_token_create(user=user)
+        return Response(TokenAnswer({"token": text, "expires_at": token.expires_at}).data)
+
+    @extend_schema(
+        operation_id="token_revoke",
+        responses={204: None},
+        auth=[{"tokenAuth": []}],  # type: ignore[list-item]
+    )
+    def delete(self, request: Request) -> Response:
+        """Revoke the token that is sent."""
+        sent = TokenAuthentication().authenticate(request)
+        if sent is None:
+            raise NotAuthenticated
+        sent[1].delete()
+        return Response(status=204)

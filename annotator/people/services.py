@@ -1,0 +1,156 @@
+"""Every change of a person: invitations, passwords, roles, preferences, leaving."""
+
+from __future__ import annotations
+
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q
+from django.utils.crypto import get_random_string
+
+from annotator.models import Theme, User
+from core.access import Role
+from core.errors import Conflict
+from labeling.studio.models import LabelingPreferences
+
+#: Lower-case letters and digits without those that look alike.
+_WORD = "abcdefghjkmnpqrstuvwxyz23456789"
+
+
+class UserExists(ValueError):
+    """The name is taken, and no update was requested."""
+
+
+@transaction.atomic
+def user_create(*, username: str, role: Role, password: str, update: bool = False) -> User:
+    """Create a person with a password; admins may also enter Django's admin.
+
+    With `update`, a person of that name gets the role and the password instead, which ends their
+    log-ins and API tokens, and may log in again if they were deactivated.
+
+    Raises UserExists when the name is taken, ValidationError for a bad name or weak password,
+    Conflict where this would take the last admin's role.
+    """
+    user = User.objects.filter(username=username).first()
+    if user is None:
+        user = person_invite(username=username, role=role)
+    elif update:
+        person_reactivate(user=user)
+        user = role_set(user=user, role=role, by=None)
+    else:
+        raise UserExists(f"There is a user named {username!r} already.")
+    password_set(user=user, password=password)
+    return user
+
+
+@transaction.atomic
+def person_invite(*, username: str, role: Role) -> User:
+    """Create a person without a password, who sets one by a link. ValidationError: a bad name."""
+    user = User(username=username, role=role)
+    user.is_staff = user.is_superuser = role == Role.ADMIN
+    user.set_unusable_password()
+    user.full_clean()
+    user.save()
+    return user
+
+
+@transaction.atomic
+def password_set(*, user: User, password: str) -> None:
+    """Change a password. That ends the person's log-ins, since Django's sessions hold a hash of
+    it, and their API tokens (`tokens.TokensEndWithPassword`). ValidationError: it is too weak.
+    """
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise ValidationError({"password": error.messages}) from error
+    user.set_password(password)
+    user.save(update_fields=["password"])
+
+
+def preferences_set(*, user: User, theme: str, time_zone: str) -> None:
+    """Change the colors of a person's pages and the time zone of their times. ValidationError: an
+    unknown one.
+    """
+    user.theme, user.time_zone = theme, time_zone
+    user.clean_fields(exclude={"username", "password"})
+    user.save(update_fields=["theme", "time_zone"])
+
+
+@transaction.atomic
+def role_set(*, user: User, role: Role, by: User | None) -> User:
+    """Change a person's role. Conflict: they are the last admin, or the one who does this; `by` is
+    None for a command.
+    """
+    person = _locked(user, by=by, remains=role == Role.ADMIN)
+    person.role = role
+    person.is_staff = person.is_superuser = role == Role.ADMIN
+    person.save(update_fields=["role", "is_staff", "is_superuser"])
+    return person
+
+
+@transaction.atomic
+def person_deactivate(*, user: User, by: User) -> None:
+    """Keep a person out: their log-ins, tokens, password and unused links end. What they judged
+    stays. Conflict: they are the last admin, or the one who does this.
+    """
+    person = _locked(user, by=by, remains=False)
+    person.is_active = False
+    person.set_unusable_password()
+    person.save(update_fields=["is_active", "password"])
+    person.api_tokens.all().delete()
+
+
+def person_reactivate(*, user: User) -> None:
+    """Let a person in again, who then sets a new password by a link."""
+    User.objects.filter(pk=user.pk).update(is_active=True)
+
+
+@transaction.atomic
+def person_leave(*, user: User, by: User) -> str:
+    """Deactivate a person and replace their name by a pseudonym, wherever the database holds it;
+    returns the pseudonym.
+
+    What they judged, decided and submitted stays under it, with its weight, since their role stays.
+    Made releases never change: their header and files may hold the name of who made them. Raises
+    as `person_deactivate`.
+    """
+    person_deactivate(user=user, by=by)
+    name, pseudonym = user.username, _pseudonym()
+    User.objects.filter(pk=user.pk).update(
+        username=pseudonym, first_name="", last_name="", email="", last_login=None,
+        theme=Theme.SYSTEM, time_zone="UTC",
+    )  # fmt: skip
+    LabelingPreferences.objects.filter(user=user.pk).delete()
+    for record in (AccessAttempt, AccessLog, AccessFailureLog):
+        record.objects.filter(username__iexact=name).delete()
+    LogEntry.objects.filter(
+        content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
+    ).update(object_repr=pseudonym, change_message="")
+    return pseudonym
+
+
+def _pseudonym() -> str:
+    """A name that nobody has: "person-" and six characters."""
+    while True:
+        name = f"person-{get_random_string(6, _WORD)}"
+        if not User.objects.filter(username=name).exists():
+            return name
+
+
+def _locked(user: User, *, by: User | None, remains: bool) -> User:
+    """The person as stored now, locked with all admins. Raises Conflict where they are the one who
+    does this and, unless they remain an admin, where no other admin can log in.
+    """
+    if by is not None and user.pk == by.pk:
+        raise Conflict("Nobody can do this to themselves: ask another admin.")
+    admins = Q(role=Role.ADMIN, is_active=True)
+    rows = User.objects.select_for_update(no_key=True).filter(Q(pk=user.pk) | admins)
+    people = {one.pk: one for one in rows.order_by("pk")}
+    person = people.pop(user.pk)
+    is_admin = person.is_active and person.role == Role.ADMIN
+    if is_admin and not remains and not any(one.has_usable_password() for one in people.values()):
+        raise Conflict(f"{person} is the only admin who can log in: make another one first.")
+    return person

@@ -1,0 +1,218 @@
+"""The account page of everybody, the people pages of admins, and setting a password by a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.tokens import default_token_generator
+from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmView
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotator.models import User
+from annotator.people import forms, services
+from annotator.people.selectors import people_listed, tokens_of
+from annotator.people.tokens import token_create
+from core.access import Role, at_least, require_role
+from core.errors import Conflict, Invalid
+from labeling.studio import keymap
+from labeling.studio.preferences import preferences_of
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """One's own password, tokens, keys, colors and time zone."""
+    user = cast(User, request.user)
+    form = forms.PreferencesForm(user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        services.preferences_set(user=user, **form.cleaned_data)
+        messages.success(request, "Saved.")
+        return redirect("account")
+    return _account_page(request, form=form)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def account_tokens(request: HttpRequest) -> HttpResponse:
+    """Make an API token, and show it this once."""
+    if request.method == "GET":
+        return redirect("account")
+    form, made = forms.TokenForm(request.POST), ""
+    if form.is_valid():
+        try:
+            _token, made = token_create(user=cast(User, request.user), **form.cleaned_data)
+            form = forms.TokenForm()
+        except Invalid as error:
+            for name, texts in error.by_field.items():
+                form.add_error(name, texts)
+        except Conflict as error:
+            form.add_error(None, str(error))
+    return _account_page(request, token_form=form, made=made)
+
+
+def _account_page(request: HttpRequest, **context: Any) -> HttpResponse:
+    user = cast(User, request.user)
+    context = {
+        "form": forms.PreferencesForm(user),
+        "token_form": forms.TokenForm(),
+        "tokens": tokens_of(user),
+        **context,
+    }
+    if at_least(user, Role.ANNOTATOR):
+        context |= {"keymap": keymap.as_json(), "keys": preferences_of(user).keys}
+    return render(request, "account/account.html", context)
+
+
+@login_required
+@require_POST
+def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    """End one of one's own API tokens."""
+    get_object_or_404(tokens_of(cast(User, request.user)), pk=pk).delete()
+    messages.success(request, "The token is revoked.")
+    return redirect("account")
+
+
+class PasswordView(PasswordChangeView):
+    """Change one's own password; the log-in that one is in goes on."""
+
+    form_class = forms.PasswordForm
+    success_url = reverse_lazy("account")
+    template_name = "account/password.html"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        text = "Your password is changed. Your other log-ins and your API tokens have ended."
+        messages.success(self.request, text)
+        return response
+
+
+class PasswordLinkView(PasswordResetConfirmView):
+    """Set a password by a link from an admin, which works once, and go on as one who is logged in.
+
+    404 for a link that was used, is too old or belongs to nobody who may log in.
+    """
+
+    form_class = forms.NewPasswordForm
+    post_reset_login = True
+    post_reset_login_backend = "django.contrib.auth.backends.ModelBackend"
+    success_url = reverse_lazy("dashboard")
+    template_name = "account/password.html"
+
+    def get_user(self, uidb64: str) -> Any:
+        user = super().get_user(uidb64)
+        return user if user is not None and user.is_active else None
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        status = 200 if self.validlink else 404
+        return super().render_to_response(context, status=status, **kwargs)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def people(request: HttpRequest) -> HttpResponse:
+    """Everybody, and a form that invites somebody."""
+    require_role(request.user, Role.ADMIN)
+    form = forms.InviteForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            invited = services.person_invite(**form.cleaned_data)
+            return _link_page(request, invited)
+        except ValidationError as error:
+            for name, texts in error.message_dict.items():
+                form.add_error(name if name in form.fields else None, texts)
+    return render(request, "account/people.html", {"people": people_listed(), "form": form})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def person(request: HttpRequest, pk: int) -> HttpResponse:
+    """One person, with a form for the role."""
+    one = _get_person(request, pk)
+    form = forms.RoleForm(request.POST or None, initial={"role": one.role})
+    if request.method == "POST" and form.is_valid():
+        role, by = Role(form.cleaned_data["role"]), cast(User, request.user)
+        _done(request, lambda: services.role_set(user=one, role=role, by=by), "Saved.")
+        return redirect("person", pk=pk)
+    return render(request, "account/person.html", {"person": one, "form": form})
+
+
+def _get_person(request: HttpRequest, pk: int) -> User:
+    require_role(request.user, Role.ADMIN)
+    return get_object_or_404(User, pk=pk)
+
+
+def _link_page(request: HttpRequest, one: User) -> HttpResponse:
+    """Show a link by which a person sets a password, this once."""
+    key = urlsafe_base64_encode(force_bytes(one.pk)), default_token_generator.make_token(one)
+    context = {
+        "person": one,
+        "link": request.build_absolute_uri(reverse("password-link", args=key)),
+        "expires_at": timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT),
+    }
+    return render(request, "account/link.html", context)
+
+
+@login_required
+@require_POST
+def person_link(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a link for a forgotten password, or for an invitation that was lost."""
+    one = _get_person(request, pk)
+    if not one.is_active:
+        messages.error(request, f"{one} is deactivated.")
+        return redirect("person", pk=pk)
+    return _link_page(request, one)
+
+
+@login_required
+@require_POST
+def person_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Keep a person out."""
+    one, by = _get_person(request, pk), cast(User, request.user)
+    _done(
+        request,
+        lambda: services.person_deactivate(user=one, by=by),
+        f"{one} is deactivated. Their log-ins and API tokens have ended.",
+    )
+    return redirect("person", pk=pk)
+
+
+@login_required
+@require_POST
+def person_reactivate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Let a person in again, by a link."""
+    one = _get_person(request, pk)
+    services.person_reactivate(user=one)
+    return _link_page(request, one)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def person_leave(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a person a pseudonym, once that is confirmed."""
+    one, by = _get_person(request, pk), cast(User, request.user)
+    if request.method == "GET":
+        return render(request, "account/person_leave.html", {"person": one})
+    done = "Their name, tokens and preferences are deleted; this is their name now."
+    _done(request, lambda: services.person_leave(user=one, by=by), done)
+    return redirect("person", pk=pk)
+
+
+def _done(request: HttpRequest, do: Callable[[], object], text: str) -> None:
+    """Do what an admin asked for; a message says that it is done, or why not."""
+    try:
+        do()
+        messages.success(request, text)
+    except Conflict as error:
+        messages.error(request, str(error))
