@@ -12,8 +12,10 @@ from django.db.models import Q
 from django.utils.crypto import get_random_string
 
 from annotator.models import Theme, User
+from benchmark.releases.models import Release
 from core.access import Role
 from core.errors import Conflict
+from core.jobs.services import job_create
 from labeling.studio.models import LabelingPreferences
 
 #: Lower-case letters and digits without those that look alike.
@@ -114,8 +116,7 @@ def person_leave(*, user: User, by: User) -> str:
     returns the pseudonym.
 
     What they judged, decided and submitted stays under it, with its weight, since their role stays.
-    Made releases never change: their header and files may hold the name of who made them. Raises
-    as `person_deactivate`.
+    A job replaces the name in the files of releases that they made. Raises as `person_deactivate`.
     """
     person_deactivate(user=user, by=by)
     name, pseudonym = user.username, _pseudonym()
@@ -129,6 +130,9 @@ def person_leave(*, user: User, by: User) -> str:
     LogEntry.objects.filter(
         content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
     ).update(object_repr=pseudonym, change_message="")
+    if Release.objects.made().filter(created_by=user.pk).exists():
+        title = f"Releases name {pseudonym}"
+        job_create(kind="take_down", params={"images": []}, created_by=by, title=title)
     return pseudonym
 
 
