@@ -301,16 +301,20 @@ def test_a_query_page_tells_of_time_minimum_and_agreement(
     assert "otto" not in own
 
 
-def test_the_review_page_shows_how_a_judgment_came_about(
+def test_the_review_page_tells_who_still_labels_and_of_which_kind_it_is(
     clients: dict[str, Client], query: Query, annotator: Any
 ) -> None:
-    judge(query, annotator, [0], "relevant")
-    record(query, annotator, item(0, None), item(0, "unsure"))
-    text = clients["reviewer"].get(f"/queries/{query.pk}/review/").content.decode()
-    history = text[text.index('<ol class="history">') :].partition("</ol>")[0]
-    for change in ("Not labeled → Relevant", "Relevant → Taken back", "Not labeled → Unsure"):
-        assert history.count(f"{change}</li>") == 1
-    assert history.count("<span>ann</span>") == 3
+    judge(query, annotator, [0], "unsure")
+    address = f"/queries/{query.pk}/review/"
+    whole, unsure = (
+        clients["reviewer"].get(f"{address}{narrowed}").content.decode()
+        for narrowed in ("", "?kind=unsure")
+    )
+    assert 'data-still-labeling="ann"' in whole
+    assert f'data-review="/api/queries/{query.pk}/review/"' in whole
+    assert f'data-review="/api/queries/{query.pk}/review/?kind=unsure"' in unsure
+    assert ("Show all" in whole, "Show all" in unsure) == (False, True)
+    assert clients["reviewer"].get(f"{address}?kind=odd").status_code == 404
 
 
 @pytest.mark.parametrize(

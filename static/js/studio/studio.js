@@ -17,7 +17,9 @@ import { CandidateStore } from "./store.js";
 const VIEWS = ["single", "grid"];
 const LIST_ASKED_EVERY = 1000;
 const HINT_STAYS = 2500;
-const ADDRESS_EVERY = 100;
+/** Browsers let a page change its address only so often, the strictest 100 times in 30 seconds. */
+const MOST_ADDRESSES = 80;
+const ADDRESSES_IN = 30_000;
 /** The most active seconds that the server accepts for one judgment. */
 const MOST_SECONDS = 3600;
 /** A label given in one of these counts for the streak only once it is given in the list's order too. */
@@ -55,7 +57,8 @@ export class Studio {
     const view = this.preferences.get("view");
     this.view = VIEWS.includes(view) && !this.review ? view : "single";
     this.rank = null;
-    this.addressAt = 0;
+    /** When the address was changed, within the last ADDRESSES_IN. */
+    this.addressed = [];
     this.state = "loading";
     this.closed = "";
     /** Active seconds so far of images that were left without a label. */
@@ -177,18 +180,20 @@ export class Studio {
     });
   }
 
-  /** Has the address name the place, so that it can be copied. Browsers limit how often it may change. */
+  /** Has the address name the place (of the grid the first of the page), so that it can be copied. */
   #writeAddress() {
     if (this.review) return;
     clearTimeout(this.addressTimer);
-    const wait = this.addressAt + ADDRESS_EVERY - performance.now();
-    if (wait > 0) {
-      this.addressTimer = setTimeout(() => this.#writeAddress(), wait);
+    const now = performance.now();
+    this.addressed = this.addressed.filter((at) => at > now - ADDRESSES_IN);
+    if (this.addressed.length >= MOST_ADDRESSES) {
+      this.addressTimer = setTimeout(() => this.#writeAddress(), this.addressed[0] + ADDRESSES_IN - now);
       return;
     }
-    this.addressAt = performance.now();
+    this.addressed.push(now);
     const address = new URL(window.location.href);
-    if (this.state === "ready") address.searchParams.set("rank", this.rank);
+    const [first] = this.view === "grid" ? this.views.grid.ranks : [];
+    if (this.state === "ready") address.searchParams.set("rank", first ?? this.rank);
     else address.searchParams.delete("rank");
     window.history.replaceState(null, "", address);
   }
@@ -224,8 +229,8 @@ export class Studio {
     if (rank !== this.rank) this.#leave();
     this.rank = rank;
     if (this.state !== "ready") this.#setState("ready");
-    this.#writeAddress();
     this.views[this.view]?.show(this.rank);
+    this.#writeAddress();
     this.emit("rank", this.rank);
     if (this.store.peek(this.rank)) return;
     try {
