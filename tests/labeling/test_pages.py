@@ -204,6 +204,17 @@ def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(
         assert review not in clients["annotator"].get("/").content.decode()
 
 
+def test_a_long_table_can_be_skipped(clients: dict[str, Client], new_query: MakeQuery) -> None:
+    for number in range(8):
+        new_query(f"toad number {number}")
+    link, target = b'href="#after-queries"', b'id="after-queries"'
+    page = clients["admin"].get("/").content
+    assert (page.count(link), page.count(target)) == (0, 1)
+    new_query("one more toad")
+    page = clients["admin"].get("/").content
+    assert (page.count(link), page.count(target)) == (1, 1)
+
+
 def test_a_query_with_judgments_is_not_deleted(
     clients: dict[str, Client], query: Query, annotator: Any
 ) -> None:

@@ -26,12 +26,10 @@ export class ReviewStore extends CandidateStore {
   async outline() {
     const readAt = this.acts;
     const found = await api(this.address);
-    const open = new Map(found.results.map((item) => [item.image, item]));
-    const known = new Set(this.images);
+    const now = new Map(found.results.map((item) => [item.image, item]));
+    const known = new Set(this.items.map(({ image }) => image));
     // About an image that is no longer among them, nobody is in doubt any more.
-    const stay = this.items.map(
-      (item, place) => open.get(item.image) ?? { ...item, votes: [], relevance: this.entry(place + 1).relevance },
-    );
+    const stay = this.items.map((item) => now.get(item.image) ?? { ...item, votes: [] });
     this.items = [...stay, ...found.results.filter(({ image }) => !known.has(image))];
     this.readAt = readAt;
     return {
@@ -91,10 +89,11 @@ export class ReviewStore extends CandidateStore {
     return { candidates: places.length, judged, remaining: places.length - judged };
   }
 
-  /** Reads the review again where others have judged, or images were withdrawn or flagged. */
+  /** Reads the review again where others have judged, images were withdrawn or flagged, or more were judged. */
   async follow(changes) {
     const seen = JSON.stringify([changes.others, changes.withdrawn, changes.flagged]);
-    if (seen !== this.seen) await this.load();
+    const more = changes.own.some(({ image }) => this.rankOf(image) === null);
+    if (more || seen !== this.seen) await this.load();
     this.seen = seen;
     const withdrawn = new Set(changes.withdrawn);
     this.setWithdrawn(this.items.flatMap(({ rank }, place) => (withdrawn.has(rank) ? [place + 1] : [])));
