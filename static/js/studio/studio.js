@@ -167,12 +167,12 @@ export class Studio {
 
   /** Goes to the rank that the address names, or the nearest; without one to the first image without a label. */
   async #begin() {
-    const named = this.review ? null : new URLSearchParams(window.location.search).get("rank");
-    const rank = named === null ? null : this.store.nearest(Number(named));
-    if (rank === null) await this.toNextUnlabeled();
-    else await this.go(rank);
-    if (named === null || rank === Number(named)) return;
-    const here = rank === null ? "the first image without a label" : `rank ${rank}, the nearest`;
+    const named = this.review ? "" : (new URLSearchParams(window.location.search).get("rank") ?? "");
+    const rank = named && this.store.nearest(Math.round(Number(named)));
+    if (rank) await this.go(rank);
+    else await this.toNextUnlabeled();
+    if (!named || rank === Number(named)) return;
+    const here = rank ? `rank ${rank}, the nearest` : "the first image without a label";
     this.notices.show("rank", {
       kind: "warning",
       text: `The list shows no image at rank “${named.slice(0, 20)}”; this is ${here}.`,
