@@ -270,8 +270,9 @@ def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
     admin: Any,
     settings: Any,
 ) -> None:
-    settings.EMBEDDING_MODEL = "no-such-model"
     query = query_transition(query=new_query(), to_state="open", by=admin)
+    settings.EMBEDDING_MODEL = "no-such-model"
+    list_refresh(query=query, by=admin)
     [job] = run_jobs()
     assert "Model 'no-such-model'" in job.error
     status = list_status(Query.objects.get(pk=query.pk))
