@@ -139,7 +139,7 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
         lines = _by_line_key(lines, sorted_by, choice.descending)
     oracles = {runs.runs[made.runs[row]].pk for row in made.oracles}
     competing = [line for line in lines if line.run.pk not in oracles]
-    bounds = tuple((line,) for line in lines if line.run.pk in oracles)
+    bounds = tuple(line for line in lines if line.run.pk in oracles)
     shown = Shown(
         title=choice.title,
         headers=tuple(_header(choice, column, sorted_by) for column in columns),
@@ -152,7 +152,7 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
     )
     if not bounds:
         return shown
-    below = replace(shown, title="Best possible re-ranks", families=bounds, runs=len(bounds))
+    below = replace(shown, title="Best possible re-ranks", families=(bounds,), runs=len(bounds))
     return replace(shown, bounds=below)
 
 

@@ -51,9 +51,10 @@ function nothingToReview(studio) {
 }
 
 /** To the completion where the query is handed in, and back to its page. */
-function waysOut(studio) {
+function waysOut(studio, primary = true) {
   const complete = studio.root.querySelector("[data-review-complete]")?.cloneNode(true);
   complete?.classList.remove("compact");
+  complete?.classList.toggle("primary", primary);
   const { href } = studio.root.querySelector("a.back");
   const back = make("a", { class: "button", href, text: "Back to the query" });
   return complete ? [complete, back] : [back];
@@ -71,7 +72,7 @@ function endOfReview(studio) {
     "The end of the review",
     `${counted(remaining, "image")} ${remaining === 1 ? "is" : "are"} still undecided.`,
     choice("Go to the first undecided image", () => studio.go(open), true),
-    ...waysOut(studio),
+    ...waysOut(studio, false),
   );
 }
 
@@ -198,7 +199,7 @@ export class Notices {
     );
     entry.element = make(
       "div",
-      { class: `notice ${kind}`, "data-notice": id, role: kind === "error" ? "alert" : "status" },
+      { class: kind === "info" ? "notice" : `notice ${kind}`, "data-notice": id, role: kind === "error" ? "alert" : "status" },
       make("span", { text }),
       buttons.length ? make("span", { class: "row" }, ...buttons) : null,
     );
