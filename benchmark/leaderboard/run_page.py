@@ -126,9 +126,9 @@ def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[Q
         return []
     values = board.of(measure)
     ranks = ranks_among(values, board.oracles)[row]
-    known = ~np.isnan(values).all(axis=1)
-    known[list(board.oracles)] = False
-    best = values[known].max(axis=0) if known.any() else values[row]
+    unknown = np.isnan(values).all(axis=1)
+    rows = [one for one in range(len(values)) if not unknown[one] and one not in board.oracles]
+    best = values[rows].max(axis=0) if rows else values[row]
     return [
         QueryLine(
             query=runs.queries[query_id],

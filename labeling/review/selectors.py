@@ -49,11 +49,12 @@ def images_to_review(query: Query, kind: str = "") -> list[ReviewItem]:
     doubts = [doubt for doubt in _doubts(query, "image__species") if kind in ("", doubt.kind)]
     images = [doubt.votes[0].image for doubt in doubts]
     candidates = Candidate.objects.filter(list=query.current_list_id, image__in=images)
-    places = {image: place for image, *place in candidates.values_list("image", "rank", "score")}
+    places = {one.image_id: one for one in candidates}
     items = [
         ReviewItem(
-            image,
-            *places.get(image.pk, (None, None)),
+            image=image,
+            rank=places[image.pk].rank if image.pk in places else None,
+            score=places[image.pk].score if image.pk in places else None,
             votes=sorted(doubt.votes, key=lambda vote: (vote.updated_at, vote.annotator_id)),
             unsure=doubt.kind == "unsure",
             decided=doubt.decided,

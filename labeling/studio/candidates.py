@@ -118,8 +118,8 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
             score=item.score,
             image=item.image,
             species=None if hidden else item.image.species,
-            relevance=own and own.relevance,
-            source=own and own.source,
+            relevance=own.relevance if own else None,
+            source=own.source if own else None,
             flags=sorted(flags[item.image.pk]),
             votes=item.votes,
         )

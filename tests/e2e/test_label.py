@@ -130,7 +130,8 @@ def test_the_address_names_the_rank_and_leads_to_it(
         expect(page).to_have_url(f"{address}?rank={rank}")
     notice.get_by_role("button", name="OK").click()
     expect(notice).to_be_hidden()
-    page.keyboard.press("g")
+    with page.expect_response("**/api/preferences/labeling/"):
+        page.keyboard.press("g")
     page.goto(f"{address}?rank=5")
     expect(page.locator("[data-tiles]")).to_be_visible()
     page.keyboard.press("ArrowRight")

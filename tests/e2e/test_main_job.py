@@ -49,7 +49,7 @@ def test_from_a_search_to_an_evaluated_release(
     reviewer = log_in("rita")
     reviewer.goto(f"{site.url}/queries/{query}/review/")
     wait_painted(reviewer, 1)
-    reviewer.get_by_role("button", name="Relevant", exact=True).click()
+    reviewer.locator("[data-do=relevant]").click()
     reviewer.locator(".stage").get_by_role("link", name="Complete").click()
     reviewer.get_by_role("button", name="Complete").click()
     expect(reviewer.locator(".badge.complete").first).to_be_visible()
