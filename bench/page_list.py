@@ -71,6 +71,7 @@ _PAGES: Final = {
       API: queries                       /api/queries/
       API: query                         /api/queries/{query}/
       API: judgments                     /api/queries/{query}/judgments/
+      API: images to review              /api/queries/{query}/review/
       API: history of an image           /api/queries/{query}/history/?image={image}
       API: flagged images                /api/flags/
       API: withdrawn images              /api/flags/?state=withdrawn

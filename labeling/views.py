@@ -20,7 +20,7 @@ from labeling.judging.assignments import still_labeling
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
-from labeling.review.selectors import images_to_review
+from labeling.review.selectors import KINDS
 from labeling.studio import keymap
 from labeling.studio.preferences import preferences_of
 
@@ -100,8 +100,22 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
+    return _studio(request, query)
+
+
+@login_required
+@require_safe
+def review(request: HttpRequest, pk: int) -> HttpResponse:
+    """The labeling page over the unsure and disputed images, for a reviewer to decide."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    kind = chosen(request.GET, "kind", KINDS)
+    return _studio(request, query, review=True, kind=kind, still_labeling=still_labeling(query))
+
+
+def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
     preferences = preferences_of(request.user)
-    context = {
+    context |= {
         "query": query,
         "stop_streak": settings.STOP_STREAK,
         "studio_user": {
@@ -130,22 +144,3 @@ def help_page(request: HttpRequest) -> HttpResponse:
         ],
     }
     return render(request, "labeling/help.html", context)
-
-
-@login_required
-@require_safe
-def review(request: HttpRequest, pk: int) -> HttpResponse:
-    """The unsure and disputed images, for a reviewer to decide."""
-    require_role(request.user, Role.REVIEWER)
-    query = get_query_for(request.user, pk)
-    items = images_to_review(query)
-    kind = request.GET.get("kind", "")
-    if kind in ("unsure", "disputed"):
-        items = [item for item in items if item.unsure == (kind == "unsure")]
-    context = {
-        "query": query,
-        "items": items,
-        "kind": kind,
-        "still_labeling": still_labeling(query),
-    }
-    return render(request, "labeling/review.html", context)

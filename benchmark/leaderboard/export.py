@@ -77,7 +77,8 @@ def leaderboard_csv(release: Release) -> str:
     """A row for each run, split and subset; means and intervals from 0 to 1.
 
     `split` is val, test or both, `subset` "all" or such as "category:Human Impact", `queries` the
-    number of queries averaged. AP@50_low and AP@50_high are the 95 % interval of AP@50. Texts that
+    number of queries averaged. The best possible re-ranks, of the kind "best", come after the runs
+    of their task. AP@50_low and AP@50_high are the 95 % interval of AP@50. Texts that
     a spreadsheet would take for a formula have an apostrophe before them.
     NoSnapshot: see `export`.
     """
@@ -95,7 +96,7 @@ def leaderboard_csv(release: Release) -> str:
     writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
     writer.writeheader()
     for runs in tasks:
-        for record in _records(runs):
+        for record in sorted(_records(runs), key=lambda one: one.run.kind == Run.Kind.BEST):
             row = {
                 "release": release.name,
                 "version": release.version,
@@ -120,7 +121,8 @@ def _field(value: Any) -> Any:
 
 
 def leaderboard_json(release: Release) -> str:
-    """The runs of each task with their cards, and their scores by split and subset.
+    """The runs of each task with their cards, and their scores by split and subset; likewise the
+    best possible re-ranks, which compete with none, under "best_possible".
 
     NoSnapshot: see `export`.
     """
@@ -141,17 +143,17 @@ def leaderboard_json(release: Release) -> str:
                 "intervals": record.intervals,
             }
         groups = {split: _groups(runs, runs.board(split), split) for split in runs.splits}
+        described: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+        for run in runs.runs:
+            one = {"id": run.pk, **_description(run), "scores": scores.get(run.pk, {})}
+            best = run.kind == Run.Kind.BEST
+            if not best:
+                one["groups"] = {split: found.get(run.pk, "") for split, found in groups.items()}
+            described[best].append(one)
         content["tasks"][task] = {
             "measure_of_groups": {split: runs.main_measures(split)[0] for split in runs.splits},
-            "runs": [
-                {
-                    "id": run.pk,
-                    **_description(run),
-                    "groups": {split: found.get(run.pk, "") for split, found in groups.items()},
-                    "scores": scores.get(run.pk, {}),
-                }
-                for run in runs.runs
-            ],
+            "runs": described[False],
+            "best_possible": described[True],
         }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 

@@ -77,11 +77,19 @@ class Shown:
     else all as one."""
     queries: int
     runs: int
+    bounds: Shown | None = None
+    """The best possible re-ranks, which compete with no run: with the same columns and sorted the
+    same way. None without any."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """All rows in their order."""
         return tuple(line for family in self.families for line in family)
+
+    @property
+    def drawable(self) -> tuple[Line, ...]:
+        """All rows, then those of the bounds."""
+        return self.lines + (self.bounds.lines if self.bounds else ())
 
 
 def scale_of(measure: str) -> float:
@@ -98,7 +106,7 @@ def drawn_name(run: Run) -> str:
 
 
 def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) -> Shown:
-    """The chosen table, with intervals, and with groups by the chosen measure."""
+    """The chosen table, with intervals, with groups by the chosen measure, and with its bounds."""
     made = runs.board(choice.split)
     columns = columns_of(choice, runs, made)
     sort = choice.sort or choice.measure
@@ -129,16 +137,23 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
     if choice.sort in LINE_KEYS:
         sorted_by = choice.sort
         lines = _by_line_key(lines, sorted_by, choice.descending)
-    return Shown(
+    oracles = {runs.runs[made.runs[row]].pk for row in made.oracles}
+    competing = [line for line in lines if line.run.pk not in oracles]
+    bounds = tuple(line for line in lines if line.run.pk in oracles)
+    shown = Shown(
         title=choice.title,
         headers=tuple(_header(choice, column, sorted_by) for column in columns),
         line_headers={
             key: _line_header(choice, key, title, sorted_by) for key, title in LINE_KEYS.items()
         },
-        families=_families(lines) if choice.under else (tuple(lines),),
+        families=_families(competing) if choice.under else (tuple(competing),),
         queries=len(made.query_ids),
-        runs=len(lines),
+        runs=len(competing),
     )
+    if not bounds:
+        return shown
+    below = replace(shown, title="Best possible re-ranks", families=(bounds,), runs=len(bounds))
+    return replace(shown, bounds=below)
 
 
 def board_charts(choice: Choice, runs: BoardRuns, shown: Shown) -> dict[str, Any]:
@@ -224,7 +239,7 @@ def _categories_chart(
 
 def _drawn_by_category(choice: Choice, shown: Shown) -> list[Run]:
     """The chosen runs, as many as have distinct shapes, or else the first of the table."""
-    by_id = {line.run.pk: line.run for line in shown.lines}
+    by_id = {line.run.pk: line.run for line in shown.drawable}
     chosen = [by_id[pk] for pk in choice.runs if pk in by_id][:MOST_SHAPES]
     competing = [line.run for line in shown.lines if line.place is not None]
     return chosen or competing[:DRAWN_BY_CATEGORY]

@@ -29,6 +29,9 @@ from benchmark.runs.store import RunDamaged
 from benchmark.scoring.measures import mean_name, parse_measures
 from benchmark.scoring.run_files import Ranking
 from benchmark.scoring.ties import TieRange, tie_range
+from labeling.candidates.selectors import candidate_ranks
+from labeling.judging.access import can_judge, queries_visible_to
+from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import images_visible_to
 
@@ -57,9 +60,9 @@ class QueryLine:
     value: float
     text: str
     rank: int
-    """Among the runs of the board, from 1; equal ones share theirs."""
+    """Among the competing runs of the board, from 1; equal ones share theirs. 0 for an oracle."""
     best: str
-    """The highest of all runs', as printed."""
+    """The highest of the competing runs', as printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Found:
     """As of `marks_of`, or empty where labels are hidden."""
     image: Image | None
     """None where the file isn't here, or not for this user."""
+    list_rank: int | None = None
+    """In the candidate list of a query that the user may label."""
 
 
 def runs_with(release: Release, run: Run, user: Any) -> BoardRuns:
@@ -120,9 +125,10 @@ def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[Q
     if board.summary is not None:
         return []
     values = board.of(measure)
-    ranks = ranks_among(values)[row]
-    known = ~np.isnan(values).all(axis=1)
-    best = values[known].max(axis=0) if known.any() else values[row]
+    ranks = ranks_among(values, board.oracles)[row]
+    unknown = np.isnan(values).all(axis=1)
+    rows = [one for one in range(len(values)) if not unknown[one] and one not in board.oracles]
+    best = values[rows].max(axis=0) if rows else values[row]
     return [
         QueryLine(
             query=runs.queries[query_id],
@@ -196,16 +202,34 @@ def relevant_ids(release: Release, task: str, query_id: int) -> Ids:
     return judged[relevant]
 
 
+def query_to_label(release: Release, query: SnapshotQuery, user: Any) -> Query | None:
+    """The query that a released one came from, where the user may label it now: it was opened again
+    and has a list."""
+    if not release_data(release).header.corpus_images:
+        return None
+    visible = queries_visible_to(user).filter(query_id=query.query_id, text=query.text)
+    found = visible.filter(current_list__frozen_at__isnull=False).first()
+    return found if found is not None and can_judge(user, found) else None
+
+
 def found_images(
-    release: Release, user: Any, image_ids: Ids, *, ranks: Sequence[int | None], marks: list[str]
+    release: Release,
+    user: Any,
+    image_ids: Ids,
+    *,
+    ranks: Sequence[int | None],
+    marks: list[str],
+    to_label: Query | None,
 ) -> list[Found]:
     """Images ready to be shown, with those of the corpus that are here."""
+    ids = image_ids.tolist()
     here: dict[int, Image] = {}
     if release_data(release).header.corpus_images:
-        here = images_visible_to(user).in_bulk(image_ids.tolist())
+        here = images_visible_to(user).in_bulk(ids)
+    listed = candidate_ranks(to_label, here) if to_label is not None else {}
     return [
-        Found(image_id, rank, mark, here.get(image_id))
-        for image_id, rank, mark in zip(image_ids.tolist(), ranks, marks, strict=True)
+        Found(image_id, rank, mark, here.get(image_id), listed.get(image_id))
+        for image_id, rank, mark in zip(ids, ranks, marks, strict=True)
     ]
 
 

@@ -31,6 +31,7 @@ from benchmark.runs.selectors import (
 from benchmark.runs.store import RunDamaged
 from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
 from core.address_choices import chosen, chosen_id, chosen_page
+from labeling.queries.models import Query
 
 #: How many of the best and of the worst queries are shown apart.
 EXTREMES: Final = 5
@@ -115,7 +116,7 @@ def _scores(request: HttpRequest, run: Run, release: Release) -> dict[str, Any]:
             for grouping, parts in page.part_lines(runs, board, row, measures).items()
         ],
         "ties": page.tie_lines(runs, board, run, release, measures),
-        "competitors": len(board.runs),
+        "competitors": board.competitors,
         "best_lines": by_value[:EXTREMES],
         "worst_lines": by_value[::-1][:EXTREMES],
         "query_count": len(lines),
@@ -206,9 +207,10 @@ def _query(request: HttpRequest, run: Run, release: Release, query_id: int) -> d
     scored = np.flatnonzero(board.query_ids == query_id)
     if row is not None and scored.size:
         context["figures"] = _figures(runs, board, row, int(scored[0]), run.task)
-        context["competitors"] = len(board.runs)
+        context["competitors"] = board.competitors
+    context["to_label"] = to_label = page.query_to_label(release, query, user)
     ranking = page.ranking_of(run, release, query_id)
-    return context | _images(request, run, release, query_id, ranking, other)
+    return context | _images(request, run, release, query_id, ranking, other, to_label)
 
 
 def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> list[dict[str, Any]]:
@@ -220,7 +222,7 @@ def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> li
                 {
                     "title": measure,
                     "text": page.printed(measure, float(values[row, 0])),
-                    "rank": int(page.ranks_among(values)[row, 0]),
+                    "rank": int(page.ranks_among(values, board.oracles)[row, 0]),
                 }
             )
     return figures
@@ -242,6 +244,7 @@ def _images(
     query_id: int,
     ranking: Any,
     other: Run | None,
+    to_label: Query | None,
 ) -> dict[str, Any]:
     user = request.user
     pages = Paginator(range(1, len(ranking) + 1), page.PAGE)
@@ -252,7 +255,9 @@ def _images(
     found: dict[str, Any] = {
         "page": shown,
         "returned": len(ranking),
-        "images": page.found_images(release, user, ids, ranks=ranks, marks=marks),
+        "images": page.found_images(
+            release, user, ids, ranks=ranks, marks=marks, to_label=to_label
+        ),
     }
     relevant = page.relevant_ids(release, run.task, query_id)
     lost, lost_ranks = page.missed(relevant, ranking)
@@ -260,7 +265,7 @@ def _images(
         "relevant_count": len(relevant),
         "hits": len(relevant) - len(lost),
         "missed_count": len(lost),
-        "missed": _relevant_images(release, user, lost, lost_ranks),
+        "missed": _relevant_images(release, user, lost, lost_ranks, to_label),
     }
     if other is not None:
         theirs = page.ranking_of(other, release, query_id)
@@ -269,16 +274,21 @@ def _images(
         found |= {
             "only_other_count": len(only),
             "only_other": _relevant_images(
-                release, user, only, [places[one] for one in only.tolist()]
+                release, user, only, [places[one] for one in only.tolist()], to_label
             ),
         }
     return found
 
 
 def _relevant_images(
-    release: Release, user: Any, image_ids: Any, ranks: list[int | None]
+    release: Release,
+    user: Any,
+    image_ids: Any,
+    ranks: list[int | None],
+    to_label: Query | None,
 ) -> list[page.Found]:
     ids = image_ids[: page.MOST_MISSED]
+    marks = ["relevant"] * len(ids)
     return page.found_images(
-        release, user, ids, ranks=ranks[: len(ids)], marks=["relevant"] * len(ids)
+        release, user, ids, ranks=ranks[: len(ids)], marks=marks, to_label=to_label
     )

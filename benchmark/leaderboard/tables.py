@@ -87,6 +87,11 @@ class Board:
     summary: Summary | None = None
     """Instead of `values`, where the labels of the split are hidden from the reader."""
 
+    @property
+    def competitors(self) -> int:
+        """How many runs compete: all but the oracles."""
+        return len(self.runs) - len(self.oracles)
+
     def of(self, measure: str) -> Floats:
         """(runs, q) of a measure; NaN throughout if no run has it. LabelsHidden."""
         if self.summary is not None:
@@ -320,12 +325,13 @@ def verdicts(differences: Floats) -> dict[Verdict, int]:
     return {"win": wins, "tie": len(differences) - wins - losses, "loss": losses}
 
 
-def ranks_among(values: Floats) -> npt.NDArray[np.int64]:
+def ranks_among(values: Floats, oracles: Collection[int]) -> npt.NDArray[np.int64]:
     """(runs, q) each run's rank among the runs at each query, from 1, equal ones sharing theirs.
 
-    A NaN has rank 0 and none counts it.
+    A NaN and an oracle have rank 0 and none counts them.
     """
     known = ~np.isnan(values)
+    known[list(oracles)] = False
     filled = np.where(known, values, -np.inf)
     above = (filled[None, :, :] > filled[:, None, :] + 1e-9).sum(axis=1)
     return np.where(known, above + 1, 0)

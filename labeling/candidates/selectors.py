@@ -11,7 +11,7 @@ from datetime import datetime
 from django.conf import settings
 
 from core.jobs.models import Job
-from labeling.candidates.models import CandidateList
+from labeling.candidates.models import Candidate, CandidateList
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageTakedown
 from retrieval.ranking.selectors import rank_images
@@ -124,6 +124,14 @@ def list_checksum(rows: Iterable[tuple[int, float]]) -> str:
     for image_id, score in rows:
         digest.update(struct.pack("<qd", image_id, score))
     return digest.hexdigest()
+
+
+def candidate_ranks(query: Query, image_ids: Iterable[int]) -> dict[int, int]:
+    """The ranks of images in the query's current list, by image id; without those outside it. One
+    SQL query.
+    """
+    candidates = Candidate.objects.filter(list=query.current_list_id, image__in=list(image_ids))
+    return dict(candidates.values_list("image", "rank"))
 
 
 def list_verify(candidate_list: CandidateList) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max, ProtectedError
@@ -19,7 +20,10 @@ from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from labeling.review.selectors import left_open
+from retrieval.corpus.counts import image_count
 from retrieval.corpus.models import Species
+from retrieval.embedding.counts import embedded_counts
+from retrieval.embedding.models import EmbeddingModel
 
 #: For a search that becomes a query; the admin gives it its own category afterwards.
 CATEGORY_OF_SEARCHES = "Miscellaneous Context"
@@ -162,7 +166,8 @@ def query_transition(
     """Pass a query into another state and keep who did it, when and why; into its own state changes
     nothing.
 
-    Opening requests a candidate list where none fits, and resumes everybody's part. An annotator's
+    Opening requests a candidate list where none fits, and resumes everybody's part; it is refused
+    where there is nothing to label (`_check_corpus`). An annotator's
     "submitted" hands in their own part (`judging.assignments`): the query is submitted
     with the last part, and open until then; their "open" of an open query resumes it. A
     reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
@@ -199,6 +204,8 @@ def query_transition(
             return query
         if not at_least(by, Role.REVIEWER) and still_labeling(query):
             to_state = query.state
+    if to_state == Query.State.OPEN and to_state != query.state:
+        _check_corpus(query)
     unmet = _check_complete(query, note) if to_state == Query.State.COMPLETE else []
     QueryTransition.objects.create(
         query=query,
@@ -321,6 +328,25 @@ def _check_reason(field: str, reason: str) -> None:
     if reason and reason not in Query.RejectReason.values:
         raise TransitionIncomplete(
             field, f"{reason!r} is no reason; known are {', '.join(Query.RejectReason.values)}."
+        )
+
+
+def _check_corpus(query: Query) -> None:
+    """Raise TransitionRefused unless the corpus has an image with an embedding of the model in use,
+    and one within the query's species filter, withdrawn ones aside. At most four SQL queries, of
+    counts that triggers keep.
+    """
+    model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
+    if model is None or not embedded_counts([model])[model.pk]:
+        raise TransitionRefused(
+            f"There are no images with embeddings of {settings.EMBEDDING_MODEL} to label: import "
+            "and embed images first."
+        )
+    species_ids = filter_species_ids(query)
+    if species_ids and not image_count(species_ids=species_ids):
+        raise TransitionRefused(
+            "There are no images of the query's species filter to label: import images of them "
+            "first, or change the filter."
         )
 
 

@@ -6,53 +6,62 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Count, F, Q
 
 from core.access import Role, at_least
 from labeling.candidates.models import Candidate
 from labeling.judging.consensus import Agreement, Vote, agreement, consensus
-from labeling.judging.models import Judgment, JudgmentEvent, Relevance
+from labeling.judging.models import Judgment, Relevance
 from labeling.judging.progress import progress
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import is_withdrawn
 
+#: Kinds of doubt about an image.
+KINDS: Final = ("unsure", "disputed")
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """One image that a reviewer should decide, with everybody's current judgment."""
+    """An image about which people are unsure or don't agree, with everybody's current judgment."""
 
     image: Image
     rank: int | None
     """In the query's current list."""
+    score: float | None
+    """Cosine similarity to the query's text; None outside the list."""
     votes: list[Judgment]
+    """The latest last."""
     unsure: bool
-    """Whether the consensus is unsure; else annotators disagree."""
-    history: list[JudgmentEvent]
-    """Its judgment events, in order."""
+    """Whether somebody is unsure; else annotators disagree."""
+    decided: bool
+    """Whether a reviewer has decided it."""
 
 
-def images_to_review(query: Query) -> list[ReviewItem]:
-    """Images of a query that are unsure, or on which annotators disagree and no reviewer has
-    decided; in list order, without withdrawn images.
+def images_to_review(query: Query, kind: str = "") -> list[ReviewItem]:
+    """Images of a query that somebody marked unsure or on which annotators disagree, with those of
+    them that a reviewer has decided; in list order, without withdrawn images.
+
+    `kind`, one of KINDS, narrows them. Two SQL queries.
     """
-    doubtful = _in_doubt(query, "image__species")
-    image_ids = [votes[0].image_id for votes, _ in doubtful]
-    ranks = dict(
-        Candidate.objects.filter(list=query.current_list_id, image__in=image_ids).values_list(
-            "image_id", "rank"
-        )
-        if query.current_list_id
-        else ()
-    )
+    doubts = [doubt for doubt in _doubts(query, "image__species") if kind in ("", doubt.kind)]
+    images = [doubt.votes[0].image for doubt in doubts]
+    candidates = Candidate.objects.filter(list=query.current_list_id, image__in=images)
+    places = {one.image_id: one for one in candidates}
     items = [
-        ReviewItem(votes[0].image, ranks.get(votes[0].image_id), votes, unsure, [])
-        for votes, unsure in doubtful
+        ReviewItem(
+            image=image,
+            rank=places[image.pk].rank if image.pk in places else None,
+            score=places[image.pk].score if image.pk in places else None,
+            votes=sorted(doubt.votes, key=lambda vote: (vote.updated_at, vote.annotator_id)),
+            unsure=doubt.kind == "unsure",
+            decided=doubt.decided,
+        )
+        for image, doubt in zip(images, doubts, strict=True)
     ]
     items.sort(key=lambda item: (item.rank is None, item.rank or 0, item.image.pk))
-    _add_history(query, {item.image.pk: item.history for item in items})
     return items
 
 
@@ -70,7 +79,7 @@ class OpenPoint:
 
 def left_open(query: Query) -> list[OpenPoint]:
     """What completing the query now would leave open: the stop rule where the consensus doesn't
-    meet it, and the images of `images_to_review`.
+    meet it, and those of `images_to_review` that nobody has decided.
     """
     found = []
     stop = progress(query).stop
@@ -79,18 +88,27 @@ def left_open(query: Query) -> list[OpenPoint]:
         if not stop.minimum_met:
             text += f", {stop.judged} of {stop.minimum} labels"
         found.append(OpenPoint("rule", 0, f"{text}."))
-    doubts = Counter("unsure" if unsure else "disputed" for _, unsure in _in_doubt(query))
-    for kind in ("unsure", "disputed"):
+    doubts = Counter(doubt.kind for doubt in _doubts(query) if not doubt.decided)
+    for kind in KINDS:
         if count := doubts[kind]:
             images = "1 image is" if count == 1 else f"{count:,} images are"
             found.append(OpenPoint(kind, count, f"{images} {kind}."))
     return found
 
 
-def _in_doubt(query: Query, *related: str) -> list[tuple[list[Judgment], bool]]:
-    """The votes on each image that a reviewer should decide, and whether the consensus is unsure;
-    `related` is selected along.
-    """
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """The votes on an image about which people are unsure or don't agree."""
+
+    votes: list[Judgment]
+    kind: str
+    """Of KINDS."""
+    decided: bool
+    """By a reviewer, the latest of whom isn't unsure."""
+
+
+def _doubts(query: Query, *related: str) -> list[_Doubt]:
+    """The doubts about a query's images, without withdrawn ones; `related` is selected along."""
     doubtful = (
         Judgment.objects.filter(query=query)
         .filter(~is_withdrawn("image_id"))
@@ -114,15 +132,10 @@ def _in_doubt(query: Query, *related: str) -> list[tuple[list[Judgment], bool]]:
             Vote(one.annotator_id, one.annotator.role, one.relevance, one.updated_at)
             for one in image_votes
         )
-        if agreed.unsure or agreed.decided_by != "reviewer":
-            found.append((image_votes, agreed.unsure))
+        unsure = any(vote.relevance == Relevance.UNSURE for vote in image_votes)
+        decided = agreed.decided_by == "reviewer" and not agreed.unsure
+        found.append(_Doubt(image_votes, "unsure" if unsure else "disputed", decided))
     return found
-
-
-def _add_history(query: Query, histories: dict[int, list[JudgmentEvent]]) -> None:
-    events = JudgmentEvent.objects.filter(query=query, image__in=list(histories))
-    for event in events.select_related("annotator").order_by("pk"):
-        histories[event.image_id].append(event)
 
 
 def given_up(query: Query, user: Any) -> Assignment | None:

@@ -19,8 +19,9 @@ from labeling.candidates.serializers import ListSerializer
 from labeling.judging.access import can_judge, get_query_for
 from labeling.judging.progress import progress
 from labeling.judging.serializers import ProgressSerializer
+from labeling.judging.services import latest_event
 from labeling.lifecycle.examples import example_pin, example_unpin
-from labeling.studio.candidates import candidates_at, similar_images
+from labeling.studio.candidates import candidates_at, review_candidates, similar_images
 from labeling.studio.filters import CandidateFilter, facets, matching_ranks
 from labeling.studio.outline import changes_since, outline
 from labeling.studio.reference import reference
@@ -36,6 +37,8 @@ from labeling.studio.serializers import (
     MatchingSerializer,
     OutlineSerializer,
     ReferenceSerializer,
+    ReviewParameters,
+    ReviewSerializer,
     SimilarParameters,
     SimilarSerializer,
 )
@@ -72,6 +75,26 @@ class StudioActions:
                 "cursor": found.cursor,
             }
         )
+
+    @extend_schema(parameters=[ReviewParameters], responses=ReviewSerializer)
+    @action(detail=True, methods=["get"])
+    def review(self, request: Request, pk: int) -> Response:
+        """The images that are unsure or disputed, with those of them that are decided (reviewers).
+
+        Decide one by judging it; one that isn't in the list with the source search.
+        """
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.REVIEWER)
+        sent = parameters(request, ReviewParameters)
+        answer = {
+            "annotator": request.user.pk,
+            "query": _query_status(request, query),
+            "list": list_status(query),
+            # Read before the votes: what is judged meanwhile is new to `changes`.
+            "cursor": latest_event(query, request.user),
+            "results": review_candidates(query=query, user=request.user, **sent),
+        }
+        return Response(ReviewSerializer(answer).data)
 
     @extend_schema(parameters=[CandidatesParameters], responses=CandidatesSerializer)
     @action(detail=True, methods=["get"])

@@ -1,19 +1,21 @@
-"""Images as an annotator sees them: candidates of the list, and images similar to one."""
+"""Images as a person sees them: candidates of the list, to review, and similar to one."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Subquery, prefetch_related_objects
 
 from core.access import names_hidden_from
 from core.errors import Conflict
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
+from labeling.review.selectors import images_to_review
 from retrieval.corpus.models import Image, Species
 from retrieval.embedding.models import Embedding
 from retrieval.flags.models import ImageFlag
@@ -71,6 +73,58 @@ def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[Ca
         )
         for one in candidates
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewCandidate:
+    """An image to review, for one person."""
+
+    rank: int | None
+    """In the query's current list; None for an image that isn't in it."""
+    score: float | None
+    """Cosine similarity to the query's text; None outside the list."""
+    image: Image
+    species: Species | None
+    """None too where its name is hidden from the person."""
+    relevance: str | None
+    """The person's own judgment."""
+    source: str | None
+    """Where that was made."""
+    flags: list[str]
+    """The kinds of its open flags, whoever raised them."""
+    votes: list[Judgment]
+    """Everybody's current judgment, the latest last."""
+
+
+def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[ReviewCandidate]:
+    """The images of `images_to_review` with what the labeling page shows of an image. At most four
+    SQL queries.
+    """
+    items = images_to_review(query, kind)
+    hidden = names_hidden_from(user)
+    if not hidden:
+        prefetch_related_objects([item.image for item in items], "species__names")
+    raised = ImageFlag.objects.filter(
+        image__in=[item.image for item in items], state=ImageFlag.State.OPEN
+    )
+    flags: defaultdict[int, set[str]] = defaultdict(set)
+    for image_id, flag in raised.values_list("image", "kind"):
+        flags[image_id].add(flag)
+    found = []
+    for item in items:
+        own = next((vote for vote in item.votes if vote.annotator_id == user.pk), None)
+        one = ReviewCandidate(
+            rank=item.rank,
+            score=item.score,
+            image=item.image,
+            species=None if hidden else item.image.species,
+            relevance=own.relevance if own else None,
+            source=own.source if own else None,
+            flags=sorted(flags[item.image.pk]),
+            votes=item.votes,
+        )
+        found.append(one)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

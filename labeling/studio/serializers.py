@@ -10,9 +10,11 @@ from rest_framework.fields import empty
 
 from core.api.fields import IdField, TextField, TruthField
 from labeling.candidates.serializers import ListSerializer
-from labeling.judging.models import JudgmentSource, Relevance
+from labeling.judging.consensus import DECIDING_ROLES
+from labeling.judging.models import Judgment, JudgmentSource, Relevance
 from labeling.judging.serializers import ProgressSerializer
 from labeling.queries.models import Query
+from labeling.review.selectors import KINDS
 from labeling.studio.reference import MOST_EXAMPLES, MOST_LOOKALIKES, MOST_SPECIES, Lookalike
 from retrieval.corpus.models import Species
 from retrieval.corpus.serializers import SpeciesBriefSerializer
@@ -121,6 +123,50 @@ class OutlineSerializer(serializers.Serializer):
     flagged = serializers.ListField(
         child=serializers.IntegerField(), help_text="ranks with an open flag"
     )
+    cursor = serializers.IntegerField(help_text="for `changes`")
+
+
+class ReviewParameters(serializers.Serializer):
+    """Which images to review."""
+
+    kind = serializers.ChoiceField(
+        choices=KINDS, required=False, help_text="one kind of doubt alone"
+    )
+
+
+class VoteSerializer(serializers.Serializer):
+    """Somebody's current judgment of an image."""
+
+    annotator = serializers.IntegerField(source="annotator_id", help_text="their user id")
+    username = serializers.CharField(source="annotator.username")
+    relevance = serializers.ChoiceField(choices=Relevance.choices)
+    decides = serializers.SerializerMethodField(
+        help_text="a reviewer's, the last of which decides whatever annotators say"
+    )
+
+    def get_decides(self, vote: Judgment) -> bool:
+        """Whether the person's role settles the image."""
+        return vote.annotator.role in DECIDING_ROLES
+
+
+class ReviewCandidateSerializer(CandidateSerializer):
+    """One image to review; relevance is one's own."""
+
+    rank = serializers.IntegerField(allow_null=True, help_text="null outside the list")
+    score = serializers.FloatField(allow_null=True, help_text="null outside the list")
+    source = serializers.ChoiceField(
+        choices=JudgmentSource.choices, allow_null=True, help_text="of one's own relevance"
+    )
+    votes = VoteSerializer(many=True, help_text="everybody's, the latest last")
+
+
+class ReviewSerializer(serializers.Serializer):
+    """The images about which people are or were unsure, or disagree."""
+
+    annotator = serializers.IntegerField(help_text="one's own user id")
+    query = QueryStatusSerializer()
+    list = ListSerializer()
+    results = ReviewCandidateSerializer(many=True, help_text="in list order, then by image id")
     cursor = serializers.IntegerField(help_text="for `changes`")
 
 

@@ -1,5 +1,6 @@
 /**
- * Sorts a table[data-board] by the header that is pressed, at once. Without it, headers are links.
+ * Sorts a table[data-board] by the header that is pressed, at once, and with it the others in the same [data-boards].
+ * Without it, headers are links.
  * Rows without a figure stay last; equal ones keep their order. No imports: exports hold this file.
  */
 const text = new Intl.Collator("en", { sensitivity: "base" });
@@ -11,12 +12,17 @@ function compare(a, b, direction) {
 }
 
 function sort(header) {
-  const button = header.querySelector(".board-sort");
   const now = header.getAttribute("aria-sort");
   const opposite = now === "ascending" ? "descending" : "ascending";
-  const wanted = now ? opposite : button.dataset.sort;
+  const wanted = now ? opposite : header.querySelector(".board-sort").dataset.sort;
   const column = [...header.parentElement.children].indexOf(header);
-  const table = header.closest("table");
+  const boards = header.closest("[data-boards]") ?? header.closest("div");
+  for (const table of boards.querySelectorAll("table[data-board]")) sortTable(table, column, wanted);
+  return wanted;
+}
+
+function sortTable(table, column, wanted) {
+  const header = table.tHead.rows[0].children[column];
   const value = (row) => row.children[column].dataset.value ?? "";
   const direction = wanted === "ascending" ? 1 : -1;
   const order = (a, b) => compare(value(a), value(b), direction);
@@ -28,7 +34,6 @@ function sort(header) {
   table.append(...[...table.tBodies].sort((a, b) => order(a.rows[0], b.rows[0])));
   for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", wanted);
-  return wanted;
 }
 
 for (const table of document.querySelectorAll("table[data-board]")) {

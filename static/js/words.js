@@ -13,6 +13,11 @@ export function counted(value, one, many = `${one}s`) {
   return `${number(value)} ${value === 1 ? one : many}`;
 }
 
+/** With a capital first letter. */
+export function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** What a failed request means to the person: `what` is the sentence for a lost connection. */
 export function trouble(error, what) {
   return error.status === 0 ? `There is no connection to the server. ${what}` : error.message;

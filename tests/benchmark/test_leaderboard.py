@@ -148,7 +148,9 @@ def test_figures_are_printed_as_in_the_paper(measure, value, text):
 
 def test_ranks_and_verdicts_against_other_runs():
     values = np.array([[0.5, 1.0], [0.5, 0.0], [0.2, np.nan]])
-    assert leaderboard.ranks_among(values).tolist() == [[1, 1], [1, 2], [3, 0]]
+    assert leaderboard.ranks_among(values, ()).tolist() == [[1, 1], [1, 2], [3, 0]]
+    # An oracle has no rank and takes nobody's.
+    assert leaderboard.ranks_among(values, {0}).tolist() == [[0, 0], [1, 1], [2, 0]]
     differences = np.array([0.3, -0.2, 0.0, 1e-12, 0.1])
     assert leaderboard.verdicts(differences) == {"win": 2, "tie": 2, "loss": 1}
 

@@ -60,6 +60,9 @@ def test_pandas_reads_the_csv(release, published, private, researcher):
     assert by_subset["category:Species ID"] == 0
     assert set(table["split"]) == {"test", "val", "both"}
     assert whole["parameters"] == 150 + len("weak, <b>“quoted”</b>")
+    best = (table["kind"] == "best").to_list()
+    assert best == sorted(best)
+    assert any(best)
 
 
 def test_no_text_of_the_csv_is_taken_for_a_formula(release, researcher):
@@ -81,7 +84,11 @@ def test_json_tells_runs_with_their_scores(release, published, private, research
     assert strong["scores"]["test"]["all"]["measures"]["AP@50"] == 1
     assert strong["scores"]["test"]["all"]["intervals"]["AP@50"] == [1, 1]
     assert strong["groups"]["test"] == "a"
-    assert runs["Best possible re-rank of the top 50"]["groups"]["test"] == ""
+    assert set(runs) == {"weak, <b>“quoted”</b>", "strong"}
+    best = shown["tasks"]["full"]["best_possible"]
+    assert {one["kind"] for one in best} == {"best"}
+    assert "groups" not in best[0]
+    assert best[0]["scores"]["test"]["all"]["queries"] == 2
     assert shown["tasks"]["rerank"]["runs"] == []
 
 

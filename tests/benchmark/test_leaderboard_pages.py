@@ -57,8 +57,24 @@ def test_figures_are_those_of_the_paper_s_table(release, weak, strong, admin):
     assert response.context["shown"].queries == 2
     places = {line.run.name: line.place for line in response.context["shown"].lines}
     assert (places["strong"], places["weak & long"]) == (1, 2)
-    assert places["Best possible re-rank of the top 50"] is None
     assert "weak &amp; long" in response.content.decode()
+
+
+def test_best_possible_re_ranks_have_a_table_of_their_own(release, weak, strong, admin):
+    shown = page(admin, release, "?sort=RR@50&order=asc").context["shown"]
+    assert [line.run.name for line in shown.lines] == ["weak & long", "strong"]
+    assert {line.run.kind for line in shown.bounds.lines} == {"best"}
+    assert (shown.runs, shown.bounds.runs) == (2, 4)
+    assert shown.bounds.headers == shown.headers
+    # The same column sorts both; no place and no group are given.
+    figures = [line.figures[2].value for line in shown.bounds.lines]
+    assert figures == sorted(figures)
+    assert {(line.place, line.groups) for line in shown.bounds.lines} == {(None, "")}
+    text = page(admin, release).content.decode()
+    assert text.count("<table") == 2
+    assert "Best possible re-ranks" in text.partition("<table")[2].partition("<table")[0]
+    scored = page(admin, release, "?split=val").context["shown"]
+    assert (scored.runs, scored.bounds.runs) == (2, 4)
 
 
 def test_the_validation_split_has_its_own_figures(release, weak, admin):
@@ -109,8 +125,10 @@ def test_rows_are_sorted_by_links_and_the_header_says_so(release, weak, strong, 
 
 
 def test_who_sees_which_runs(release, weak, strong, admin, reviewer, researcher, annotator):
-    public = {"weak & long"} | {f"Best possible re-rank of the top {k}" for k in (50, 100)}
+    public = {"weak & long"}
     assert set(rows(page(reviewer, release))) == public
+    bounds = page(reviewer, release).context["shown"].bounds.lines
+    assert {line.run.first_stage.name for line in bounds} == public
     assert client_of(annotator).get(f"/releases/{release.pk}/leaderboard/").status_code == 403
     assert set(rows(page(researcher, release))) == public | {"strong"}
     text = page(researcher, release).content.decode()
@@ -176,14 +194,13 @@ def test_two_stage_runs_stand_under_their_first_stage_when_requested(release, we
     )
     shown = page(admin, release, "?stages=under").context["shown"]
     families = [[line.run.name for line in family] for family in shown.families]
-    best = [f"Best possible re-rank of the top {depth}" for depth in (50, 100)]
-    assert families == [["strong", *best], ["weak & long", "second", "third", *best]]
+    assert families == [["strong"], ["weak & long", "second", "third"]]
     assert [line.run.pk for line in shown.families[1]][2] == below.pk
     flat = page(admin, release).context["shown"]
     assert len(flat.families) == 1
-    assert flat.runs == 8
+    assert flat.runs == 4
     hidden = page(admin, release, "?stages=under&split=val").context["shown"]
-    assert hidden.runs == 8
+    assert hidden.runs == 4
 
 
 def test_groups_by_significance(release, weak, strong, admin):
@@ -226,7 +243,7 @@ def test_runs_drawn_by_category_are_those_chosen(release, weak, strong, admin):
 
 def test_the_tradeoff_needs_two_runs_that_tell(release, weak, strong, admin):
     text = page(admin, release).content.decode()
-    assert "Only one of 6 method cards states it" in text
+    assert "Only one of 2 method cards states it" in text
     assert "No method card states it" in text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from benchmark.runs.services import run_finish, run_publish, run_score, run_stor
 from tests.benchmark.runs import rankings, scored_run, stored_run
 from tests.benchmark.snapshots import image, pair, query
 from tests.benchmark.test_leaderboard_pages import STRONG, WEAK
+from tests.benchmark.toy import make_list, make_query
 from tests.benchmark.toy_release import ready_release, toy_release
 from tests.conftest import client_of
 
@@ -65,15 +67,18 @@ def test_the_run_s_scores_per_subset(weak, admin):
 
 def test_each_query_with_its_rank_against_the_other_runs(weak, strong, admin):
     context = get(admin, f"/runs/{weak.pk}/").context
-    # Both runs and the best possible re-ranks of each: for query 2 those of weak find nothing.
-    assert context["competitors"] == 6
+    # The best possible re-ranks of both don't compete.
+    assert context["competitors"] == 2
     lines = {line.query.query_id: line for line in context["lines"]}
     assert {number: (line.text, line.rank, line.best) for number, line in lines.items()} == {
-        2: ("0.0", 4, "100.0"),
-        3: ("33.3", 4, "100.0"),
+        2: ("0.0", 2, "100.0"),
+        3: ("33.3", 2, "100.0"),
     }
     assert [line.query.query_id for line in context["worst_lines"]] == [2, 3]
     assert [line.query.query_id for line in context["best_lines"]] == [3, 2]
+    bound = get(admin, f"/runs/{weak.second_stages.first().pk}/")
+    assert {line.rank for line in bound.context["lines"]} == {0}
+    assert "rank 0" not in texts(bound)
 
 
 def test_queries_are_sorted_and_filtered(weak, admin):
@@ -156,8 +161,25 @@ def test_what_it_returned_missed_and_another_found(weak, strong, admin):
     assert [(one.image_id, one.rank) for one in context["only_other"]] == [(5, 2), (6, 3)]
     assert (context["relevant_count"], context["hits"]) == (3, 1)
     figures = {one["title"]: (one["text"], one["rank"]) for one in context["figures"]}
-    assert figures["AP@50"] == ("33.3", 4)
+    assert figures["AP@50"] == ("33.3", 2)
     assert (context["previous_query"], context["next_query"]) == (2, None)
+
+
+def test_images_lead_to_their_rank_in_the_list_of_a_query_that_can_be_labeled(weak, people):
+    opened = make_query(3, "a dead bird", state="open")
+    make_list(opened, [6, 4, 5])
+
+    def links(role):
+        text = texts(get(people[role], f"/runs/{weak.pk}/queries/3/"))
+        return re.findall(r'href="(/queries/\d+/label/\?rank=\d+)"', text)
+
+    label = f"/queries/{opened.pk}/label/?rank="
+    # Of the images returned the second of the list, then what was missed.
+    assert links("reviewer") == [f"{label}2", f"{label}3", f"{label}1"]
+    assert links("researcher") == []
+    opened.state = "complete"
+    opened.save()
+    assert links("reviewer") == []
 
 
 def test_a_query_without_relevant_images_or_without_images(weak, admin):

@@ -133,6 +133,7 @@ def test_pages_of_reviewer_and_admin(
         "/",
         f"/queries/{places.open}/review/",
         f"/queries/{places.draft}/review/",
+        f"/queries/{places.submitted}/review/?kind=unsure",
         f"/queries/{places.submitted}/",
         f"/queries/{places.rejected}/",
         "/flags/",
@@ -162,6 +163,23 @@ def test_pages_of_reviewer_and_admin(
     admin.at("a link for a person")
     wrong = reviewer.wrong + admin.wrong
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_keyboard_skips_a_long_table(site: Site, log_in: Callable[..., Page]) -> None:
+    for number in range(9):
+        draft = {"text": f"draft {number} to skip", "category": "Species ID", "split": "test"}
+        site.api("ada", "POST", "/api/queries/", draft)
+    page = log_in("ada", "/")
+    skip = page.get_by_role("link", name="Skip the table")
+    page.get_by_role("button", name="Show", exact=True).focus()
+    page.keyboard.press("Tab")
+    expect(skip).to_be_focused()
+    assert (skip.bounding_box() or {})["height"] > 20
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => !document.activeElement.closest('[aria-label=Queries]')")
+    page.keyboard.press("Shift+Tab")  # from there back into the table's last row
+    assert page.evaluate("() => Boolean(document.activeElement.closest('[aria-label=Queries] tr'))")
 
 
 @contextmanager

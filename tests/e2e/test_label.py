@@ -102,6 +102,43 @@ def test_a_reload_continues_at_the_first_unlabeled(site: Site, log_in: Callable[
     expect(shown(page, "judged")).to_have_text("5")
 
 
+def test_the_address_names_the_rank_and_leads_to_it(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a snail on a leaf")
+    address = f"{site.url}/queries/{query}/label/"
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    expect(page).to_have_url(f"{address}?rank=1")
+    press(page, "n")
+    press(page, "ArrowRight")
+    expect(page).to_have_url(f"{address}?rank=3")
+    saved(page)
+    notice = page.locator("[data-notice=rank]")
+    page.goto(f"{address}?rank=17")
+    wait_painted(page, 17)
+    press(page, "ArrowLeft")
+    expect(page).to_have_url(f"{address}?rank=16")
+    page.reload()
+    wait_painted(page, 16)
+    expect(notice).to_be_hidden()
+    # What no image stands at leads to the nearest, what is no rank where the page begins without.
+    for named, rank in (("9999", DEPTH), ("-3", 1), ("odd", 2)):
+        page.goto(f"{address}?rank={named}")
+        wait_painted(page, rank)
+        expect(notice).to_contain_text(f"“{named}”")
+        expect(page).to_have_url(f"{address}?rank={rank}")
+    notice.get_by_role("button", name="OK").click()
+    expect(notice).to_be_hidden()
+    with page.expect_response("**/api/preferences/labeling/"):
+        page.keyboard.press("g")
+    page.goto(f"{address}?rank=5")
+    expect(page.locator("[data-tiles]")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(shown(page, "rank")).to_have_text("6")
+    expect(page).to_have_url(f"{address}?rank=5")
+
+
 @pytest.mark.parametrize("victim", ["gunicorn", "postgres -D", "celery"])
 def test_judgments_outlive_a_killed_process_and_count_once(
     site: Site, log_in: Callable[..., Page], victim: str

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import NARROW, PHONE
-from tests.e2e.labeling import box, open_label_page, press
+from tests.e2e.labeling import box, open_label_page, press, wait_painted
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -48,9 +48,9 @@ def test_from_a_search_to_an_evaluated_release(
 
     reviewer = log_in("rita")
     reviewer.goto(f"{site.url}/queries/{query}/review/")
-    reviewer.get_by_role("button", name="Relevant", exact=True).click()
-    expect(reviewer.get_by_role("status")).to_contain_text("stored as relevant")
-    reviewer.goto(f"{site.url}/queries/{query}/")
+    wait_painted(reviewer, 1)
+    reviewer.locator("[data-do=relevant]").click()
+    reviewer.locator(".stage").get_by_role("link", name="Complete").click()
     reviewer.get_by_role("button", name="Complete").click()
     expect(reviewer.locator(".badge.complete").first).to_be_visible()
 

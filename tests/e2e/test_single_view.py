@@ -241,7 +241,7 @@ def test_a_refused_judgment_stays_in_sight_over_a_reload_until_it_is_dismissed(
     saved(page)
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "open", "note": "more to find"})
     page.reload()
-    wait_painted(page, 2)
+    wait_painted(page, 3)
     expect(notice).to_contain_text("“Relevant” at rank 2 was not stored")
     notice.get_by_role("button", name="Show it").click()
     dialog = page.get_by_role("dialog", name="Not stored")
@@ -250,7 +250,7 @@ def test_a_refused_judgment_stays_in_sight_over_a_reload_until_it_is_dismissed(
     expect(dialog).to_be_hidden()
     expect(notice).to_be_hidden()
     page.reload()
-    wait_painted(page, 2)
+    wait_painted(page, 3)
     expect(notice).to_be_hidden()
 
 

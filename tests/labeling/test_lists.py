@@ -232,12 +232,20 @@ def test_images_without_an_embedding_keep_a_list_from_being_exhausted(
 
 
 def test_a_list_over_nothing_is_empty_and_says_why(
-    toy_model: EmbeddingModel, open_query: MakeQuery
+    toy_model: EmbeddingModel, new_query: MakeQuery, admin: Any
 ) -> None:
-    empty = open_query()
+    def made_after_the_images_went(text: str) -> Query:
+        [image] = make_images(1, first=7)
+        query = query_transition(query=new_query(text), to_state="open", by=admin)
+        image.delete()
+        run_jobs()
+        query.refresh_from_db()
+        return query
+
+    empty = made_after_the_images_went("a toad")
     assert list_status(empty).detail == "There was no image in the corpus when the list was made."
     make_images(2, embedded=False)
-    status = list_status(open_query("again"))
+    status = list_status(made_after_the_images_went("again"))
     assert (status.state, status.size) == ("ready", 0)
     says = f"None of the 2 images in the corpus was embedded under {toy_spec()} when the list"
     assert status.detail.startswith(says)
@@ -262,8 +270,9 @@ def test_a_model_that_cannot_be_loaded_fails_the_job_and_can_be_tried_again(
     admin: Any,
     settings: Any,
 ) -> None:
-    settings.EMBEDDING_MODEL = "no-such-model"
     query = query_transition(query=new_query(), to_state="open", by=admin)
+    settings.EMBEDDING_MODEL = "no-such-model"
+    list_refresh(query=query, by=admin)
     [job] = run_jobs()
     assert "Model 'no-such-model'" in job.error
     status = list_status(Query.objects.get(pk=query.pk))

@@ -16,7 +16,8 @@ from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionForbidden
 from retrieval.embedding.models import EmbeddingModel
-from tests.labeling.conftest import MakeQuery, make_images, run_jobs
+from retrieval.flags.services import image_restore, image_withdraw
+from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
 
 
 def states(*queries: Query) -> list[str]:
@@ -141,3 +142,45 @@ def test_the_command_says_what_it_cannot_do(
         call_command("open_queries", by="nobody")
     with pytest.raises(CommandError, match="needs the role admin"):
         call_command("open_queries", by="ann")
+
+
+def test_nothing_is_opened_where_there_is_nothing_to_label(
+    toy_model: EmbeddingModel,
+    new_query: MakeQuery,
+    admin: Any,
+    reviewer: Any,
+    admin_api: APIClient,
+    clients: dict[str, Client],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    toads, newts = make_species("Bufo bufo"), make_species("Triturus cristatus")
+    whole, of_newts = new_query("a toad"), new_query("a newt", species=[newts])
+    empty = (
+        f"There are no images with embeddings of {toy_model.name} to label: import and embed "
+        "images first."
+    )
+
+    def refused() -> str:
+        [refusal] = queries_open(pks=[whole.pk], by=admin).refused
+        return refusal.detail
+
+    assert refused() == empty
+    make_images(1, embedded=False)
+    assert refused() == empty
+    [image] = make_images(1, first=1, species=toads)
+    image_withdraw(image=image, by=reviewer)
+    assert refused() == empty
+    answer = admin_api.patch(f"/api/queries/{whole.pk}/", {"state": "open"})
+    assert (answer.status_code, answer.json()["detail"]) == (409, empty)
+    new = {"text": "an eft", "category": "Species ID", "split": "val", "state": "open"}
+    assert admin_api.post("/api/queries/", new).status_code == 409
+    page = clients["admin"].post(f"/queries/{whole.pk}/transition/", {"state": "open"}, follow=True)
+    assert empty in page.content.decode()
+    assert Query.objects.filter(state="draft").count() == Query.objects.count() == 2
+    assert not Job.objects.exists()
+
+    image_restore(image=image, by=reviewer)
+    with pytest.raises(CommandError, match="Not all were opened"):
+        call_command("open_queries", by="ada")
+    assert "no images of the query's species filter to label" in capsys.readouterr().err
+    assert states(whole, of_newts) == ["open", "draft"]

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from django.http import Http404
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from labeling.judging.access import can_judge, get_query_for, judgment_history, queries_visible_to
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
-from labeling.review.selectors import ReviewItem, agreements_of, images_to_review
+from labeling.review.selectors import agreements_of, images_to_review
 from retrieval.corpus.models import Image, ImageWithdrawal
 from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
 from tests.labeling.judging import item, judge, record
@@ -176,7 +177,7 @@ def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
     judge(query, other_annotator, [0, 1], "relevant")
     judge(query, other_annotator, [4], "unsure")
 
-    def shown() -> list[tuple[int, int | None, list[str], bool]]:
+    def shown(kind: str = "") -> list[tuple[int, int | None, list[str], bool]]:
         return [
             (
                 item.image.pk - FIRST_ID,
@@ -184,7 +185,8 @@ def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
                 [vote.relevance for vote in item.votes],
                 item.unsure,
             )
-            for item in images_to_review(query)
+            for item in images_to_review(query, kind)
+            if not item.decided
         ]
 
     assert shown() == [
@@ -192,12 +194,18 @@ def test_review_shows_doubts_and_disagreements_until_a_reviewer_decides(
         (4, 5, ["unsure"], True),
         (5, 6, ["unsure"], True),
     ]
-    with django_assert_num_queries(3):
-        unsure = [item for item in images_to_review(query) if item.unsure]
-    assert [item.image.pk - FIRST_ID for item in unsure] == [4, 5]
+    with django_assert_num_queries(2):
+        assert [number for number, *_ in shown("unsure")] == [4, 5]
+    assert [number for number, *_ in shown("disputed")] == [1]
     judge(query, reviewer, [1, 4], "not_relevant")
     judge(query, reviewer, [5], "unsure")
     assert shown() == [(5, 6, ["unsure", "unsure"], True)]
+    # What is decided stays there, so that a reviewer can go back to it.
+    assert [(one.image.pk - FIRST_ID, one.decided) for one in images_to_review(query)] == [
+        (1, True),
+        (4, True),
+        (5, False),
+    ]
 
 
 def test_history_is_everybodys_to_reviewers_and_ones_own_to_annotators(
@@ -265,22 +273,44 @@ def test_withdrawn_images_are_nothing_to_review(
     assert [one.image.pk for one in images_to_review(three[0])] == [FIRST_ID + 1]
 
 
-def test_what_is_to_review_comes_with_its_history(
-    three: list[Query], annotator: Any, other_annotator: Any
+def test_the_api_gives_a_reviewer_everybodys_votes(
+    three: list[Query],
+    annotator: Any,
+    other_annotator: Any,
+    reviewer: Any,
+    annotator_api: APIClient,
+    reviewer_api: APIClient,
 ) -> None:
-    judge(three[0], annotator, [1], "relevant")
-    judge(three[0], annotator, [0, 1], "unsure")
-    record(three[0], other_annotator, item(1, "relevant"), item(1, None))
-    first, second = images_to_review(three[0])
-
-    def acts(one: ReviewItem) -> list[tuple[str, str, str]]:
-        return [(act.annotator.username, act.previous, act.relevance) for act in one.history]
-
-    assert acts(first) == [("ann", "", "unsure")]
-    assert acts(second) == [
-        ("ann", "", "relevant"),
-        ("ann", "relevant", "unsure"),
-        ("otto", "", "relevant"),
-        ("otto", "relevant", ""),
+    query = three[0]
+    address = f"/api/queries/{query.pk}/review/"
+    assert annotator_api.get(address).status_code == 403
+    judge(query, annotator, [1], "relevant")
+    judge(query, other_annotator, [1, 3], "unsure")
+    # Found in a search, and in no list.
+    [outside] = make_images(1, first=900)
+    record(query, annotator, item(900, "unsure", source="search"))
+    judge(query, reviewer, [1], "not_relevant")
+    answer = reviewer_api.get(address).json()
+    assert (answer["annotator"], answer["query"]["can_label"]) == (reviewer.pk, True)
+    assert [(one["rank"], one["relevance"], one["source"]) for one in answer["results"]] == [
+        (2, "not_relevant", "list"),
+        (4, None, None),
+        (None, None, None),
     ]
-    assert [vote.annotator.username for vote in second.votes] == ["ann"]
+    first = answer["results"][0]
+    assert [(one["username"], one["relevance"], one["decides"]) for one in first["votes"]] == [
+        ("ann", "relevant", False),
+        ("otto", "unsure", False),
+        ("rita", "not_relevant", True),
+    ]
+    assert (first["score"], first["flags"]) == (1 - 1 / 2048, [])
+    kinds = {
+        kind: len(reviewer_api.get(f"{address}?kind={kind}").json()["results"])
+        for kind in ("unsure", "disputed")
+    }
+    assert kinds == {"unsure": 3, "disputed": 0}
+    assert reviewer_api.get(f"{address}?kind=odd").status_code == 400
+    # The image outside the list can be decided as well.
+    [decided] = record(query, reviewer, item(900, "relevant", source="search"))
+    assert (decided.status, decided.rank) == ("stored", None)
+    assert all(one.decided for one in images_to_review(query) if one.image == outside)

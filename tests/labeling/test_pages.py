@@ -206,6 +206,17 @@ def test_a_submitted_query_leads_to_its_review_and_the_review_to_its_completion(
         assert review not in clients["annotator"].get("/").content.decode()
 
 
+def test_a_long_table_can_be_skipped(clients: dict[str, Client], new_query: MakeQuery) -> None:
+    for number in range(8):
+        new_query(f"toad number {number}")
+    link, target = b'href="#after-queries"', b'id="after-queries"'
+    page = clients["admin"].get("/").content
+    assert (page.count(link), page.count(target)) == (0, 1)
+    new_query("one more toad")
+    page = clients["admin"].get("/").content
+    assert (page.count(link), page.count(target)) == (1, 1)
+
+
 def test_a_query_with_judgments_is_not_deleted(
     clients: dict[str, Client], query: Query, annotator: Any
 ) -> None:
@@ -303,16 +314,20 @@ def test_a_query_page_tells_of_time_minimum_and_agreement(
     assert "otto" not in own
 
 
-def test_the_review_page_shows_how_a_judgment_came_about(
+def test_the_review_page_tells_who_still_labels_and_of_which_kind_it_is(
     clients: dict[str, Client], query: Query, annotator: Any
 ) -> None:
-    judge(query, annotator, [0], "relevant")
-    record(query, annotator, item(0, None), item(0, "unsure"))
-    text = clients["reviewer"].get(f"/queries/{query.pk}/review/").content.decode()
-    history = text[text.index('<ol class="history">') :].partition("</ol>")[0]
-    for change in ("Not labeled → Relevant", "Relevant → Taken back", "Not labeled → Unsure"):
-        assert history.count(f"{change}</li>") == 1
-    assert history.count("<span>ann</span>") == 3
+    judge(query, annotator, [0], "unsure")
+    address = f"/queries/{query.pk}/review/"
+    whole, unsure = (
+        clients["reviewer"].get(f"{address}{narrowed}").content.decode()
+        for narrowed in ("", "?kind=unsure")
+    )
+    assert 'data-still-labeling="ann"' in whole
+    assert f'data-review="/api/queries/{query.pk}/review/"' in whole
+    assert f'data-review="/api/queries/{query.pk}/review/?kind=unsure"' in unsure
+    assert ("Show all" in whole, "Show all" in unsure) == (False, True)
+    assert clients["reviewer"].get(f"{address}?kind=odd").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,10 @@ def test_facets_of_nothing(
         "dates": {"first": None, "last": None},
         "with_place": 0,
     }
-    for query in (new_query(), open_query()):
+    [image] = make_images(1)
+    opened = open_query()
+    image.delete()
+    for query in (new_query(), opened):
         assert admin_api.get(f"/api/queries/{query.pk}/facets/").json() == empty
         assert found(admin_api, query) == []
 

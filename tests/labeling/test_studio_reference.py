@@ -279,7 +279,8 @@ def test_bad_examples_are_named(
 def test_taking_away_what_is_no_example(
     image: str, toy_model: Any, open_query: MakeQuery, admin_api: APIClient
 ) -> None:
+    make_images(1)
     answer = admin_api.delete(f"/api/queries/{open_query().pk}/examples/{image}/")
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
-    assert Image.objects.count() == 0
+    assert Image.objects.count() == 1

@@ -120,11 +120,14 @@ def test_an_extension_goes_on_in_the_order_of_the_freezing_moment(
 
 
 def test_a_corpus_that_is_all_withdrawn_gives_an_empty_list(
-    images: list[Image], open_query: MakeQuery, reviewer: Any
+    images: list[Image], new_query: MakeQuery, reviewer: Any, admin: Any
 ) -> None:
+    query = query_transition(query=new_query(), to_state="open", by=admin)
     for image in images:
         image_withdraw(image=image, by=reviewer)
-    status = list_status(open_query())
+    run_jobs()
+    query.refresh_from_db()
+    status = list_status(query)
     assert (status.state, status.size, status.total) == ("ready", 0, 0)
     assert status.detail == "There was no image in the corpus when the list was made."
 

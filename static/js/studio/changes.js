@@ -96,8 +96,7 @@ export class Changes extends EventTarget {
     const marks = settled.filter((mark) => this.#differs(mark));
     store.applyMany(marks);
     if (marks.length) this.#fire("own", { marks });
-    store.setWithdrawn(changes.withdrawn);
-    store.setFlaggedRanks(changes.flagged);
+    await store.follow(changes);
     // What was judged here meanwhile may be older or newer than the server's answer: the next poll reads it again.
     if (settled.length === changes.own.length) store.cursor = changes.cursor;
     if (JSON.stringify(changes.others) !== JSON.stringify(this.others)) {
@@ -210,7 +209,7 @@ function watchOthers(studio) {
 /** @param {Studio} studio */
 export function mountWatch(studio) {
   watchQuery(studio);
-  watchList(studio);
+  if (!studio.review) watchList(studio);
   watchVisible(studio);
   watchOthers(studio);
   studio.on("ready", () => studio.changes.start());

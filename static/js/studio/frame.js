@@ -57,7 +57,9 @@ function mountActions(studio) {
   }
   studio.action("undo", () => studio.undo());
   studio.action("redo", () => studio.redo());
-  studio.action("toggle_view", () => studio.setView(studio.view === "single" ? "grid" : "single"));
+  if (!studio.review) {
+    studio.action("toggle_view", () => studio.setView(studio.view === "single" ? "grid" : "single"));
+  }
   studio.action("next_unlabeled", () => studio.state !== "loading" && studio.toNextUnlabeled(1));
   const [undo, redo] = ["undo", "redo"].map((name) => studio.root.querySelector(`[data-do=${name}]`));
   const render = () => {
@@ -123,7 +125,7 @@ export function mount(studio) {
   mountActions(studio);
   mountButtons(studio);
   mountKeys(studio);
-  mountMeters(studio);
+  if (!studio.review) mountMeters(studio);
   mountText(studio);
   mountSaved(studio);
   mountRefused(studio);
@@ -152,8 +154,9 @@ function mountInfo(studio) {
     const details = studio.current;
     const entry = studio.rank && studio.store.entry(studio.rank);
     const names = details?.species;
-    set("rank", entry ? number(entry.rank) : "–");
-    set("score", entry ? entry.score.toFixed(3) : "–");
+    const listed = entry && studio.store.listRank(entry.rank);
+    set("rank", entry ? (listed ? number(listed) : "not in the list") : "–");
+    set("score", listed ? entry.score.toFixed(3) : "–");
     set("common-name", names?.common_name ?? "");
     set("scientific-name", names?.scientific_name ?? "");
     set("place", details ? place(details) : "–");
@@ -163,7 +166,7 @@ function mountInfo(studio) {
     root.querySelector("[data-species]").hidden = studio.namesHidden;
     renderLabel(studio, entry?.relevance ?? null, !entry || studio.closed !== "");
     // Behind the list's end there is no page to submit.
-    studio.root.querySelector("[data-bar=grid] .submit").disabled = !entry;
+    studio.root.querySelector("[data-bar=grid] .submit")?.toggleAttribute("disabled", !entry);
   };
   for (const event of ["rank", "labels", "state", "closed"]) studio.on(event, render);
   render();
@@ -211,7 +214,8 @@ function mountTabs(studio, side) {
   select(studio.preferences.get("side_tab", "chart"));
   studio.on("ready", () => {
     // The guidelines come first for whoever starts a query.
-    if (side.dataset.guidelines !== undefined && !studio.store.progress.judged) select("reference");
+    const starts = !studio.review && !studio.store.progress.judged;
+    if (side.dataset.guidelines !== undefined && starts) select("reference");
   });
   return select;
 }

@@ -1,7 +1,7 @@
 /** The history of the judgments of the image on screen: who, when, from what to what, and where. */
 import { api } from "../api.js";
 import { make, modal, showState } from "../dom.js";
-import { ago, counted, moment, number, RELEVANCE_NAMES, trouble } from "../words.js";
+import { ago, counted, moment, number, RELEVANCE_NAMES, sentence, trouble } from "../words.js";
 
 const SOURCES = {
   list: "in the list",
@@ -35,7 +35,7 @@ export function mount(studio) {
       return;
     }
     if (wanted !== image) return;
-    body.replaceChildren(results.length ? list(results) : nothing());
+    body.replaceChildren(results.length ? historyList(results) : nothing());
     const waiting = studio.outbox.waiting;
     const verb = waiting === 1 ? "waits" : "wait";
     state.textContent = waiting
@@ -47,10 +47,12 @@ export function mount(studio) {
     const entry = studio.store.entry(studio.rank);
     if (!entry) return;
     image = entry.image;
-    dialog.querySelector("[data-history-whose]").textContent =
+    const whose =
       studio.user.role === "annotator"
-        ? `Rank ${entry.rank}. Your own judgments; reviewers see everybody's.`
-        : `Rank ${entry.rank}. The judgments of all annotators.`;
+        ? "Your own judgments; reviewers see everybody's."
+        : "The judgments of all annotators.";
+    dialog.querySelector("[data-history-whose]").textContent =
+      `${sentence(studio.store.where(entry.rank))}. ${whose}`;
     body.replaceChildren();
     open(dialog.querySelector(".panel-foot [data-close]"));
     load();
@@ -58,8 +60,8 @@ export function mount(studio) {
   retry.addEventListener("click", load);
 }
 
-/** Newest first. */
-function list(results) {
+/** The API's acts of judging as a list, the newest first. */
+export function historyList(results) {
   const now = new Date();
   const items = [...results].reverse().map((event) => {
     const date = new Date(event.at);

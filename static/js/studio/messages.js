@@ -33,7 +33,8 @@ function nothing(list) {
 function failed(studio, error) {
   const again = choice("Try again", () => studio.start(), true);
   if (error.status === 401 || error.status === 403) {
-    const href = `${studio.root.dataset.login}?next=${encodeURIComponent(window.location.pathname)}`;
+    const { pathname, search } = window.location;
+    const href = `${studio.root.dataset.login}?next=${encodeURIComponent(pathname + search)}`;
     return box(
       "You are logged out",
       "Your judgments are stored on this device and will be sent after you log in again.",
@@ -43,7 +44,40 @@ function failed(studio, error) {
   return box("The candidates could not be loaded", error.message, again, QUERIES());
 }
 
+function nothingToReview(studio) {
+  const { kind } = studio.root.dataset;
+  const text = kind ? `No image is ${kind}.` : "No image is unsure and no two annotators disagree.";
+  return box("Nothing to review", text, ...waysOut(studio));
+}
+
+/** To the completion where the query is handed in, and back to its page. */
+function waysOut(studio, primary = true) {
+  const complete = studio.root.querySelector("[data-review-complete]")?.cloneNode(true);
+  complete?.classList.remove("compact");
+  complete?.classList.toggle("primary", primary);
+  const { href } = studio.root.querySelector("a.back");
+  const back = make("a", { class: "button", href, text: "Back to the query" });
+  return complete ? [complete, back] : [back];
+}
+
+function endOfReview(studio) {
+  const { store } = studio;
+  const { candidates, remaining } = store.progress;
+  const last = choice("Back to the last image", () => studio.go(store.previous(store.size + 1)));
+  if (!remaining) {
+    return box("Everything is decided", `${counted(candidates, "image")} decided.`, ...waysOut(studio), last);
+  }
+  const open = store.visibleRanks(1, store.size).find((rank) => !store.decided(rank));
+  return box(
+    "The end of the review",
+    `${counted(remaining, "image")} ${remaining === 1 ? "is" : "are"} still undecided.`,
+    choice("Go to the first undecided image", () => studio.go(open), true),
+    ...waysOut(studio, false),
+  );
+}
+
 function end(studio) {
+  if (studio.review) return endOfReview(studio);
   const { store } = studio;
   const { list, progress } = store;
   const whole = (primary) =>
@@ -121,7 +155,7 @@ export function mountMessages(studio) {
   const root = studio.root.querySelector("[data-message]");
   const makers = {
     building,
-    empty: ({ list }) => nothing(list),
+    empty: ({ list }) => (studio.review ? nothingToReview(studio) : nothing(list)),
     failed: ({ error }) => failed(studio, error),
     end: () => end(studio),
   };
@@ -165,7 +199,7 @@ export class Notices {
     );
     entry.element = make(
       "div",
-      { class: `notice ${kind}`, "data-notice": id, role: kind === "error" ? "alert" : "status" },
+      { class: kind === "info" ? "notice" : `notice ${kind}`, "data-notice": id, role: kind === "error" ? "alert" : "status" },
       make("span", { text }),
       buttons.length ? make("span", { class: "row" }, ...buttons) : null,
     );

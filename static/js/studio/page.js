@@ -7,6 +7,7 @@ import { mount as mountGrid } from "./grid.js";
 import { mount as mountHistory } from "./history.js";
 import { mount as mountKeys } from "./keys.js";
 import { mount as mountReference } from "./reference.js";
+import { mount as mountReview } from "./review.js";
 import { mount as mountSimilar } from "./similar.js";
 import { mount as mountSingle } from "./single.js";
 import { mount as mountStop } from "./stop-panel.js";
@@ -23,16 +24,13 @@ const studio = new Studio(document.getElementById("studio"), {
 const mounts = [
   mountFrame,
   mountSingle,
-  mountGrid,
   mountKeys,
-  mountChart,
   mountStrip,
-  mountStop,
   mountReference,
   mountFlags,
   mountSimilar,
   mountHistory,
-  mountFilters,
+  ...(studio.review ? [mountReview] : [mountGrid, mountChart, mountStop, mountFilters]),
 ];
 for (const mount of mounts) mount(studio);
 studio.start();

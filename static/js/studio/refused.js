@@ -36,7 +36,7 @@ class Refused {
 
   #what({ record, result }) {
     const rank = this.studio.store.rankOf(record.image);
-    const where = rank ? `rank ${rank}` : `image ${record.image}`;
+    const where = rank ? this.studio.store.where(rank) : `image ${record.image}`;
     const what = record.relevance ? `“${RELEVANCE_NAMES[record.relevance]}”` : "Removing the label";
     return { act: `${what} at ${where}`, reason: result.detail };
   }

@@ -77,7 +77,7 @@ class SimilarDialog {
     this.trail = [];
     this.openDialog(this.dialog.querySelector("header [data-close]"));
     this.showMeters();
-    this.go({ image: entry.image, rank: entry.rank, thumbnail_url: null });
+    this.go({ image: entry.image, rank: this.studio.store.listRank(entry.rank), thumbnail_url: null });
     const origin = this.view;
     const details = await studio.store.details(entry.rank).catch(() => null);
     if (details && this.view === origin) {
@@ -164,9 +164,11 @@ class SimilarDialog {
   }
 
   showMeters() {
-    const { progress } = this.studio.store;
-    const streak = `${progress.streak} of ${progress.stop.required}`;
-    this.dialog.querySelector("[data-similar-streak]").textContent = streak;
+    const { review, store } = this.studio;
+    if (!review) {
+      const { streak, stop } = store.progress;
+      this.dialog.querySelector("[data-similar-streak]").textContent = `${streak} of ${stop.required}`;
+    }
     const said = [...this.marked.values()].filter(Boolean);
     const relevant = said.filter((relevance) => relevance === "relevant").length;
     const text = said.length ? `${said.length}, ${relevant} relevant` : "0";

@@ -93,7 +93,7 @@ class SingleView {
       if (this.rank !== rank) return;
       this.waiting.hidden = true;
       this.failed.hidden = false;
-      this.studio.announce(`The image at rank ${rank} could not be loaded.`);
+      this.studio.announce(`The image could not be loaded: ${this.studio.store.where(rank)}.`);
     }
   }
 
@@ -129,12 +129,12 @@ class SingleView {
       return;
     }
     const entry = studio.store.entry(rank);
-    const again = entry.relevance !== null;
-    if (!studio.judge([{ image: entry.image, relevance }])) {
+    const again = !studio.store.needsLabel(rank);
+    if (!studio.judge([{ image: entry.image, relevance }], { source: studio.store.sourceAt(rank) })) {
       studio.sayWhyNot();
       return;
     }
-    studio.announce(`${RELEVANCE_NAMES[relevance]}, rank ${rank}`);
+    studio.announce(`${RELEVANCE_NAMES[relevance]}, ${studio.store.where(rank)}`);
     if (again) this.forward(rank);
     else studio.toNextUnlabeled(rank + 1);
   }
@@ -149,11 +149,12 @@ class SingleView {
     const { studio } = this;
     if (studio.state !== "ready") return;
     const { rank } = studio;
-    const entry = studio.store.entry(rank);
-    const unlabeled = entry && entry.relevance === null && !entry.withdrawn;
+    const unlabeled = !studio.store.withdrawn.has(rank) && studio.store.needsLabel(rank);
     if (unlabeled && event?.repeat) return;
     this.forward(rank);
-    if (unlabeled) studio.say(`Skipped rank ${rank}: the streak waits there until it is labeled.`);
+    if (!unlabeled) return;
+    const waits = studio.review ? "it stays undecided" : "the streak waits there until it is labeled";
+    studio.say(`Skipped ${studio.store.where(rank)}: ${waits}.`);
   }
 
   back() {

@@ -74,7 +74,7 @@ export class CandidateStore extends EventTarget {
    */
   async load() {
     const before = await this.#waiting(this.#person());
-    const outline = await api(`${this.api}outline/`);
+    const outline = await this.outline();
     if (outline.annotator !== (this.#person() || outline.annotator)) {
       throw new Error("Somebody else has logged in in this browser. Log in as yourself to go on here.");
     }
@@ -83,9 +83,7 @@ export class CandidateStore extends EventTarget {
     this.annotator = outline.annotator;
     this.list = outline.list;
     this.cursor = outline.cursor;
-    this.required = outline.progress.stop.required;
-    this.minimum = outline.minimum_labels;
-    this.timing = outline.progress;
+    this.readRules(outline);
     this.#take(outline);
     this.#cover(before, after);
     this.setQuery(outline.query);
@@ -97,6 +95,18 @@ export class CandidateStore extends EventTarget {
     }
     if (list.id !== outline.list.id || list.size !== outline.list.size) this.#fire("list");
     this.#fire("labels", { images: [...this.images] });
+  }
+
+  /** Resolves to the list in short, as the API gives it. */
+  outline() {
+    return api(`${this.api}outline/`);
+  }
+
+  /** Notes what the stop rules ask for. */
+  readRules({ progress, minimum_labels }) {
+    this.required = progress.stop.required;
+    this.minimum = minimum_labels;
+    this.timing = progress;
   }
 
   /** The person whose page this is: from the page, after the first outline from that. */
@@ -171,6 +181,26 @@ export class CandidateStore extends EventTarget {
   /** The rank of an image, or null where the list doesn't have it. */
   rankOf(image) {
     return this.ranks.get(image) ?? null;
+  }
+
+  /** The rank in the query's list of what stands at a place; null outside the list. */
+  listRank(rank) {
+    return rank;
+  }
+
+  /** How a place is called: "rank 17". */
+  where(rank) {
+    return `rank ${rank}`;
+  }
+
+  /** With which source a judgment there is sent. */
+  sourceAt() {
+    return "list";
+  }
+
+  /** Whether the image there is still to be judged. */
+  needsLabel(rank) {
+    return this.relevance[rank - 1] === NOTHING;
   }
 
   /** Resolves to the API's candidate, or to null where there is none. */
@@ -271,11 +301,19 @@ export class CandidateStore extends EventTarget {
     return null;
   }
 
+  /** The visible rank next to `rank`, or itself; null without any. */
+  nearest(rank) {
+    if (this.visible(rank)) return rank;
+    const [before, after] = [this.previous(rank), this.next(rank)];
+    if (before === null || after === null) return before ?? after;
+    return after - rank < rank - before ? after : before;
+  }
+
   /** The first `count` visible ranks from `from` on. */
   visibleRanks(from, count, { unlabeled = false } = {}) {
     const found = [];
     for (let rank = Math.max(1, from); rank <= this.size && found.length < count; rank += 1) {
-      if (this.visible(rank) && !(unlabeled && this.relevance[rank - 1] !== NOTHING)) found.push(rank);
+      if (this.visible(rank) && !(unlabeled && !this.needsLabel(rank))) found.push(rank);
     }
     return found;
   }
@@ -284,6 +322,12 @@ export class CandidateStore extends EventTarget {
   setMatching(ranks) {
     this.matching = ranks === null ? null : new Set(ranks);
     this.#fire("matching");
+  }
+
+  /** Takes in what the API's `changes` says of images. @param {{withdrawn: number[], flagged: number[]}} changes */
+  async follow({ withdrawn, flagged }) {
+    this.setWithdrawn(withdrawn);
+    this.setFlaggedRanks(flagged);
   }
 
   /** @param {number[]} ranks all that are withdrawn */

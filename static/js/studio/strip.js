@@ -1,6 +1,6 @@
 /** The strip: one's last judgments, newest first, each a way back to its candidate. */
 import { afterPaint, button, make } from "../dom.js";
-import { RELEVANCE_NAMES, RELEVANCE_SIGNS } from "../words.js";
+import { RELEVANCE_NAMES, RELEVANCE_SIGNS, sentence } from "../words.js";
 
 const MOST = 20;
 
@@ -101,10 +101,10 @@ class Strip {
 
   #item(entry) {
     const known = this.items.get(entry.image) ?? this.#make(entry);
-    const words = RELEVANCE_NAMES[entry.relevance].toLowerCase();
+    const words = `${sentence(this.store.where(entry.rank))}, ${RELEVANCE_NAMES[entry.relevance].toLowerCase()}`;
     known.button.dataset.mark = entry.relevance;
-    known.button.setAttribute("aria-label", `Rank ${entry.rank}, ${words}`);
-    known.button.title = `Rank ${entry.rank}, ${words}`;
+    known.button.setAttribute("aria-label", words);
+    known.button.title = words;
     known.sign.textContent = RELEVANCE_SIGNS[entry.relevance];
     return known;
   }

@@ -11,11 +11,15 @@ import { Changes } from "./changes.js";
 import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keys.js";
 import { Notices } from "./messages.js";
+import { ReviewStore } from "./review-store.js";
 import { CandidateStore } from "./store.js";
 
 const VIEWS = ["single", "grid"];
 const LIST_ASKED_EVERY = 1000;
 const HINT_STAYS = 2500;
+/** Browsers let a page change its address only so often, the strictest 100 times in 30 seconds. */
+const MOST_ADDRESSES = 80;
+const ADDRESSES_IN = 30_000;
 /** The most active seconds that the server accepts for one judgment. */
 const MOST_SECONDS = 3600;
 /** A label given in one of these counts for the streak only once it is given in the list's order too. */
@@ -41,15 +45,20 @@ export class Studio {
     const query = Number(root.dataset.query);
     this.preferences = new Preferences(preferences?.view ?? {});
     this.keymap = new Keymap(keymap, preferences?.keys ?? {});
-    this.store = new CandidateStore(this.api);
+    /** The address of the images to review; "" where the candidate list is labeled. */
+    this.review = root.dataset.review ?? "";
+    this.store = this.review ? new ReviewStore(this.api, this.review) : new CandidateStore(this.api);
     this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
     this.undoStack = new UndoStack({ user: user.id, query });
     this.changes = new Changes(this.store, this.outbox);
     this.clock = new ActiveClock();
     this.notices = new Notices(root.querySelector("[data-notices]"));
     this.views = {};
-    this.view = VIEWS.includes(this.preferences.get("view")) ? this.preferences.get("view") : "single";
+    const view = this.preferences.get("view");
+    this.view = VIEWS.includes(view) && !this.review ? view : "single";
     this.rank = null;
+    /** When the address was changed, within the last ADDRESSES_IN. */
+    this.addressed = [];
     this.state = "loading";
     this.closed = "";
     /** Active seconds so far of images that were left without a label. */
@@ -139,19 +148,54 @@ export class Studio {
       return;
     }
     const { list } = this.store;
-    if (list.state === "building") {
+    const state = this.review ? "ready" : list.state;
+    if (state === "building") {
       this.#setState("building", { list });
       setTimeout(() => this.start(), LIST_ASKED_EVERY);
       return;
     }
-    if (list.state !== "ready" || !this.store.size) {
+    if (state !== "ready" || !this.store.size) {
       this.#setState("empty", { list });
       return;
     }
     this.emit("progress", this.store.progress);
     this.emit("ready");
     this.setView(this.view);
-    await this.toNextUnlabeled(this.rank ?? 1);
+    if (this.rank === null) await this.#begin();
+    else await this.toNextUnlabeled(this.rank);
+  }
+
+  /** Goes to the rank that the address names, or the nearest; without one to the first image without a label. */
+  async #begin() {
+    const named = this.review ? "" : (new URLSearchParams(window.location.search).get("rank") ?? "");
+    const rank = named && this.store.nearest(Math.round(Number(named)));
+    if (rank) await this.go(rank);
+    else await this.toNextUnlabeled();
+    if (!named || rank === Number(named)) return;
+    const here = rank ? `rank ${rank}, the nearest` : "the first image without a label";
+    this.notices.show("rank", {
+      kind: "warning",
+      text: `The list shows no image at rank “${named.slice(0, 20)}”; this is ${here}.`,
+      actions: [{ label: "OK", run: () => this.notices.hide("rank") }],
+    });
+  }
+
+  /** Has the address name the place (of the grid the first of the page), so that it can be copied. */
+  #writeAddress() {
+    if (this.review) return;
+    clearTimeout(this.addressTimer);
+    const now = performance.now();
+    this.addressed = this.addressed.filter((at) => at > now - ADDRESSES_IN);
+    if (this.addressed.length >= MOST_ADDRESSES) {
+      this.addressTimer = setTimeout(() => this.#writeAddress(), this.addressed[0] + ADDRESSES_IN - now);
+      return;
+    }
+    this.addressed.push(now);
+    const address = new URL(window.location.href);
+    const [first] = this.view === "grid" ? this.views.grid.ranks : [];
+    if (this.state === "ready") address.searchParams.set("rank", first ?? this.rank);
+    else address.searchParams.delete("rank");
+    window.history.replaceState(null, "", address);
   }
 
   #setState(state, detail = {}) {
@@ -186,6 +230,7 @@ export class Studio {
     this.rank = rank;
     if (this.state !== "ready") this.#setState("ready");
     this.views[this.view]?.show(this.rank);
+    this.#writeAddress();
     this.emit("rank", this.rank);
     if (this.store.peek(this.rank)) return;
     try {
@@ -224,6 +269,7 @@ export class Studio {
     this.rank = this.store.size + 1;
     this.views[this.view]?.hide();
     this.#setState("end");
+    this.#writeAddress();
     this.emit("rank", this.rank);
   }
 
@@ -235,7 +281,12 @@ export class Studio {
     if (this.closed || (this.blocked && !fromDialog)) return false;
     const changes = marks
       .map((mark) => this.#change(mark, source))
-      .filter(({ from, fromSource, to }) => from !== to || (source === "list" && ELSEWHERE.includes(fromSource)));
+      .filter(
+        ({ image, from, fromSource, to }) =>
+          from !== to ||
+          (source === "list" && ELSEWHERE.includes(fromSource)) ||
+          (to !== null && this.store.needsLabel(this.store.rankOf(image))),
+      );
     if (!changes.length) return true;
     this.#record(changes, seconds ?? this.#secondsOf(changes));
     this.undoStack.push({ marks: changes, source });
@@ -291,7 +342,8 @@ export class Studio {
     const wanted = step.marks.map((mark) => turned(mark, step.source, back));
     const changes = wanted.filter(({ image, from }) => this.#standsStill(image, from));
     const rank = this.store.rankOf(wanted[0].image);
-    const what = wanted.length === 1 ? `rank ${rank ?? "–"}` : `${changes.length} of ${wanted.length} images`;
+    const one = rank ? this.store.where(rank) : "an image outside the list";
+    const what = wanted.length === 1 ? one : `${changes.length} of ${wanted.length} images`;
     if (changes.length) this.#record(changes, this.clock.take());
     if (changes.length) this.say(`${back ? "Undone" : "Done again"}: ${what}`);
     else this.say(`Left as it is, since it was changed elsewhere: ${what}`);

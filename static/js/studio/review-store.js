@@ -1,0 +1,101 @@
+/**
+ * The images of a review in place of the candidate list: what the views and panels call a rank is here a place in the
+ * review. An image keeps its place as long as the page is open; those that come later are added at the end.
+ */
+import { api } from "../api.js";
+import { LETTERS, SOURCES } from "./stopping.js";
+import { CandidateStore } from "./store.js";
+
+export class ReviewStore extends CandidateStore {
+  /**
+   * @param {string} apiBase the query's address
+   * @param {string} address the review's
+   */
+  constructor(apiBase, address) {
+    super(apiBase);
+    this.address = address;
+    /** The API's images to review, by place. */
+    this.items = [];
+    /** The number of acts when they were read. */
+    this.readAt = 0;
+    const peek = (rank) => this.items[rank - 1];
+    // All details come with the review.
+    this.known = { peek, at: async (rank) => peek(rank) ?? null, clear() {}, forget() {} };
+  }
+
+  async outline() {
+    const readAt = this.acts;
+    const found = await api(this.address);
+    const now = new Map(found.results.map((item) => [item.image, item]));
+    const known = new Set(this.items.map(({ image }) => image));
+    // About an image that is no longer among them, nobody is in doubt any more.
+    const stay = this.items.map((item) => now.get(item.image) ?? { ...item, votes: [] });
+    this.items = [...stay, ...found.results.filter(({ image }) => !known.has(image))];
+    this.readAt = readAt;
+    return {
+      ...found,
+      images: this.items.map(({ image }) => image),
+      scores: this.items.map(({ score }) => score),
+      relevance: this.items.map(({ relevance }) => LETTERS[relevance] ?? "-").join(""),
+      sources: this.items.map(({ source }) => SOURCES[source] ?? "-").join(""),
+      withdrawn: [...this.withdrawn],
+      flagged: this.items.flatMap(({ flags }, place) => (flags.length ? [place + 1] : [])),
+    };
+  }
+
+  readRules() {}
+
+  listRank(rank) {
+    return this.items[rank - 1]?.rank ?? null;
+  }
+
+  where(rank) {
+    return `image ${rank} of ${this.size}`;
+  }
+
+  /** An image outside the list was found in a search, or by an earlier list. */
+  sourceAt(rank) {
+    return this.listRank(rank) === null ? "search" : "list";
+  }
+
+  /** Everybody's judgment of the image there, the latest last, with one's own as it is here. */
+  votes(rank) {
+    const { image, votes } = this.items[rank - 1];
+    if (!this.changedSince(image, this.readAt)) return votes;
+    const { relevance } = this.entry(rank);
+    const others = votes.filter(({ annotator }) => annotator !== this.annotator);
+    return relevance ? [...others, { annotator: this.annotator, relevance, decides: true }] : others;
+  }
+
+  /** Whether a reviewer has decided the image there, or nobody is in doubt: as labeling/judging/consensus.py. */
+  decided(rank) {
+    const votes = this.votes(rank);
+    const last = votes.filter(({ decides }) => decides).at(-1);
+    if (last) return last.relevance !== "unsure";
+    return votes.every(({ relevance }) => relevance !== "unsure" && relevance === votes[0].relevance);
+  }
+
+  /** Who is unsure goes on; the image stays undecided. */
+  needsLabel(rank) {
+    const entry = this.entry(rank);
+    if (entry === null || this.decided(rank)) return false;
+    return entry.relevance !== "unsure" || !this.changedSince(entry.image, 0);
+  }
+
+  /** What the page shows of it. */
+  get progress() {
+    const places = this.visibleRanks(1, this.size);
+    const judged = places.filter((rank) => this.decided(rank)).length;
+    return { candidates: places.length, judged, remaining: places.length - judged };
+  }
+
+  /** Reads the review again where others have judged, images were withdrawn or flagged, or more were judged. */
+  async follow(changes) {
+    const seen = JSON.stringify([changes.others, changes.withdrawn, changes.flagged]);
+    const more = changes.own.some(({ image }) => this.rankOf(image) === null);
+    if (more || seen !== this.seen) await this.load();
+    this.seen = seen;
+    const withdrawn = new Set(changes.withdrawn);
+    this.setWithdrawn(this.items.flatMap(({ rank }, place) => (withdrawn.has(rank) ? [place + 1] : [])));
+  }
+}
