@@ -126,8 +126,11 @@ def query_lines(runs: BoardRuns, board: Board, row: int, measure: str) -> list[Q
         return []
     values = board.of(measure)
     ranks = ranks_among(values, board.oracles)[row]
-    known = np.flatnonzero(~np.isnan(values).all(axis=1)).tolist()
-    rows = [one for one in known if one not in board.oracles]
+    rows = [
+        one
+        for one, figures in enumerate(values)
+        if one not in board.oracles and not np.isnan(figures).all()
+    ]
     best = values[rows].max(axis=0) if rows else values[row]
     return [
         QueryLine(
