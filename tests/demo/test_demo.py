@@ -88,7 +88,7 @@ def test_the_demo_survives_interruptions_and_the_death_of_each_part(serve):
             {"Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request) as answer:
-            assert len(json.load(answer)["token"]) == 40
+            assert len(json.load(answer)["token"]) == 64
 
     lists = rows(second, f"SELECT l.id, l.checksum {LISTS} ORDER BY l.id")
     assert second.stop(signal.SIGTERM) == 0

@@ -9,13 +9,13 @@ import pytest
 from demo.queries import QUERIES
 from demo.steps import DemoError, demo_queries_load
 from labeling.queries.models import Query
-from tests.labeling.conftest import make_species, run_jobs
+from tests.labeling.conftest import make_images, make_species, run_jobs
 
 
 @pytest.fixture
 def demo_species(toy_model: Any) -> None:
-    for name in {name for demo in QUERIES for name in demo.species}:
-        make_species(name)
+    for number, name in enumerate({name for demo in QUERIES for name in demo.species}):
+        make_images(1, first=number, species=make_species(name))
 
 
 def test_loading_twice_makes_each_once_and_opens_it(demo_species: None, admin: Any) -> None:

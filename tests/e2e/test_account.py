@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.labeling import open_label_page
+from tests.processes import wait_for
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -71,8 +73,11 @@ def test_keys_are_changed_on_the_account_page_too(site: Site, log_in: Callable[.
     dialog.get_by_role("button", name="Relevant: R. Replace", exact=True).click()
     page.keyboard.press("q")
     expect(dialog.locator("[data-keys-state]")).to_contain_text("“Relevant” has Q now")
-    saved = site.api("kim", "GET", "/api/preferences/labeling/")
-    assert saved["keys"]["relevant"] == ["q", "1"]
+
+    def keys() -> Any:
+        return site.api("kim", "GET", "/api/preferences/labeling/")["keys"]["relevant"]
+
+    wait_for(lambda: keys() == ["q", "1"], what="the keys to be stored")
 
 
 def test_an_invited_person_comes_in_once(

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.e2e.axe import violations, wider_than_window
 from tests.e2e.conftest import NARROW
+from tests.processes import wait_for
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -60,7 +61,8 @@ def test_results_come_while_one_types_without_a_reload(
     expect(status(page)).to_have_attribute("role", "status")
     expect(page).to_have_url(f"{site.url}/search/?text=a+bird+at+night")
     expect(page).to_have_title("a bird at night · Search · Inquire Annotator")
-    assert shown(page) == expected(site, "a bird at night")
+    best = expected(site, "a bird at night")
+    wait_for(lambda: shown(page) == best, what="the images of the whole text")
     assert page.evaluate("window.still") == "here"
     first = page.locator(".search-found img").first
     assert first.evaluate("img => img.decode().then(() => img.naturalWidth > 0)")

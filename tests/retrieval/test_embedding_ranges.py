@@ -102,7 +102,7 @@ def test_images_and_embeddings_are_met_by_their_keys_however_stale_the_statistic
         assert [item.image_id for item in ranges.take(5, range_size=100)] == [9, 10]
     assert plans
     for plan in plans:
-        assert plan.count("Merge Anti Join") == 2
+        assert plan.count("Merge Anti Join") == 3
         assert "Index Scan using retrieval_image_pkey" in plan
         assert "Nested Loop" not in plan
     with connection.cursor() as cursor:
