@@ -81,6 +81,26 @@ def test_two_on_one_folder_are_refused_and_a_taken_port_is_told(served, tmp_path
     assert served.healthy()
 
 
+def test_the_workers_count_their_requests_together(served):
+    password = "a-long-one-9"
+    arguments = ("metra", "--role", "admin", "--password", password, "--token")
+    token = served.manage("create_user", *arguments).stdout.strip()
+    for _ in range(8):
+        urllib.request.urlopen(f"{served.url}/login/").close()
+    request = urllib.request.Request(
+        f"{served.url}/metrics", headers={"Authorization": f"Token {token}"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        text = answer.read().decode()
+    (line,) = (
+        line
+        for line in text.splitlines()
+        if line.startswith("inquire_request_seconds_count") and 'view="login"' in line
+    )
+    assert float(line.rpartition(" ")[2]) >= 8
+    assert "inquire_workers 1.0" in text
+
+
 def test_statics_and_what_they_import_are_served_under_lasting_names(served):
     with urllib.request.urlopen(f"{served.url}/login/") as answer:
         page = answer.read().decode()
