@@ -18,7 +18,7 @@ class TakedownForm(forms.Form):
     """Why an image has to go."""
 
     reason = forms.CharField(
-        max_length=LONGEST_REASON, help_text="kept with the image's number, for the record"
+        max_length=LONGEST_REASON, help_text="Kept with the image's number, for the record."
     )
 
 
