@@ -28,14 +28,15 @@ def named_files(*, images: bool) -> Iterator[tuple[Path, str]]:
     if (var_dir / MODEL_FILE).is_file():
         yield var_dir / MODEL_FILE, ""
     for run in Run.objects.order_by("pk").iterator():
-        if run.ready or run.path.exists():
+        # The random order is none that is stored.
+        if run.sha256:
             yield run.path, run.sha256
         if run.upload.exists():
             yield run.upload, ""
     for release in Release.objects.made().order_by("pk"):
-        for path in sorted(release.directory.rglob("*")):
-            if path.is_file():
-                yield path, ""
+        archives = [release.archive, release.archive.get("open")]
+        for entry in filter(None, [*release.file_list, *archives]):
+            yield release.directory / entry["name"], entry["sha256"]
     if images:
         copied = Image.objects.filter(root=None, takedown=None).order_by("sha256").distinct()
         for sha256 in copied.values_list("sha256", flat=True).iterator():

@@ -26,6 +26,7 @@ from annotator.backup.daily import backup_is_due, daily_backup
 from annotator.backup.services import DAILY, RESTORING, backup_write
 from annotator.models import Backup
 from benchmark.releases.models import Release
+from benchmark.runs.models import Run
 from retrieval.corpus.models import Image
 from retrieval.images.storage import stored_paths
 from tests.annotator.world import IMAGES, make_world
@@ -105,8 +106,12 @@ def files(var_dir: Path) -> dict[str, str]:
 
 
 def backup_of_world(settings: Any, folder: Path) -> Path:
-    make_world(settings, folder)
-    # The toy images have no files, and one was taken down.
+    world = make_world(settings, folder)
+    Run.objects.create(
+        release=world.release, task=Run.Task.FULL, kind=Run.Kind.RANDOM, name="Random order",
+        ready_at=Now(),
+    )  # fmt: skip
+    # The toy images have no files, and one was taken down; the random order has none to have.
     assert len(backup_write(folder / "a.tar").missing) == IMAGES - 1
     return folder / "a.tar"
 
