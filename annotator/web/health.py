@@ -53,15 +53,20 @@ def database_health() -> Parts:
     return parts
 
 
-def broker_health() -> Parts:
-    """`broker`: whether the queue of messages to the workers can be read."""
+def queued_messages() -> int | None:
+    """How many messages no worker has taken yet; None where the broker can't be reached."""
     with current_app.connection_for_write() as broker:
         try:
             broker.ensure_connection(max_retries=1, interval_start=0)
-            broker.default_channel.queue_declare(queue=current_app.conf.task_default_queue)
+            queue = broker.default_channel.queue_declare(queue=current_app.conf.task_default_queue)
         except (KombuError, *broker.connection_errors, *broker.channel_errors, OSError):
-            return {"broker": UNREACHABLE}
-    return {"broker": OK}
+            return None
+    return int(queue.message_count)
+
+
+def broker_health() -> Parts:
+    """`broker`: whether the queue of messages to the workers can be read."""
+    return {"broker": UNREACHABLE if queued_messages() is None else OK}
 
 
 def disk_health() -> Parts:

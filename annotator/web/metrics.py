@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import ClassVar, Final
 
-from celery import current_app
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Max
@@ -26,6 +25,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from annotator.models import Backup
+from annotator.web.health import queued_messages
 from core.access import Role, require_role
 from core.jobs.kinds import workers_alive
 from core.jobs.models import Job
@@ -68,7 +68,9 @@ class StateCollector:
             jobs.add_metric([kind, state], number)
         yield jobs
         yield _gauge("workers", "Workers seen within a minute", workers_alive())
-        yield _gauge("queue_messages", "Messages to workers that none has taken", _messages())
+        messages = queued_messages()
+        if messages is not None:
+            yield _gauge("queue_messages", "Messages to workers that none has taken", messages)
         judged = JudgmentEvent.objects.aggregate(last=Max("pk"))["last"] or 0
         yield CounterMetricFamily(
             "inquire_judgments", "Number of the last judgment or removal of one", value=judged
@@ -105,9 +107,3 @@ class MetricsView(APIView):
 
 def _gauge(name: str, about: str, value: float) -> Metric:
     return GaugeMetricFamily(f"inquire_{name}", about, value=value)
-
-
-def _messages() -> int:
-    with current_app.connection_for_write() as broker:
-        queue = current_app.conf.task_default_queue
-        return int(broker.default_channel.queue_declare(queue=queue).message_count)
