@@ -119,10 +119,11 @@ def _read(
     """Read and store a file, unless its SHA-256 is one of `removed`."""
     try:
         data = _bytes_of(file_inside(root, record.file_name))
-        if content_hash(data) in removed:
+        sha256 = content_hash(data)
+        if sha256 in removed:
             raise RecordRefused("file", "was taken down, and isn't brought back")
         before = known.get(record.source_id)
-        if before and before.sha256 == content_hash(data) and is_stored(before.sha256):
+        if before and before.sha256 == sha256 and is_stored(sha256):
             return before
         return image_store(data)
     except RecordRefused as error:
