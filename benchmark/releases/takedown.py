@@ -29,8 +29,9 @@ def takedown_step(job: Job, deadline: float) -> bool:
 
     Each release is a slice: its files change together. Doing one twice changes nothing.
     """
-    removed_files_delete()
     after = job.cursor.get("release", 0)
+    if not after:
+        removed_files_delete()
     release = Release.objects.made().filter(pk__gt=after).order_by("pk").first()
     if release is None:
         return True
