@@ -30,7 +30,7 @@ from benchmark.runs.models import Run
 from retrieval.corpus.models import Image
 from retrieval.images.storage import stored_paths
 from tests.annotator.world import IMAGES, make_world
-from tests.processes import ROOT, database_url, wait_for
+from tests.processes import ROOT, database_url, killed, wait_for
 from tests.retrieval.making import coco
 
 #: Its row tells of the backup itself, and changes with its end.
@@ -206,8 +206,7 @@ def test_a_killed_backup_leaves_none(transactional_db: None, settings: Any, tmp_
     target = tmp_path / "backups" / "a.tar"
     process = manage(connection.settings_dict, settings.VAR_DIR, "backup", str(target), "--quiet")
     wait_for(lambda: list(target.parent.glob(".a.tar.*")), what="the backup to begin")
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    killed(process)
     assert not target.exists()
     source.unlink()
     kept.rename(source)
