@@ -20,8 +20,16 @@ from tests.site import PASSWORD
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with whole applications, which take long; short tests keep all busy at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+    """Begin with whole applications, which take long, first with those that don't wait for the one
+    that browser tests share; short tests keep all busy at the end.
+    """
+    alone = ("tests/annotator", "tests/demo")
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("e2e") is None,
+            not item.nodeid.startswith(alone),
+        )
+    )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -98,7 +98,8 @@ def test_the_workers_count_their_requests_together(served):
         if line.startswith("inquire_request_seconds_count") and 'view="login"' in line
     )
     assert float(line.rpartition(" ")[2]) >= 8
-    assert "inquire_workers 1.0" in text
+    # One that another test has killed counts for a minute.
+    assert re.search(r"^inquire_workers [1-9]", text, re.M)
 
 
 def test_statics_and_what_they_import_are_served_under_lasting_names(served):

@@ -76,7 +76,7 @@ def peaks(*cases):
 
 def test_no_format_takes_more_than_its_weight_says(subtests):
     # The formats that aren't decoded in parts take as much for a pixel of a smaller image.
-    sides = [3000 if kind in WEIGHTS else 6000 for kind, _ in FORMATS]
+    sides = [2000 if kind in WEIGHTS else 4000 for kind, _ in FORMATS]
     found = peaks(*((*one, side, 1) for one, side in zip(FORMATS, sides, strict=True)))
     for (kind, mode), side, taken in zip(FORMATS, sides, found, strict=True):
         with subtests.test(kind=kind, mode=mode):
