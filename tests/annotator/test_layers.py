@@ -35,6 +35,7 @@ PURE = [
     "core/lifelines.py",
     "labeling/candidates/stopping.py",
     "labeling/judging/consensus.py",
+    "labeling/learning",
     "labeling/queries/categories.py",
     "labeling/queries/files.py",
     "labeling/queries/splits.py",
