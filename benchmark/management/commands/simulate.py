@@ -1,0 +1,223 @@
+"""`manage.py simulate QUERY|RELEASE`."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from benchmark.management.arguments import RELEASE_HELP, find_release, positive
+from benchmark.simulation.pools import release_pools
+from benchmark.simulation.report import Figures, Plan, figures_csv, mean_rows, with_step
+from core.commands.progress import Progress
+from core.files import whole_file
+from core.ids import id_of
+from labeling.queries.models import Query
+from labeling.simulation.core import ORDERS
+from labeling.simulation.pools import JudgedPool, SimulationRefused, query_pool
+
+ORDER_HEAD: Final = (
+    *("order", "labels to 80 %", "95 %", "100 %", "× frozen", "WSS@95", "ERF@10", "ATD"),
+)
+STOP_HEAD: Final = (
+    *("order", "stop", "runs", "labels", "saved", "recall", "5th pct.", "below target"),
+    *("coverage", "false certificates"),
+)
+
+
+class Command(BaseCommand):
+    """Labels judged queries again."""
+
+    help = (
+        "Label a completed query again by other orders and stop rules, from the judgments that "
+        "there are, or all queries of a release: how many labels that takes and what it finds. "
+        "Images that nobody judged are left out, and the output says so."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "name",
+            metavar="QUERY|RELEASE",
+            help=f"a query's number, or a release: {RELEASE_HELP} with its version",
+        )
+        usual = Plan()
+        parser.add_argument(
+            *("--order", "--orders"),
+            type=_several,
+            default=usual.orders,
+            metavar=",".join(ORDERS),
+            help="CLIP's order, the order that learns, a random one (default: all)",
+        )
+        parser.add_argument(
+            *("--stop", "--stops"),
+            type=_several,
+            default=usual.stops,
+            metavar=",".join(usual.stops),
+            help="a streak of negatives, with a minimum of labels as streak:100:500; a certificate "
+            "of a recall; or every image (default: these)",
+        )
+        parser.add_argument(
+            "--noise",
+            type=float,
+            default=usual.noise,
+            metavar="SHARE",
+            help="the share of the relevant images that a person misses (default: %(default)g)",
+        )
+        parser.add_argument(
+            "--seeds",
+            type=positive,
+            default=usual.seeds,
+            help="runs of what depends on chance (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--active-seeds",
+            type=positive,
+            default=usual.active_seeds,
+            help="at most so many of them in the order that learns (default: %(default)s)",
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+        parser.add_argument("--csv", type=Path, metavar="FILE", help="write each query's figures")
+
+    def handle(self, *args: Any, name: str, **options: Any) -> None:
+        try:
+            plan = Plan(
+                orders=options["order"],
+                stops=options["stop"],
+                noise=options["noise"],
+                seeds=options["seeds"],
+                active_seeds=options["active_seeds"],
+                streak=settings.STOP_STREAK,
+            )
+            quiet = options["verbosity"] == 0
+            queries, refused = _simulated(_pools(name), plan, quiet=quiet)
+        except (ValueError, SimulationRefused) as error:
+            raise CommandError(str(error)) from error
+        if not queries:
+            raise CommandError("\n".join(refused))
+        if options["json"]:
+            data = {"plan": asdict(plan), "queries": queries, "left_out": refused}
+            if len(queries) > 1:
+                data["means"] = mean_rows(queries)
+            self.stdout.write(json.dumps(data, ensure_ascii=False, indent=1))
+        else:
+            for line in _lines(queries, refused, plan):
+                self.stdout.write(line)
+        if options["csv"]:
+            try:
+                with whole_file(options["csv"]) as file:
+                    file.write(figures_csv(queries).encode())
+            except OSError as error:
+                raise CommandError(f"{options['csv']}: {error.strerror}") from error
+
+
+def _several(text: str) -> tuple[str, ...]:
+    found = tuple(one.strip() for one in text.split(",") if one.strip())
+    if not found:
+        raise ArgumentTypeError("name at least one")
+    return found
+
+
+def _pools(name: str) -> Iterable[JudgedPool | SimulationRefused]:
+    """Those of the query or the release of that name. CommandError: there is none."""
+    number = id_of(name)
+    if number is None:
+        return release_pools(find_release(name))
+    query = (
+        Query.objects.filter(query_id=number)
+        .select_related("current_list__embedding_model")
+        .first()
+    )
+    if query is None:
+        raise CommandError(f"There is no query {number}.")
+    return [query_pool(query)]
+
+
+def _simulated(
+    pools: Iterable[JudgedPool | SimulationRefused], plan: Plan, *, quiet: bool
+) -> tuple[list[Figures], list[str]]:
+    """The figures of each query, one after the other, and why others have none."""
+    queries: list[Figures] = []
+    refused: list[str] = []
+    with Progress("steps", quiet=quiet) as show:
+        for judged in pools:
+            if isinstance(judged, SimulationRefused):
+                refused.append(str(judged))
+                continue
+            simulation, figures = plan.simulation(judged.pool), judged.about
+            for number, (order, stop) in enumerate(plan.steps):
+                show(len(queries) * len(plan.steps) + number, None, f"query {judged.query_id}")
+                figures = with_step(figures, simulation, order, stop)
+            queries.append(figures)
+    return queries, refused
+
+
+def _lines(queries: Sequence[Figures], refused: Sequence[str], plan: Plan) -> Iterator[str]:
+    """The tables for people."""
+    if len(queries) == 1:
+        [one] = queries
+        yield f"Query {one['query_id']}: {one['query_text']}"
+        yield f"{one['relevant']:,} of {one['images']:,} images are relevant. {one['world']}"
+    else:
+        relevant, images = (sum(one[name] for one in queries) for name in ("relevant", "images"))
+        closed = sum(one["closed_world"] for one in queries)
+        yield f"Means over {len(queries)} queries; {relevant:,} of {images:,} images are relevant."
+        yield (
+            f"{closed} of them are closed worlds: the judged images alone, since what was not "
+            "judged is not known to be not relevant."
+        )
+    if plan.noise:
+        yield f"Each run misses {plan.noise:.0%} of the relevant images at random."
+    rows = mean_rows(queries)
+    yield ""
+    yield from _table(
+        ORDER_HEAD, [_order_cells(row) for row in rows if row["stop"] == plan.stops[0]]
+    )
+    yield ""
+    yield from _table(STOP_HEAD, [_stop_cells(row) for row in rows])
+    if refused:
+        yield ""
+        yield from ("Left out:", *(f"  {one}" for one in refused))
+
+
+def _order_cells(row: dict[str, Any]) -> list[str]:
+    times = row["times_frozen"]
+    return [
+        row["order"],
+        *(f"{row[f'labels_to_{one}']:,.1f}" for one in (80, 95, 100)),
+        "–" if times is None else f"{times:.2f}",
+        f"{row['wss_95']:.3f}",
+        f"{row['erf_10']:.3f}",
+        f"{row['atd']:,.1f}",
+    ]
+
+
+def _stop_cells(row: dict[str, Any]) -> list[str]:
+    def share(name: str) -> str:
+        if row[name] is None:
+            return "–"
+        return f"{row[name]:.1%} ({row[f'{name}_low']:.1%}–{row[f'{name}_high']:.1%})"
+
+    return [
+        row["order"],
+        row["stop"],
+        f"{row['runs']:,}",
+        f"{row['labels']:,.1f}",
+        f"{row['saved']:.0%}",
+        f"{row['recall']:.3f}",
+        f"{row['recall_p5']:.3f}",
+        share("below_target"),
+        share("coverage"),
+        share("false_certificates"),
+    ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for line in (head, *rows):
+        yield "  ".join(map(str.ljust, line, widths)).rstrip()
