@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from statistics import fmean, geometric_mean
 from typing import Any, Final
@@ -28,6 +28,13 @@ NAMES: Final = ("query_id", "query_text", "images", "relevant", "closed_world", 
 ORDER_COLUMNS: Final = (*(f"labels_to_{one}" for one in RECALLS), "wss_95", "erf_10", "atd")
 MEANS: Final = (*("labels", "labels_p5", "recall", "recall_p5", "target", "saved", "exhausted"),)
 SHARES: Final = ("below_target", "coverage", "false_certificates")
+ORDER_HEAD: Final = (
+    *("order", "labels to 80 %", "95 %", "100 %", "× frozen", "WSS@95", "ERF@10", "ATD"),
+)
+STOP_HEAD: Final = (
+    *("order", "stop", "runs", "labels", "saved", "recall", "5th percentile", "below target"),
+    *("coverage", "false certificates"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,12 @@ class Plan:
             raise ValueError(f"The noise is a share from 0 to less than 1, not {self.noise:g}.")
         if self.seeds < 1 or self.active_seeds < 1:
             raise ValueError("At least one seed is needed.")
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Plan:
+        """The plan whose fields JSON holds."""
+        several = {name: tuple(data[name]) for name in ("orders", "stops")}
+        return cls(**{**data, **several})
 
     @property
     def steps(self) -> list[tuple[str, Stop | None]]:
@@ -141,3 +154,43 @@ def mean_rows(queries: Sequence[Figures]) -> list[dict[str, Any]]:
 def _edges(name: str) -> tuple[str, str, str]:
     """The columns of a share and of its interval."""
     return name, f"{name}_low", f"{name}_high"
+
+
+def order_table(queries: Sequence[Figures]) -> list[Sequence[str]]:
+    """The orders' `mean_rows` as cells of a table, its head first."""
+    rows = {row["order"]: row for row in mean_rows(queries)}
+    return [ORDER_HEAD, *map(_order_cells, rows.values())]
+
+
+def stop_table(queries: Sequence[Figures]) -> list[Sequence[str]]:
+    """The stops' `mean_rows` as cells of a table, its head first; shares with their intervals."""
+    return [STOP_HEAD, *map(_stop_cells, mean_rows(queries))]
+
+
+def _order_cells(row: dict[str, Any]) -> Sequence[str]:
+    times = row["times_frozen"]
+    return [
+        row["order"],
+        *(f"{row[f'labels_to_{one}']:,.1f}" for one in RECALLS),
+        "–" if times is None else f"{times:.2f}",
+        f"{row['wss_95']:.3f}",
+        f"{row['erf_10']:.3f}",
+        f"{row['atd']:,.1f}",
+    ]
+
+
+def _stop_cells(row: dict[str, Any]) -> Sequence[str]:
+    def share(name: str) -> str:
+        value, low, high = (row[column] for column in _edges(name))
+        return "–" if value is None else f"{value:.1%} ({low:.1%}–{high:.1%})"
+
+    return [
+        row["order"],
+        row["stop"],
+        f"{row['runs']:,}",
+        f"{row['labels']:,.1f}",
+        f"{row['saved']:.0%}",
+        f"{row['recall']:.3f}",
+        f"{row['recall_p5']:.3f}",
+        *map(share, SHARES),
+    ]

@@ -7,28 +7,28 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.management.arguments import RELEASE_HELP, find_release, positive
 from benchmark.simulation.pools import release_pools
-from benchmark.simulation.report import Figures, Plan, figures_csv, mean_rows, with_step
+from benchmark.simulation.report import (
+    Figures,
+    Plan,
+    figures_csv,
+    mean_rows,
+    order_table,
+    stop_table,
+    with_step,
+)
 from core.commands.progress import Progress
 from core.files import whole_file
 from core.ids import id_of
 from labeling.queries.models import Query
 from labeling.simulation.core import ORDERS
 from labeling.simulation.pools import JudgedPool, SimulationRefused, query_pool
-
-ORDER_HEAD: Final = (
-    *("order", "labels to 80 %", "95 %", "100 %", "× frozen", "WSS@95", "ERF@10", "ATD"),
-)
-STOP_HEAD: Final = (
-    *("order", "stop", "runs", "labels", "saved", "recall", "5th pct.", "below target"),
-    *("coverage", "false certificates"),
-)
 
 
 class Command(BaseCommand):
@@ -173,51 +173,10 @@ def _lines(queries: Sequence[Figures], refused: Sequence[str], plan: Plan) -> It
         )
     if plan.noise:
         yield f"Each run misses {plan.noise:.0%} of the relevant images at random."
-    rows = mean_rows(queries)
-    yield ""
-    yield from _table(
-        ORDER_HEAD, [_order_cells(row) for row in rows if row["stop"] == plan.stops[0]]
-    )
-    yield ""
-    yield from _table(STOP_HEAD, [_stop_cells(row) for row in rows])
+    for table in (order_table(queries), stop_table(queries)):
+        yield ""
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        yield from ("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)
     if refused:
         yield ""
         yield from ("Left out:", *(f"  {one}" for one in refused))
-
-
-def _order_cells(row: dict[str, Any]) -> list[str]:
-    times = row["times_frozen"]
-    return [
-        row["order"],
-        *(f"{row[f'labels_to_{one}']:,.1f}" for one in (80, 95, 100)),
-        "–" if times is None else f"{times:.2f}",
-        f"{row['wss_95']:.3f}",
-        f"{row['erf_10']:.3f}",
-        f"{row['atd']:,.1f}",
-    ]
-
-
-def _stop_cells(row: dict[str, Any]) -> list[str]:
-    def share(name: str) -> str:
-        if row[name] is None:
-            return "–"
-        return f"{row[name]:.1%} ({row[f'{name}_low']:.1%}–{row[f'{name}_high']:.1%})"
-
-    return [
-        row["order"],
-        row["stop"],
-        f"{row['runs']:,}",
-        f"{row['labels']:,.1f}",
-        f"{row['saved']:.0%}",
-        f"{row['recall']:.3f}",
-        f"{row['recall_p5']:.3f}",
-        share("below_target"),
-        share("coverage"),
-        share("false_certificates"),
-    ]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for line in (head, *rows):
-        yield "  ".join(map(str.ljust, line, widths)).rstrip()
