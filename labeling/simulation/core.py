@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 
 from labeling.audits import bounds
 from labeling.audits.bounds import AuditRound
-from labeling.learning.ridge import (
-    direction,
-    interleaved,
-    pool_moments,
-    pool_scores,
-)
+from labeling.learning.ridge import direction, interleaved, pool_moments, pool_scores
 from labeling.simulation import measures
 from retrieval.ranking.scan import Halves, Rows
 
@@ -292,9 +287,12 @@ class Simulation:
         return np.flatnonzero(relevant[np.concatenate(sequence)]) + 1
 
     def _run(self, order: str, stop: Stop, seed: int) -> Run:
-        draws = np.random.default_rng((seed, 2)).permutation(len(self.pool.relevant))
+        said = self._said(seed)
+        if stop.kind == "exhausted":
+            return Run(len(said), int(said.sum()))
+        draws = np.random.default_rng((seed, 2)).permutation(len(said))
         minimum = self.pool.minimum if stop.minimum is None else stop.minimum
-        person = _Person(self._said(seed), self._next(order, seed), draws, stop, minimum)
+        person = _Person(said, self._next(order, seed), draws, stop, minimum)
         if stop.kind == "certificate":
             return person.certify()
         person.label_ranked()
@@ -343,12 +341,11 @@ class _Person:
             # Each piece ends with a relevant image, except for the last.
             for piece in np.split(places, np.flatnonzero(self._said[places]) + 1):
                 hit = len(piece) > 0 and bool(self._said[piece[-1]])
-                if self._stop.kind != "exhausted":
-                    # This many negatives more would end the pass.
-                    end = max(self._stop.streak - row, self._minimum - self._judged, 1)
-                    if end <= len(piece) - hit:
-                        self._label(piece[:end])
-                        return False
+                # This many negatives more would end the pass.
+                end = max(self._stop.streak - row, self._minimum - self._judged, 1)
+                if end <= len(piece) - hit:
+                    self._label(piece[:end])
+                    return False
                 self._label(piece)
                 row = 0 if hit else row + len(piece)
                 if hit and self._target_met():
