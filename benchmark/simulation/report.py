@@ -26,10 +26,17 @@ Figures = dict[str, Any]
 #: What names a row of figures, before the figures themselves.
 NAMES: Final = ("query_id", "query_text", "images", "relevant", "closed_world", "order", "stop")
 ORDER_COLUMNS: Final = (*(f"labels_to_{one}" for one in RECALLS), "wss_95", "erf_10", "atd")
-MEANS: Final = (*("labels", "labels_p5", "recall", "recall_p5", "target", "saved", "exhausted"),)
+MEANS: Final = ("labels", "labels_p5", "recall", "recall_p5", "target", "saved", "exhausted")
 SHARES: Final = ("below_target", "coverage", "false_certificates")
 ORDER_HEAD: Final = (
-    *("order", "labels to 80 %", "95 %", "100 %", "× frozen", "WSS@95", "ERF@10", "ATD"),
+    "order",
+    "labels to 80 %",
+    "95 %",
+    "100 %",
+    "× frozen",
+    "WSS@95",
+    "ERF@10",
+    "ATD",
 )
 STOP_HEAD: Final = (
     *("order", "stop", "runs", "labels", "saved", "recall", "5th percentile", "below target"),

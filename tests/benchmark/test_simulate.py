@@ -137,7 +137,7 @@ def test_the_order_that_learns_needs_no_matrix_of_the_whole_corpus(
         (["30", "--stop", "streak"], '"streak" is no stop rule'),
         (["30", "--noise", "1"], "The noise is a share from 0 to less than 1, not 1."),
         (["30", "--seeds", "0"], "'0' is not a whole number from 1"),
-        (["30", "--order", ","], "name at least one"),
+        (["30", "--order", ","], "Name at least one order"),
         (["30", "--csv", "/dev/null/a.csv"], "/dev/null/a.csv: "),
     ],
 )
@@ -177,6 +177,7 @@ def test_all_queries_of_a_release(release: Release, tmp_path: Path) -> None:
     for one in found["queries"]:
         alone = simulated(str(one["query_id"]), *options)["queries"]
         assert alone == [one]
+    assert simulated("30", "31", "32", *options) == found
     assert found["left_out"] == [
         "Query 32 has no relevant image in its list, so there is no recall to measure."
     ]

@@ -1,9 +1,8 @@
-"""`manage.py simulate QUERY|RELEASE`."""
+"""`manage.py simulate QUERY…|RELEASE`."""
 
 from __future__ import annotations
 
 import json
-from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -35,14 +34,15 @@ class Command(BaseCommand):
     """Labels judged queries again."""
 
     help = (
-        "Label a completed query again by other orders and stop rules, from the judgments that "
+        "Label completed queries again by other orders and stop rules, from the judgments that "
         "there are, or all queries of a release: how many labels that takes and what it finds. "
         "Images that nobody judged are left out, and the output says so."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "name",
+            "names",
+            nargs="+",
             metavar="QUERY|RELEASE",
             help=f"a query's number, or a release: {RELEASE_HELP} with its version",
         )
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
         parser.add_argument("--csv", type=Path, metavar="FILE", help="write each query's figures")
 
-    def handle(self, *args: Any, name: str, **options: Any) -> None:
+    def handle(self, *args: Any, names: list[str], **options: Any) -> None:
         try:
             plan = Plan(
                 orders=options["order"],
@@ -95,15 +95,18 @@ class Command(BaseCommand):
                 streak=settings.STOP_STREAK,
             )
             quiet = options["verbosity"] == 0
-            queries, refused = _simulated(_pools(name), plan, quiet=quiet)
+            queries, refused = _simulated(_pools(names), plan, quiet=quiet)
         except (ValueError, SimulationRefused) as error:
             raise CommandError(str(error)) from error
         if not queries:
             raise CommandError("\n".join(refused))
         if options["json"]:
-            data = {"plan": asdict(plan), "queries": queries, "left_out": refused}
-            if len(queries) > 1:
-                data["means"] = mean_rows(queries)
+            data = {
+                "plan": asdict(plan),
+                "queries": queries,
+                "means": mean_rows(queries),
+                "left_out": refused,
+            }
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=1))
         else:
             for line in _lines(queries, refused, plan):
@@ -117,25 +120,24 @@ class Command(BaseCommand):
 
 
 def _several(text: str) -> tuple[str, ...]:
-    found = tuple(one.strip() for one in text.split(",") if one.strip())
-    if not found:
-        raise ArgumentTypeError("name at least one")
-    return found
+    return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
-def _pools(name: str) -> Iterable[JudgedPool | SimulationRefused]:
-    """Those of the query or the release of that name. CommandError: there is none."""
-    number = id_of(name)
-    if number is None:
-        return release_pools(find_release(name))
-    query = (
-        Query.objects.filter(query_id=number)
-        .select_related("current_list__embedding_model")
-        .first()
-    )
-    if query is None:
-        raise CommandError(f"There is no query {number}.")
-    return [query_pool(query)]
+def _pools(names: Sequence[str]) -> Iterator[JudgedPool | SimulationRefused]:
+    """Those of the queries and releases of these names. CommandError: there is none."""
+    queries = Query.objects.select_related("current_list__embedding_model")
+    for name in names:
+        number = id_of(name)
+        if number is None:
+            yield from release_pools(find_release(name))
+            continue
+        query = queries.filter(query_id=number).first()
+        if query is None:
+            raise CommandError(f"There is no query {number}.")
+        try:
+            yield query_pool(query)
+        except SimulationRefused as error:
+            yield error
 
 
 def _simulated(
