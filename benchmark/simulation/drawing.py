@@ -12,6 +12,7 @@ from benchmark.charts.charts import (
     SERIES,
     SHAPES,
     SIZES,
+    TEXT,
     Spec,
     name,
     number,
@@ -58,7 +59,12 @@ def recall_chart(figures: Figures) -> SafeString:
         legend: dict[str, Any] = {"orient": "top", "title": None, **columns}
         scale = {"domain": NAMES, "range": SERIES[: len(NAMES)]}
         encoding = {
-            "x": number("labels", title="labels", axis={"format": ",d", "tickCount": 6}),
+            "x": number(
+                "labels",
+                title="labels",
+                scale={"type": "sqrt", "nice": False},
+                axis={"format": ",d", "tickCount": 20, "labelOverlap": "greedy"},
+            ),
             "y": number(
                 "recall",
                 title="relevant images found",
@@ -68,7 +74,11 @@ def recall_chart(figures: Figures) -> SafeString:
             "color": name("order", scale=scale, legend=legend | {"symbolType": "stroke"}),
         }
         dashes = name("order", scale={"domain": NAMES, "range": DASHES}, legend=legend)
-        shapes = name("stop", scale={"domain": rules, "range": SHAPES[: len(rules)]}, legend=legend)
+        shapes = name(
+            "stop",
+            scale={"domain": rules, "range": SHAPES[: len(rules)]},
+            legend=legend | {"orient": "bottom", "symbolFillColor": TEXT},
+        )
         return {
             "layer": [
                 {

@@ -39,7 +39,7 @@ ORDER_HEAD: Final = (
     "ATD",
 )
 STOP_HEAD: Final = (
-    *("order", "stop", "runs", "labels", "saved", "recall", "5th percentile", "below target"),
+    *("order", "stop", "runs", "labels", "saved", "recall", "5th pct.", "below target"),
     *("coverage", "false certificates"),
 )
 
@@ -189,14 +189,16 @@ def _order_cells(row: dict[str, Any]) -> Sequence[str]:
 def _stop_cells(row: dict[str, Any]) -> Sequence[str]:
     def share(name: str) -> str:
         value, low, high = (row[column] for column in _edges(name))
-        return "–" if value is None else f"{value:.1%} ({low:.1%}–{high:.1%})"
+        if value is None:
+            return "–"
+        return f"{100 * value:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
 
     return [
         row["order"],
         row["stop"],
         f"{row['runs']:,}",
         f"{row['labels']:,.1f}",
-        f"{row['saved']:.0%}",
+        f"{100 * row['saved']:.0f} %",
         f"{row['recall']:.3f}",
         f"{row['recall_p5']:.3f}",
         *map(share, SHARES),

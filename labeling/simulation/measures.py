@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Places = NDArray[np.int64]
 """(R,) how many labels it takes to each relevant image, ascending; the first image takes 1."""
 
-#: Points of a recall curve, beside its beginning.
+#: Points of a recall curve, beside its beginning, at most.
 CURVE_POINTS: Final = 200
 
 
@@ -55,8 +55,10 @@ def _found_at_random(relevant: int, images: int) -> NDArray[np.float64]:
 
 
 def curve_labels(images: int) -> NDArray[np.int64]:
-    """(p,) the numbers of labels at which recall curves are drawn, from 0 to the whole pool."""
-    points = np.linspace(0, images, min(images, CURVE_POINTS) + 1)
+    """(p,) the numbers of labels at which recall curves are drawn, from 0 to the whole pool: denser
+    at the beginning, even on an axis of their roots.
+    """
+    points = images * np.linspace(0, 1, CURVE_POINTS + 1) ** 2
     return np.unique(np.round(points)).astype(np.int64)
 
 

@@ -211,7 +211,7 @@ def test_tables_for_people(release: Release) -> None:
         "Means over 2 queries; 9 of 52 images are relevant.",
         "1 of them are closed worlds: the judged images alone, since what was not judged is not "
         "known to be not relevant.",
-        "Each run misses 10% of the relevant images at random.",
+        "Each run misses 10 % of the relevant images at random.",
     ]
     assert lines[4].split()[:5] == ["order", "labels", "to", "80", "%"]
     assert [line.split()[0] for line in lines[5:8]] == ["frozen", "active", "random"]

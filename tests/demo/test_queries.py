@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from annotator.models import User
 from demo.corpus import corpus_scene
-from demo.queries import QUERIES
+from demo.queries import HALVES, QUERIES
 from demo.scenes import ATTRIBUTES
 from demo.steps import DATASET, DemoError, demo_queries_load
 from labeling.judging.models import Judgment
@@ -71,7 +71,8 @@ def test_the_truth_is_judged_of_whole_lists(
 ) -> None:
     """Every image of a list is judged by what is drawn, also below 300 negatives in a row."""
     User.objects.filter(pk=admin.pk).update(username="admin")
-    [demo_query] = [one for one in QUERIES if one.query_id == 4]
+    [demo_query, half] = [one for one in (*QUERIES, *HALVES) if one.query_id in (4, 104)]
+    assert (half.query_text, half.shows) == ("songbird", demo_query.shows)
     scenes = [corpus_scene(number) for number in range(700)]
     (tmp_path / "demo").mkdir()
     with (tmp_path / "demo" / "scenes.csv").open("w", newline="") as file:
@@ -82,15 +83,16 @@ def test_the_truth_is_judged_of_whole_lists(
         Image.objects.filter(pk=image.pk).update(
             dataset=DATASET, source_id=str(image.pk - FIRST_ID)
         )
-    [query] = demo_queries_load(by=admin, demo_queries=[demo_query])
+    queries = demo_queries_load(by=admin, demo_queries=[demo_query, half])
     run_jobs()
     settings.VAR_DIR = tmp_path
     for _ in range(2):
-        call_command("demo_truth", "4", "5", stdout=io.StringIO())
-        query.refresh_from_db()
-        assert query.state == "complete"
-        judged = Judgment.objects.filter(query=query)
-        assert judged.count() == len(scenes)
-        relevant = judged.filter(relevance="relevant").values_list("image", flat=True)
-        truth = {FIRST_ID + n for n, scene in enumerate(scenes) if demo_query.matches(scene)}
-        assert set(relevant) == truth != set()
+        call_command("demo_truth", "4", "104", stdout=io.StringIO(), verbosity=0)
+        for query in queries:
+            query.refresh_from_db()
+            assert query.state == "complete"
+            judged = Judgment.objects.filter(query=query)
+            assert judged.count() == len(scenes)
+            relevant = judged.filter(relevance="relevant").values_list("image", flat=True)
+            truth = {FIRST_ID + n for n, scene in enumerate(scenes) if demo_query.matches(scene)}
+            assert set(relevant) == truth != set()

@@ -174,7 +174,7 @@ def _lines(queries: Sequence[Figures], refused: Sequence[str], plan: Plan) -> It
             "judged is not known to be not relevant."
         )
     if plan.noise:
-        yield f"Each run misses {plan.noise:.0%} of the relevant images at random."
+        yield f"Each run misses {100 * plan.noise:g} % of the relevant images at random."
     for table in (order_table(queries), stop_table(queries)):
         yield ""
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]

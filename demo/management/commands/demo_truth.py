@@ -6,9 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from annotator.models import User
-from demo.queries import QUERIES
+from core.commands.progress import Progress
+from demo.queries import HALVES, QUERIES
 from demo.release import demo_query_complete
-from demo.steps import simulated_labeler
+from demo.steps import demo_queries_open, simulated_labeler
 from labeling.queries.models import Query
 
 
@@ -17,7 +18,8 @@ class Command(BaseCommand):
 
     help = (
         "Judge every image in the lists of the demo's open queries by what is drawn on it, and "
-        "complete them, so that `simulate` knows all that is relevant. Nobody labels them then."
+        "complete them, so that `simulate` knows all that is relevant. From 101 on are queries "
+        "with half their text missing, which this opens; that needs a worker."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,10 +29,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, numbers: list[int], **options: Any) -> None:
         """Complete one query after the other; those that are complete are left alone."""
         admin, labeler = User.objects.get(username="admin"), simulated_labeler()
-        opened = Query.objects.filter(state=Query.State.OPEN)
-        for demo_query in QUERIES:
-            query = opened.filter(text=demo_query.query_text).first()
-            if query is None or (numbers and query.query_id not in numbers):
-                continue
-            demo_query_complete(demo_query, query, labeler=labeler, by=admin, whole=True)
-            self.stdout.write(f"{query.query_id}: {query.text}")
+        chosen = [one for one in (*QUERIES, *HALVES) if not numbers or one.query_id in numbers]
+        with Progress("candidate lists", quiet=options["verbosity"] == 0) as show:
+            queries = demo_queries_open(by=admin, demo_queries=chosen, progress=show)
+        for demo_query, query in zip(chosen, queries, strict=True):
+            if query.state == Query.State.OPEN:
+                demo_query_complete(demo_query, query, labeler=labeler, by=admin, whole=True)
+                self.stdout.write(f"{query.query_id}: {query.text}")
