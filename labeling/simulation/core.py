@@ -124,7 +124,7 @@ class OrderFigures:
     erf_10: float
     atd: float
     curve: list[float]
-    """The recall after `measures.curve_labels`."""
+    """The recall after `measures.curve_labels`, rounded to be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,9 @@ class Simulation:
             wss_95=fmean(measures.work_saved(one, count) for one in places),
             erf_10=fmean(measures.extra_found(one, count) for one in places),
             atd=fmean(measures.time_to_discovery(one) for one in places),
-            curve=np.mean([measures.recall_curve(one, points) for one in places], 0).tolist(),
+            curve=np.mean([measures.recall_curve(one, points) for one in places], 0)
+            .round(5)
+            .tolist(),
         )
 
     def stop(self, order: str, stop: Stop) -> StopFigures:
