@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import comb, exp, inf, isclose
 
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, hypergeom
 
 from labeling.audits.bounds import (
     AuditRound,
@@ -142,16 +142,29 @@ def test_the_price_is_the_first_number_of_draws_that_certifies():
 
 
 @pytest.mark.parametrize(
-    ("unjudged", "target", "draws"),
-    [(4500, 0.9, 2438), (4500, 0.95, 3581), (200, 0.9, 108), (200, 0.95, 159)],
+    ("unjudged", "target", "draws", "fixed"),
+    [
+        (4500, 0.9, 2438, 2372),
+        (4500, 0.95, 3581, 3494),
+        (200, 0.9, 108, 105),
+        (200, 0.95, 159, 155),
+    ],
 )
-def test_what_a_certificate_costs(unjudged, target, draws):
+def test_what_a_certificate_costs(unjudged, target, draws, fixed):
+    """At most 3 % more than a test of fixed size."""
     rounds = [AuditRound(30, unjudged, 0, 0)]
     assert more_without_hit(rounds, found=30, target=target) == draws
     enough = [AuditRound(30, unjudged, draws, 0)]
     assert meets_target(enough, found=30, target=target)
     assert not meets_target([AuditRound(30, unjudged, draws - 1, 0)], found=30, target=target)
     assert recall_at_least(enough, found=30) >= target
+    least = int(30 / target) + 1 - 30
+    assert (
+        hypergeom.cdf(0, unjudged, least, fixed)
+        <= 0.05
+        < hypergeom.cdf(0, unjudged, least, fixed - 1)
+    )
+    assert draws <= 1.03 * fixed
 
 
 def test_the_figures_of_300_draws():
