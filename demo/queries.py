@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from demo.scenes import ATTRIBUTES, Motif, Scene
 from demo.species import SPECIES, read_table
@@ -65,6 +66,26 @@ def _query(row: dict[str, str]) -> DemoQuery:
 
 _ALL = tuple(map(_query, read_table("queries.csv")))
 QUERIES, JUDGED = _ALL[:OPEN_QUERIES], _ALL[OPEN_QUERIES:]
+_HALF_TEXTS: Final = {
+    1: "marsh hoppers on a rock",
+    2: "azure sailwing",
+    4: "songbird",
+    6: "frog on a lily pad",
+    15: "amber sailwing",
+    17: "bird at sunset",
+    18: "fish",
+    19: "starshell turtle",
+    20: "brushfox",
+    21: "lantern beetle",
+    22: "animals at night",
+}
+HALVES = tuple(
+    replace(query, query_id=100 + query.query_id, query_text=_HALF_TEXTS[query.query_id])
+    for query in QUERIES
+    if query.query_id in _HALF_TEXTS
+)
+"""Queries that the model understands (AP@50 of 0.9 and more by `score_demo_model`), with half their
+text missing and the same answers: for simulations."""
 MOTIFS = tuple(Motif(query.shows, query.motif_share) for query in QUERIES if query.motif_share)
 FORBIDDEN_CAPTIONS = frozenset(
     frozenset(query.shows.items()) for query in QUERIES if len(query.shows) > 1

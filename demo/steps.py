@@ -149,11 +149,15 @@ def _load(demo_query: DemoQuery, by: Any) -> Query:
     )
 
 
-def demo_queries_open(*, by: User, progress: Progress) -> None:
+def demo_queries_open(
+    *, by: User, progress: Progress, demo_queries: Sequence[DemoQuery] = QUERIES
+) -> list[Query]:
     """Open the queries to be labeled and wait for their candidate lists; DemoError if one fails."""
-    for done, query in enumerate(demo_queries_load(by=by), start=1):
+    queries = demo_queries_load(by=by, demo_queries=demo_queries)
+    for done, query in enumerate(queries, start=1):
         _wait(query.lists.latest("pk").job)
-        progress(done, len(QUERIES))
+        progress(done, len(queries))
+    return queries
 
 
 def _wait(job: Job | None, progress: Progress | None = None) -> None:
