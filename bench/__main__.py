@@ -21,6 +21,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "vectors": "--images 1500 --dimension 64 --repeats 1",
     "ranking": "--sizes 2000 --dimension 64 --depth 100 --vectors 6 --rounds 1",
     "text_search": "--images 1500 --searches 6 --depth 20 --models demo --texts 8",
+    "learning": "--sizes 2000 --dimension 64 --rounds 1",
     "serving": "--images 100 --texts 3",
     "embedding": "--models demo --images 24 --turns 1",
     "labeling": "--candidates 80 --annotators 3 --seconds 3",

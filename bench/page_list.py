@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from django.contrib.auth import get_user_model
 from django.test import Client
 
 from bench.rows import MODEL
 from benchmark.releases.services import release_claim, release_make
+from benchmark.simulation.report import Plan, with_step
+from benchmark.simulation.services import JOB_KIND as SIMULATION
 from core.jobs.models import Job
 from core.jobs.services import job_create
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
+from labeling.simulation.core import Pool
+from labeling.simulation.pools import JudgedPool
 from retrieval.corpus.models import Species
 
 
@@ -66,6 +72,7 @@ _PAGES: Final = {
       Query                              /queries/{query}/
       Review                             /queries/{query}/review/
       Completion                         /queries/{query}/complete/
+      Simulations                        /simulations/
       Flagged images                     /flags/
       Withdrawn images                   /flags/?state=withdrawn
       API: queries                       /api/queries/
@@ -99,6 +106,8 @@ _PAGES: Final = {
       Open drafts                        /queries/open/
       Splits                             /releases/split/
       Job                                /jobs/{job}/
+      Simulation                         /simulations/{simulation}/
+      Simulation, as CSV                 /simulations/{simulation}/figures.csv
       Takedown                           /take-down/{image}/
       Metrics                            /metrics
       API: jobs                          /api/jobs/
@@ -152,6 +161,7 @@ def pages() -> list[Page]:
         "name": genus,
         "slip": genus[:2] + genus[3:1:-1] + genus[4:],
         "job": Job.objects.latest("pk").pk,
+        "simulation": (Job.objects.filter(kind=SIMULATION).first() or _simulation()).pk,
         "release": release.pk,
         "person": get_user_model().objects.earliest("pk").pk,
     }
@@ -160,6 +170,18 @@ def pages() -> list[Page]:
         for role, text in _PAGES.items()
         for name, path in re.findall(r"(\S.*?)  +(/.*)", text)
     ]
+
+
+def _simulation() -> Job:
+    """A simulation that is done, of four images that aren't here."""
+    halves = np.zeros((4, 1), np.float16)
+    pool = Pool(np.arange(4), np.arange(4) % 2 == 0, halves, halves[0])
+    figures = JudgedPool(0, "four images", pool, listed=4, left_out=0, exhausted=True).about
+    plan = Plan(orders=("frozen",), seeds=1)
+    for order, stop in plan.steps:
+        figures = with_step(figures, plan.simulation(pool), order, stop)
+    params = {"plan": asdict(plan)}
+    return Job.objects.create(kind=SIMULATION, state=Job.State.DONE, params=params, result=figures)
 
 
 def clients() -> dict[str, Client]:

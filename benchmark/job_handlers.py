@@ -81,6 +81,14 @@ def import_benchmark(job: Job, deadline: float) -> bool:
     return True
 
 
+@job_handler("simulate")
+def simulate(job: Job, deadline: float) -> bool:
+    """Label a query again, one order and stop after the other."""
+    from benchmark.simulation.services import simulation_step
+
+    return simulation_step(job, deadline)
+
+
 @job_handler("take_down")
 def take_down(job: Job, deadline: float) -> bool:
     """Write releases again without the bytes of images that were taken down, one in a slice."""

@@ -9,6 +9,7 @@ from benchmark.releases.splits import views as splits
 from benchmark.releases.statistics import views as statistics
 from benchmark.reranking import views as reranking
 from benchmark.runs import views as runs
+from benchmark.simulation import views as simulation
 
 urlpatterns = [
     path("releases/", releases.releases_page, name="releases"),
@@ -30,6 +31,11 @@ urlpatterns = [
     ),
     path("releases/<id:pk>/submit/", runs.submit_run, name="submit-run"),
     path("releases/<id:pk>/rerank/", reranking.rerank_run, name="rerank-run"),
+    path("simulations/", simulation.simulations, name="simulations"),
+    path("simulations/<id:pk>/", simulation.simulation, name="simulation"),
+    path(
+        "simulations/<id:pk>/figures.csv", simulation.simulation_figures, name="simulation-figures"
+    ),
     path("runs/", runs.my_runs, name="my-runs"),
     path("runs/compare/", compare_views.compare_page, name="compare-runs"),
     path("runs/<id:pk>/", run_views.run_page, name="run"),

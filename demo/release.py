@@ -99,13 +99,8 @@ def _work(job: Job) -> Iterator[Job | None]:
         for _, query in unlabeled:
             yield query.lists.select_related("job").latest("pk").job
         for demo_query, query in unlabeled:
-            _label(demo_query, query, people.get(pk=job.params["labeler"]))
-            query_transition(
-                query=query,
-                to_state=Query.State.COMPLETE,
-                by=job.created_by,
-                note="The drawn scenes tell every image that is relevant.",
-            )
+            labeler = people.get(pk=job.params["labeler"])
+            demo_query_complete(demo_query, query, labeler=labeler, by=job.created_by)
         release = release_create(
             name=RELEASE_NAME,
             created_by=job.created_by,
@@ -183,8 +178,12 @@ def damaged_run(rankings: dict[int, Ranking]) -> io.BytesIO:
     return io.BytesIO(file.getvalue().encode())
 
 
-def _label(demo_query: DemoQuery, query: Query, labeler: Any) -> None:
-    """Store the labels of the list's first images, each as if it had taken a second or two."""
+def demo_query_complete(
+    demo_query: DemoQuery, query: Query, *, labeler: Any, by: Any, whole: bool = False
+) -> None:
+    """Store the labels of the list's first images, or of all of them, each as if it had taken a
+    second or two, and complete the query.
+    """
     ids = dict(Image.objects.filter(dataset=DATASET).values_list("source_id", "pk"))
     scenes = read_scenes(Path(settings.VAR_DIR) / "demo")
     relevant = {
@@ -192,7 +191,9 @@ def _label(demo_query: DemoQuery, query: Query, labeler: Any) -> None:
         for number, scene in scenes.items()
         if demo_query.matches(scene) and str(number) in ids
     }
-    ranked = query.lists.latest("pk").candidates.order_by("rank").values_list("image_id", flat=True)
+    candidates = query.lists.latest("pk").candidates.order_by("rank")
+    ranked = list(candidates.values_list("image_id", flat=True))
+    minimum = len(ranked) if whole else MINIMUM_LABELS
     items = [
         JudgmentInput(
             image_id=image_id,
@@ -201,8 +202,14 @@ def _label(demo_query: DemoQuery, query: Query, labeler: Any) -> None:
             seconds=1.0 + (image_id % 10) / 10 + (0.5 if hit else 0.0),
         )
         for image_id, hit in simulated_labels(
-            list(ranked), relevant, minimum=MINIMUM_LABELS, streak=settings.STOP_STREAK
+            ranked, relevant, minimum=minimum, streak=settings.STOP_STREAK
         )
     ]
     for start in range(0, len(items), LARGEST_BATCH):
         judgments_record(query=query, annotator=labeler, items=items[start : start + LARGEST_BATCH])
+    query_transition(
+        query=query,
+        to_state=Query.State.COMPLETE,
+        by=by,
+        note="The drawn scenes tell every image that is relevant.",
+    )

@@ -38,6 +38,7 @@ from retrieval.ranking.scan import (
     ranked,
     rows_of,
     scores_at,
+    vectors_of,
 )
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "corpus_counts",
     "half_rounded",
     "image_scores",
+    "image_vectors",
     "rank_images",
     "rank_images_many",
     "ranking_method",
@@ -53,6 +55,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 QUERIES_AT_ONCE: Final = 256
+_VECTORS: Final = "SELECT e.image_id, e.vector FROM {} e WHERE e.image_id = ANY(%s)"
 
 
 @dataclass(frozen=True)
@@ -135,15 +138,35 @@ def image_scores(
     try:
         current = current_matrix(model)
     except MatrixUnusable:
-        found, scores = _stored(
-            f"SELECT e.image_id, e.vector FROM {partition(model)} e WHERE e.image_id = ANY(%s)",
-            [ids.tolist()],
-            query,
-        )
+        found, scores = _stored(_VECTORS.format(partition(model)), [ids.tolist()], query)
     else:
         rows = np.setdiff1d(rows_of(current.parts, ids), current.removed, assume_unique=True)
         found, scores = ids_of(current.parts, rows), scores_at(current.parts, query, rows)
     return dict(zip(found.tolist(), scores.tolist(), strict=True))
+
+
+def image_vectors(*, model: EmbeddingModel, image_ids: Sequence[int]) -> tuple[Rows, Halves]:
+    """Return the ids (n,) of those of these images that the model has embedded, ascending, and
+    their stored vectors (n, d); of withdrawn ones too.
+    """
+    ids = np.array(image_ids, np.int64)
+    try:
+        current = current_matrix(model)
+    except MatrixUnusable:
+        stored = copied(
+            _VECTORS.format(partition(model)),
+            [ids.tolist()],
+            ["image_id"],
+            dimension=model.dimension,
+        )
+        found, vectors = stored["image_id"].astype(np.int64), stored["vector"].astype(np.float16)
+    else:
+        rows = np.setdiff1d(rows_of(current.parts, ids), current.removed, assume_unique=True)
+        if not len(rows):
+            return np.empty(0, np.int64), np.empty((0, model.dimension), np.float16)
+        found, vectors = ids_of(current.parts, rows), vectors_of(current.parts, rows)
+    order = np.argsort(found)
+    return found[order], vectors[order]
 
 
 def corpus_counts(

@@ -81,6 +81,7 @@ class World:
             },
             "runs": {"pk": self.run.pk, "query_id": 3},
             "jobs": {"pk": self.job.pk},
+            "simulations": {"pk": self.job.pk},
             "account": {"pk": self.token.pk},
             "people": {"pk": self.people["annotator"].pk},
             "password": {"uidb64": "MQ", "token": "abcdef12"},

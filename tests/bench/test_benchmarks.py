@@ -23,6 +23,7 @@ SAYS = {
     "vectors": ("`export_embeddings` of a fifth", "equal to the files, bit for bit."),
     "ranking": ("A genus, 2,500 images", "6 queries at once"),
     "text_search": ("HNSW of the vectors", "HNSW of the signs", "request for 60 results"),
+    "learning": ("× bare product", "| 500 "),
     "serving": ("| demo ", "A web process"),
     "embedding": ("| demo ",),
     "labeling": ("| 0 / 0 / 0 ", "Grid: judgments a second", "at full speed: acknowledged"),

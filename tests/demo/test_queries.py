@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
+from annotator.models import User
+from demo.corpus import corpus_scene
 from demo.queries import QUERIES
-from demo.steps import DemoError, demo_queries_load
+from demo.scenes import ATTRIBUTES
+from demo.steps import DATASET, DemoError, demo_queries_load
+from labeling.judging.models import Judgment
 from labeling.queries.models import Query
-from tests.labeling.conftest import make_images, make_species, run_jobs
+from retrieval.corpus.models import Image
+from tests.labeling.conftest import FIRST_ID, make_images, make_species, run_jobs
 
 
 @pytest.fixture
@@ -55,3 +64,33 @@ def test_a_taken_number_is_left_to_its_query(
 def test_without_the_corpus_it_says_so(toy_model: Any, admin: Any) -> None:
     with pytest.raises(DemoError, match="Import more of the demo corpus first"):
         demo_queries_load(by=admin)
+
+
+def test_the_truth_is_judged_of_whole_lists(
+    toy_model: Any, admin: Any, settings: Any, tmp_path: Path
+) -> None:
+    """Every image of a list is judged by what is drawn, also below 300 negatives in a row."""
+    User.objects.filter(pk=admin.pk).update(username="admin")
+    [demo_query] = [one for one in QUERIES if one.query_id == 4]
+    scenes = [corpus_scene(number) for number in range(700)]
+    (tmp_path / "demo").mkdir()
+    with (tmp_path / "demo" / "scenes.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["image_id", *ATTRIBUTES])
+        writer.writerows([number, *scene.combination()] for number, scene in enumerate(scenes))
+    for image in make_images(len(scenes)):
+        Image.objects.filter(pk=image.pk).update(
+            dataset=DATASET, source_id=str(image.pk - FIRST_ID)
+        )
+    [query] = demo_queries_load(by=admin, demo_queries=[demo_query])
+    run_jobs()
+    settings.VAR_DIR = tmp_path
+    for _ in range(2):
+        call_command("demo_truth", "4", "5", stdout=io.StringIO())
+        query.refresh_from_db()
+        assert query.state == "complete"
+        judged = Judgment.objects.filter(query=query)
+        assert judged.count() == len(scenes)
+        relevant = judged.filter(relevance="relevant").values_list("image", flat=True)
+        truth = {FIRST_ID + n for n, scene in enumerate(scenes) if demo_query.matches(scene)}
+        assert set(relevant) == truth != set()

@@ -30,6 +30,7 @@ class Places:
     open: int
     submitted: int
     rejected: int
+    complete: int
     draft: int
     job: int
 
@@ -76,6 +77,11 @@ def places(site: Site) -> Places:
         site.api("ann", "PATCH", f"/api/queries/{states[state]}/", change)
     rejection = {"state": "rejected", "reject_reason": "too_easy", "reject_note": "all of them are"}
     site.api("ada", "PATCH", f"/api/queries/{states['rejected']}/", rejection)
+    complete = site.open_query("a finch, complete")
+    candidates = site.candidates("ann", complete, limit=20)["results"]
+    site.judge("ann", complete, [(one["image"], "relevant") for one in candidates])
+    done = {"state": "complete", "note": "for the simulation"}
+    site.api("ada", "PATCH", f"/api/queries/{complete}/", done)
     draft = {"text": "a finch in draft", "category": "Species ID", "split": "test"}
     release = site.api("ada", "POST", "/api/releases/", {"name": f"axe {uuid.uuid4().hex[:6]}"})
     job = site.api("ada", "GET", "/api/jobs/?limit=1")["results"][0]["id"]
@@ -88,6 +94,7 @@ def places(site: Site) -> Places:
         open=opened,
         submitted=states["submitted"],
         rejected=states["rejected"],
+        complete=complete,
         draft=site.api("ada", "POST", "/api/queries/", draft)["id"],
         job=job,
     )
@@ -139,6 +146,11 @@ def test_pages_of_reviewer_and_admin(
         "/flags/",
         "/releases/",
     )
+    reviewer.pages(f"/simulations/?query={places.complete}")
+    reviewer.page.get_by_label("Seeds").fill("5")
+    reviewer.page.get_by_role("button", name="Simulate").click()
+    reviewer.page.wait_for_selector(".chart-wide svg", timeout=60_000)
+    reviewer.at("a simulation")
     admin = Look(log_in("ada", **STILL), site)
     admin.pages(
         "/",

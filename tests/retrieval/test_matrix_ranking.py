@@ -20,6 +20,7 @@ from retrieval.ranking.selectors import (
     corpus_counts,
     half_rounded,
     image_scores,
+    image_vectors,
     rank_images,
     rank_images_many,
     ranking_method,
@@ -144,6 +145,11 @@ def test_every_state_of_a_changing_corpus_ranks_as_the_database_does(small_parts
         assert image_scores(model=model, text_vector=query, image_ids=some) == {
             image_id: score for image_id, score in whole if image_id in some
         }
+        ids, held = image_vectors(model=model, image_ids=[*reversed(some), 10**9])
+        assert ids.tolist() == sorted(set(some) & {image_id for image_id, _ in whole})
+        rows = Embedding.objects.filter(image__in=ids.tolist()).order_by("image")
+        assert held.tolist() == np.array([one.vector for one in rows], np.float16).tolist()
+        assert len(image_vectors(model=model, image_ids=[10**9])[0]) == 0
         two = rank_images_many(model=model, text_vectors=[query, [*query[1:], query[0]]], limit=5)
         assert two[0] == whole[:5]
     assert "matrix" not in methods[: methods.index("matrix")]

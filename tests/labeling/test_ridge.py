@@ -1,0 +1,184 @@
+"""The order that learns, against the least-squares problem that defines it."""
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from labeling.learning.ridge import (
+    RIDGE,
+    PoolMoments,
+    agree,
+    direction,
+    interleaved,
+    learned_order,
+    pool_moments,
+    pool_scores,
+)
+
+Floats = NDArray[np.float64]
+Halves = NDArray[np.float16]
+
+
+def unit_halves(values: Floats) -> Halves:
+    return (values / np.linalg.norm(values, axis=-1, keepdims=True)).astype(np.float16)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(14)
+
+
+def drawn_pool(rng: np.random.Generator, count: int, dimension: int) -> tuple[Halves, Halves]:
+    """Vectors that share a direction, as a model's do, and a text's vector."""
+    vectors = unit_halves(rng.normal(size=(count, dimension)) + 2 * rng.normal(size=dimension))
+    return vectors, unit_halves(rng.normal(size=dimension))
+
+
+def least_squares(
+    moments: PoolMoments, text: Halves, judged: Halves, relevant: NDArray[np.bool_]
+) -> Halves:
+    """The same minimum by `lstsq` over the rows of both terms of the sum."""
+    y = np.where(relevant, 1.0, -1.0)
+    a = np.where(relevant, np.sqrt((~relevant).sum() / relevant.sum()), 1.0)
+    x = (judged.astype(float) - moments.mean) / moments.scale
+    prior = 0.25 * text.astype(float) / moments.text_spread
+    x -= (a[:, None] * x).sum(0) / a.sum()
+    y -= (a * y).sum() / a.sum()
+    rows = np.vstack([np.sqrt(a)[:, None] * x, np.sqrt(RIDGE) * np.eye(len(text))])
+    wanted = np.concatenate([np.sqrt(a) * y, np.sqrt(RIDGE) * prior])
+    return unit_halves(np.linalg.lstsq(rows, wanted, rcond=None)[0])
+
+
+def test_moments_are_those_of_the_whole_pool_in_double_precision(
+    rng: np.random.Generator, tmp_path: Path
+) -> None:
+    vectors, text = drawn_pool(rng, 1000, 24)
+    mapped = np.memmap(tmp_path / "vectors", np.float16, "w+", shape=vectors.shape)
+    mapped[:] = vectors
+    moments = pool_moments(mapped, text)
+    wide = vectors.astype(float)
+    assert moments.mean == pytest.approx(wide.mean(0), rel=1e-13)
+    scale = np.sqrt(((wide - wide.mean(0)) ** 2).sum(1).mean())
+    assert moments.scale == pytest.approx(scale, rel=1e-12)
+    standard = (wide - wide.mean(0)) / scale
+    assert moments.text_spread == pytest.approx((standard @ text.astype(float)).std(), rel=1e-12)
+    assert (standard**2).sum(1).mean() == pytest.approx(1)
+
+
+def test_a_pool_without_images_has_no_moments() -> None:
+    with pytest.raises(ValueError, match="without images"):
+        pool_moments(np.empty((0, 4), np.float16), np.ones(4, np.float16))
+
+
+def test_a_direction_by_hand() -> None:
+    """Mean 0, s = 1, σ = 1/√2 and w₀ = (√2/4, 0); one relevant and one irrelevant image, both of
+    weight 1: S = ±(½, ½), and w = w₀ + ½(1 - √2/8) / (½ + 10) · (1, 1).
+    """
+    vectors = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], np.float16)
+    text = np.array([1, 0], np.float16)
+    moments = pool_moments(vectors, text)
+    assert (moments.mean.tolist(), moments.scale) == ([0, 0], 1)
+    assert moments.text_spread == pytest.approx(np.sqrt(0.5))
+    judged = np.array([[1, 0], [0, -1]], np.float16)
+    found = direction(moments, text, judged, np.array([True, False]))
+    prior = np.sqrt(2) / 4
+    step = 2 * 0.5 * (1 - prior / 2) / (2 * 0.5 + 10)
+    assert agree(found, unit_halves(np.array([prior + step, step])))
+
+
+@pytest.mark.parametrize(("judged", "dimension"), [(2, 16), (40, 64), (150, 64), (64, 64)])
+def test_a_direction_is_the_minimum_whichever_way_it_is_solved(
+    rng: np.random.Generator, judged: int, dimension: int
+) -> None:
+    vectors, text = drawn_pool(rng, 400, dimension)
+    relevant = np.arange(judged) % 7 == 0
+    moments = pool_moments(vectors, text)
+    found = direction(moments, text, vectors[:judged], relevant)
+    again = least_squares(moments, text, vectors[:judged], relevant)
+    assert found.dtype == np.float16
+    assert np.linalg.norm(found.astype(float)) == pytest.approx(1, abs=1e-3)
+    assert agree(found, again)
+    cosine = found.astype(float) @ again.astype(float)
+    assert cosine == pytest.approx(found.astype(float) @ found.astype(float), abs=1e-6)
+    assert not agree(found, text)
+
+
+def test_a_direction_doesnt_depend_on_the_order_of_the_judgments(rng: np.random.Generator) -> None:
+    vectors, text = drawn_pool(rng, 400, 64)
+    relevant = rng.random(120) < 0.2
+    moments = pool_moments(vectors, text)
+    found = direction(moments, text, vectors[:120], relevant)
+    for _ in range(20):
+        places = rng.permutation(120)
+        assert agree(direction(moments, text, vectors[places], relevant[places]), found)
+
+
+def test_directions_agree_within_one_unit_of_the_last_place() -> None:
+    one = np.array([0.5, -0.25, 0, 1e-7], np.float16)
+    assert agree(one, np.nextafter(one, np.float16(1)))
+    twice = np.nextafter(np.nextafter(one, np.float16(1)), np.float16(1))
+    assert not agree(one, twice)
+    assert not agree(one, -one)
+
+
+def test_the_text_is_the_direction_until_both_kinds_are_judged(rng: np.random.Generator) -> None:
+    vectors, text = drawn_pool(rng, 50, 16)
+    moments = pool_moments(vectors, text)
+    for relevant in ([], [True], [False] * 9, [True] * 9):
+        found = direction(moments, text, vectors[: len(relevant)], np.array(relevant, np.bool_))
+        assert found.tobytes() == text.tobytes()
+
+
+def test_a_pool_of_copies_keeps_the_texts_order(rng: np.random.Generator) -> None:
+    vectors, text = drawn_pool(rng, 1, 16)
+    copies = np.repeat(vectors, 600, axis=0)
+    moments = pool_moments(copies, text)
+    found = direction(moments, text, copies[:2], np.array([True, False]))
+    assert found.tobytes() == text.tobytes()
+
+
+def test_scores_are_exact_and_ties_are_ordered_by_id(rng: np.random.Generator) -> None:
+    vectors, text = drawn_pool(rng, 700, 48)
+    vectors = np.concatenate([vectors, vectors[:90]])
+    image_ids = rng.permutation(10_000)[: len(vectors)]
+    scores = pool_scores(vectors, text)
+    products = vectors.astype(float) @ text.astype(float)
+    assert scores.tobytes() == products.tobytes()
+    order = learned_order(scores, image_ids)
+    wanted = sorted(zip(-products, image_ids, strict=True))
+    assert order.tolist() == [image for _, image in wanted]
+
+
+orders = st.permutations(range(60))
+
+
+@given(orders, orders, st.sets(st.integers(0, 80)))
+def test_one_image_in_four_comes_from_the_frozen_order(
+    learned: list[int], frozen: list[int], judged: set[int]
+) -> None:
+    queue = list(interleaved(learned, frozen, judged=judged))
+    assert sorted(queue) == sorted(set(range(60)) - judged)
+    left = list(queue)
+    for place, image in enumerate(queue, start=len(judged) + 1):
+        order = frozen if place % 4 == 0 else learned
+        assert image == next(one for one in order if one in left)
+        left.remove(image)
+
+
+def test_an_order_that_ends_is_continued_by_the_other() -> None:
+    assert list(interleaved([5, 3], [1, 2, 3, 4, 5, 6], judged=[2])) == [5, 3, 1, 4, 6]
+    assert list(interleaved([1, 2, 3, 4, 5, 6], [4], judged=[])) == [1, 2, 3, 4, 5, 6]
+    assert list(interleaved([], [], judged=[7])) == []
+
+
+def test_a_queue_reads_no_further_than_it_is_read() -> None:
+    learned, frozen = iter(range(1000)), iter(range(1000, 2000))
+    assert list(islice(interleaved(learned, frozen, judged=[]), 8)) == [
+        *(0, 1, 2, 1000, 3, 4, 5, 1001)
+    ]
+    assert (next(learned), next(frozen)) == (6, 1002)
