@@ -71,8 +71,8 @@ def _rows(vectors: NDArray[np.float16], rounds: int) -> list[list[str]]:
     images = len(vectors)
     image_ids = np.arange(images)
     text = vectors[0].copy()
-    moments = pool_moments(vectors, text)
-    once = harness.seconds(pool_moments, vectors, text)
+    moments = pool_moments([vectors], text)
+    once = harness.seconds(pool_moments, [vectors], text)
     matrix, query = torch.from_numpy(vectors), torch.from_numpy(text)
 
     def fit(judged: int) -> None:

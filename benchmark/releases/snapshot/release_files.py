@@ -29,7 +29,7 @@ RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
 #: Where a person met an image; "similar" is among images like another one.
-SOURCES: Final = ("list", "search", "similar", "import")
+SOURCES: Final = ("list", "search", "similar", "import", "learned")
 JUDGMENT_COLUMNS: Final = (
     "query_id",
     "image_id",
