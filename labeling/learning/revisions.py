@@ -223,7 +223,7 @@ def _pool_at(found: CandidateList, size: int, moment: datetime) -> _Pool:
     """The first `size` images of a list that weren't withdrawn at a moment."""
     then, values = withdrawn_then(moment)
     withdrawn = ids_by(
-        f"SELECT c.rank FROM {ImageWithdrawal._meta.db_table} w"
+        f"SELECT c.rank::bigint FROM {ImageWithdrawal._meta.db_table} w"
         f" JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = w.image_id"
         f" WHERE {then} AND c.rank <= %s",
         [found.pk, *values, size],

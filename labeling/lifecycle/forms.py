@@ -51,8 +51,8 @@ class QueryForm(forms.ModelForm):
         }
         help_texts = {
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
-            "order": "The order that learns finds more of what the model misses; the stop rule speaks "
-            "of the CLIP order either way.",
+            "order": "The order that learns finds more of what the model misses; the stop rule "
+            "speaks of the CLIP order either way.",
             "guidelines": "What counts as relevant. Annotators see it beside each image.",
         }
 

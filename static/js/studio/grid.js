@@ -122,7 +122,7 @@ class GridView {
     if (!this.ranks.length) return;
     const { store, size } = this;
     const [first, last] = [this.ranks[0], this.ranks.at(-1)];
-    const ranks = by > 0 ? store.visibleRanks(last + 1, size) : pageBefore(store, first, size);
+    const ranks = by > 0 ? store.after(last, size) : pageBefore(store, first, size);
     if (ranks.length) this.#open(ranks, ranks[0]);
     else this.studio.say(by > 0 ? "This is the last page." : "This is the first page.");
   }
@@ -154,6 +154,7 @@ class GridView {
     studio.on("list", () => this.#again());
     studio.on("matching", () => this.#again());
     studio.on("rank", () => this.#stillBeside());
+    studio.on("order", () => this.active && this.#fetch());
     studio.on("state", ({ state }) => {
       this.root.hidden = !this.active || state !== "ready";
     });
@@ -253,8 +254,10 @@ class GridView {
     this.board.fill(ranks, this.store, this.size);
     ranks.forEach((_, index) => this.#drawTile(index));
     const [first, last] = [ranks[0], ranks.at(-1)];
-    this.tools.place(ranks.length ? `${first}–${last}` : "–");
-    this.board.element.setAttribute("aria-label", `Candidates, ranks ${first} to ${last}`);
+    const [from, to] = [first, last].map((one) => this.store.placeOf(one));
+    this.tools.place(ranks.length ? `${from}–${to}` : "–");
+    const kind = this.store.reordered ? "places" : "ranks";
+    this.board.element.setAttribute("aria-label", `Candidates, ${kind} ${from} to ${to}`);
     Object.assign(this.root.dataset, { first: first ?? "", last: last ?? "" });
     this.#elsewhere();
     this.#changed();
@@ -339,7 +342,7 @@ class GridView {
   #fetch() {
     if (!this.ranks.length) return;
     const next = following(this.store, this.ranks, [], this.size);
-    const further = next.length ? this.store.visibleRanks(next.at(-1) + 1, this.size) : [];
+    const further = next.length ? this.store.after(next.at(-1), this.size) : [];
     const before = pageBefore(this.store, this.ranks[0], this.size);
     this.store.prefetch([...next, ...further, ...before], "thumbnail");
   }
@@ -374,7 +377,7 @@ class GridView {
   #again() {
     if (!this.active || this.studio.state !== "ready") return;
     const rank = this.rank ?? 1;
-    this.#open(this.store.visibleRanks(Math.min(rank, this.ranks[0] ?? rank), this.size), rank);
+    this.#open(this.store.visibleRanks(this.ranks[0] ?? rank, this.size), rank);
   }
 
   #stillBeside() {
