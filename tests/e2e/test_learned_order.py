@@ -1,4 +1,4 @@
-"""Labeling in the order that learns: revisions come while one labels, and nothing is lost by them."""
+"""Labeling in the order that learns: revisions come meanwhile, and nothing is lost by them."""
 
 from __future__ import annotations
 

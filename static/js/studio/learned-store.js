@@ -41,9 +41,11 @@ export class LearnedStore extends CandidateStore {
   why(rank) {
     const { relevance, source } = this.entry(rank);
     if (relevance === null) return "told once it is labeled";
-    const met = this.queued.get(rank);
-    if (met?.source === "learned") return `learned, revision ${met.number}`;
-    return source === "learned" ? "learned" : `CLIP rank ${rank}`;
+    if (source === "import") return "imported";
+    if (source === "list") return `CLIP rank ${rank}`;
+    if (source !== "learned") return "found elsewhere";
+    const number = this.queued.get(rank)?.number;
+    return number ? `learned, revision ${number}` : "learned";
   }
 
   async outline() {

@@ -368,7 +368,7 @@ export class Studio {
 
   /** Extends the list, and continues where it ended. */
   async extend() {
-    const place = this.store.size + 1;
+    const place = this.learned ? 0 : this.store.size + 1;
     await api(`${this.api}extend/`, { method: "POST", body: {} });
     await this.store.load();
     this.notices.hide("list");
