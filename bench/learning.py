@@ -188,7 +188,11 @@ def _open_query(images: int, dimension: int) -> tuple[Any, Any]:
     model = EmbeddingModel.objects.get(name=MODEL)
     [text] = query_vectors(1, dimension).astype(float).tolist()
     query = Query.objects.create(
-        query_id=1, text="a bird", category=CATEGORIES[0], split="val", state=Query.State.OPEN
+        query_id=1,
+        text="a bird",
+        category=next(iter(CATEGORIES)),
+        split="val",
+        state=Query.State.OPEN,
     )
     query.current_list = CandidateList.objects.create(
         query=query,

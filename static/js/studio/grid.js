@@ -254,10 +254,9 @@ class GridView {
     this.board.fill(ranks, this.store, this.size);
     ranks.forEach((_, index) => this.#drawTile(index));
     const [first, last] = [ranks[0], ranks.at(-1)];
-    const [from, to] = [first, last].map((one) => this.store.placeOf(one));
-    this.tools.place(ranks.length ? `${from}–${to}` : "–");
-    const kind = this.store.reordered ? "places" : "ranks";
-    this.board.element.setAttribute("aria-label", `Candidates, ${kind} ${from} to ${to}`);
+    const { kind, from, to } = this.#span();
+    this.tools.place(kind, ranks.length ? `${from}–${to}` : "–");
+    this.board.element.setAttribute("aria-label", `Candidates, ${kind.toLowerCase()} ${from} to ${to}`);
     Object.assign(this.root.dataset, { first: first ?? "", last: last ?? "" });
     this.#elsewhere();
     this.#changed();
@@ -312,8 +311,15 @@ class GridView {
     const sum = judgments.length
       ? `${counted(judgments.length, "image")} submitted, ${relevant} of them relevant.`
       : "Nothing on the page was changed.";
-    const next = this.ranks.length ? ` Ranks ${this.ranks[0]} to ${this.ranks.at(-1)}.` : "";
+    const { kind, from, to } = this.#span();
+    const next = this.ranks.length ? ` ${kind} ${from} to ${to}.` : "";
     this.studio.announce(sum + next);
+  }
+
+  /** Where the page stands: the ranks of the list, or the places of another order. */
+  #span() {
+    const [from, to] = [this.ranks[0], this.ranks.at(-1)].map((rank) => this.store.placeOf(rank));
+    return { kind: this.store.reordered ? "Places" : "Ranks", from, to };
   }
 
   /** Says that marks on other pages are still to be submitted. */
@@ -432,8 +438,9 @@ class GridTools {
     this.resized();
   }
 
-  /** Where the page stands in the list: "1–40". */
-  place(text) {
+  /** Where the page stands in the list: "Ranks", "1–40". */
+  place(kind, text) {
+    this.root.querySelector("[data-grid-kind]").textContent = kind;
     this.root.querySelector("[data-grid-place]").textContent = text;
   }
 
