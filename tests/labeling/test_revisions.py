@@ -344,3 +344,41 @@ def test_who_may_label_in_the_order_that_learns(
 def test_the_frozen_list_stays_as_it_is(query: Query, learning: Queue) -> None:
     assert ranked(query.current_list) == list(range(60))
     assert [rank for _, _, rank, _ in stored(query)] == [1, 2, 3, 4, 5, 6, 59, 60]
+
+
+def test_the_page_has_the_querys_order_or_the_chosen_one(
+    query: Query, clients: dict[str, Any], settings: Any
+) -> None:
+    def learns(name: str, order: str = "") -> bool | int:
+        answer = clients[name].get(f"/queries/{query.pk}/label/{order}")
+        return b"data-learned" in answer.content if answer.status_code == 200 else 404
+
+    assert not learns("annotator")
+    assert learns("annotator", "?order=learned")
+    assert learns("annotator", "?order=best") == 404
+    settings.ANNOTATORS_CHOOSE_ORDER = False
+    assert learns("annotator", "?order=learned") == 404
+    assert learns("reviewer", "?order=learned")
+    assert b"?order=" not in clients["annotator"].get(f"/queries/{query.pk}/label/").content
+
+
+def test_an_admin_chooses_the_order_of_a_query(
+    query: Query, clients: dict[str, Any], admin_api: Any
+) -> None:
+    address = f"/api/queries/{query.pk}/"
+    assert admin_api.get(address).json()["order"] == "clip"
+    sent = {
+        "text": query.text,
+        "category": query.category,
+        "split": "val",
+        "query_id": query.query_id,
+        "order": "learned",
+    }
+    assert clients["admin"].post(f"/queries/{query.pk}/edit/", sent).status_code == 302
+    assert admin_api.get(address).json()["order"] == "learned"
+    # A form that doesn't name the order keeps it.
+    del sent["order"]
+    assert clients["admin"].post(f"/queries/{query.pk}/edit/", sent).status_code == 302
+    assert b"data-learned" in clients["annotator"].get(f"/queries/{query.pk}/label/").content
+    assert admin_api.patch(address, {"order": "clip"}, format="json").json()["order"] == "clip"
+    assert admin_api.patch(address, {"order": "best"}, format="json").status_code == 400
