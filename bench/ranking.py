@@ -118,7 +118,7 @@ def _measure(
     ):
         harness.log(f"{size} images: filling a database and packing the matrix …")
         scan(fill_clustered, images, options.dimension)
-        copied, packed = scan(_copy), matrix(_pack)
+        copied, packed = scan(_copy), matrix(pack)
         memory = [matrix(harness.anonymous_bytes)]
 
         def ranked(call: Call, by_scan: bool, species: int | None, number: int) -> Ranked:
@@ -276,7 +276,7 @@ def _copy() -> float:
         return harness.seconds(cursor.copy_expert, statement, nowhere)
 
 
-def _pack() -> float:
+def pack() -> float:
     """Seconds of packing the matrix by the command. Raises RuntimeError where it doesn't rank."""
     from retrieval.ranking.selectors import ranking_method
 

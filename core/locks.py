@@ -30,6 +30,7 @@ _SUBJECTS = {
     "query_ids": 17,
     "texts": 18,
     "backup": 19,
+    "revisions": 20,
 }
 
 

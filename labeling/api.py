@@ -22,6 +22,7 @@ from labeling.judging.access import get_query_for, own_assignment, queries_visib
 from labeling.judging.api import LabelingActions
 from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import Progress, progress
+from labeling.learning.api import LearningActions
 from labeling.lifecycle.imports import LARGEST_UPLOAD, queries_import_uploads
 from labeling.lifecycle.opening import queries_open
 from labeling.lifecycle.serializers import (
@@ -78,7 +79,7 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(LabelingActions, StudioActions, GenericViewSet[Query]):
+class QueryViewSet(LabelingActions, LearningActions, StudioActions, GenericViewSet[Query]):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()

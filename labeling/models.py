@@ -2,6 +2,7 @@
 
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.learning.models import Revision
 from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
 from labeling.studio.models import LabelingPreferences
 
@@ -15,4 +16,5 @@ __all__ = [
     "Query",
     "QueryExample",
     "QueryTransition",
+    "Revision",
 ]

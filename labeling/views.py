@@ -17,6 +17,7 @@ from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from labeling.judging.access import can_judge, get_query_for
 from labeling.judging.assignments import still_labeling
+from labeling.learning.choice import orders_open_to
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
@@ -100,7 +101,10 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
-    return _studio(request, query)
+    orders = orders_open_to(request.user, query)
+    order = Query.Order(chosen(request.GET, "order", orders) or orders[0])
+    others = [Query.Order(other) for other in orders if other != order]
+    return _studio(request, query, order=order, other_orders=others)
 
 
 @login_required

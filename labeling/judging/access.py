@@ -110,4 +110,6 @@ def judgment_history(query: Query, image_id: int, user: Any) -> QuerySet[Judgmen
     events = JudgmentEvent.objects.filter(query=query, image=image_id)
     if not at_least(user, Role.REVIEWER):
         events = events.filter(annotator=user)
-    return events.select_related("annotator").order_by("pk")
+    return (
+        events.select_related("annotator", "revision").defer("revision__direction").order_by("pk")
+    )

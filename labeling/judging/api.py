@@ -203,6 +203,8 @@ def _read(raw: Any) -> JudgmentInput | JudgmentOutcome:
         source=given["source"],
         expected=given.get("expected", ...),
         age=given["age"],
+        revision=given["revision"],
+        place=given["place"],
     )
 
 

@@ -25,6 +25,7 @@ class JudgmentSource(models.TextChoices):
     SEARCH = "search", "Search"
     SIMILAR = "similar", "More like this"
     IMPORT = "import", "Import"
+    LEARNED = "learned", "Order that learns"
 
 
 class Judgment(models.Model):
@@ -46,6 +47,16 @@ class Judgment(models.Model):
         CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     rank = models.PositiveIntegerField(null=True, blank=True, help_text="in that list, from 1")
+    revision = models.ForeignKey(
+        "labeling.Revision",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        help_text="of the order that learns, in whose queue it was met",
+    )
+    place = models.PositiveIntegerField(null=True, blank=True, help_text="in that queue, from 1")
     seconds = models.FloatField(
         default=0, help_text="active time spent on it, all changes together"
     )
@@ -72,6 +83,12 @@ class Judgment(models.Model):
             models.Index(fields=["query", "annotator", "image"], name="judgment_query_annotator"),
             # Last activity on the dashboard.
             models.Index(fields=["query", "-updated_at"], name="judgment_query_recent"),
+            # Almost none has one; it is asked where a revision goes with its query.
+            models.Index(
+                fields=["revision"],
+                condition=models.Q(revision__isnull=False),
+                name="judgment_revision",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -110,6 +127,16 @@ class JudgmentEvent(models.Model):
         CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     rank = models.PositiveIntegerField(null=True, blank=True)
+    revision = models.ForeignKey(
+        "labeling.Revision",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        help_text="of the order that learns, in whose queue it was met",
+    )
+    place = models.PositiveIntegerField(null=True, blank=True, help_text="in that queue, from 1")
     seconds = models.FloatField(default=0)
     acted_at = models.DateTimeField(help_text="when the person acted; earlier where it had to wait")
     made_at = models.DateTimeField(auto_now_add=True, help_text="when it was stored")
@@ -134,6 +161,12 @@ class JudgmentEvent(models.Model):
             ),
             # The history of an image.
             models.Index(fields=["image", "query"], name="judgment_event_image"),
+            # Almost none has one; it is asked where a revision goes with its query.
+            models.Index(
+                fields=["revision"],
+                condition=models.Q(revision__isnull=False),
+                name="judgment_event_revision",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from rest_framework import serializers
 
@@ -79,6 +80,30 @@ class JudgmentItemSerializer(serializers.Serializer):
         default=0, help_text="seconds since the judgment was made, clamped to 0 to 30 days"
     )
 
+    revision = IdField(
+        allow_null=True,
+        default=None,
+        help_text="the id of the revision in whose queue the image was met",
+    )
+    place = serializers.IntegerField(
+        min_value=1,
+        max_value=2**31 - 1,
+        allow_null=True,
+        default=None,
+        help_text="the place in that queue, from 1; they come together",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a place without a queue, and a queue outside the list."""
+        queued = attrs["revision"] is not None
+        if queued != (attrs["place"] is not None):
+            raise serializers.ValidationError("revision and place come together.")
+        if attrs["source"] == JudgmentSource.LEARNED and not queued:
+            raise serializers.ValidationError("The source learned needs a revision and a place.")
+        if queued and attrs["source"] not in (JudgmentSource.LIST, JudgmentSource.LEARNED):
+            raise serializers.ValidationError("Only images of the list are in a revision's queue.")
+        return attrs
+
     def validate_client_id(self, text: str) -> uuid.UUID:
         """The UUID itself, or one derived from any other text."""
         try:
@@ -122,6 +147,9 @@ class JudgmentSerializer(serializers.ModelSerializer):
     image = serializers.IntegerField(source="image_id")
     annotator = serializers.CharField(source="annotator.username")
     list = serializers.IntegerField(source="candidate_list_id", allow_null=True)
+    revision = serializers.IntegerField(
+        source="revision_id", allow_null=True, help_text="the id of that whose queue it was met in"
+    )
 
     class Meta:
         model = Judgment
@@ -132,6 +160,8 @@ class JudgmentSerializer(serializers.ModelSerializer):
             "source",
             "rank",
             "list",
+            "revision",
+            "place",
             "seconds",
             "created_at",
             "updated_at",
@@ -162,6 +192,13 @@ class EventSerializer(serializers.Serializer):
     relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
     source = serializers.ChoiceField(choices=JudgmentSource.choices)
     rank = serializers.IntegerField(allow_null=True)
+    revision = serializers.IntegerField(
+        source="revision.number",
+        allow_null=True,
+        default=None,
+        help_text="the number of that whose queue it was met in",
+    )
+    place = serializers.IntegerField(allow_null=True, help_text="in that queue, from 1")
     seconds = serializers.FloatField()
 
     def to_representation(self, event: JudgmentEvent) -> dict[str, object]:

@@ -11,7 +11,7 @@ from types import EllipsisType
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from core.access import Role, role_of
 from labeling.candidates.services import lock_query_shared
@@ -23,7 +23,12 @@ from labeling.queries.models import Query
 LARGEST_BATCH = 500
 MOST_SECONDS = 3600.0
 #: Where a person can judge; "import" comes from files only.
-SOURCES = (JudgmentSource.LIST, JudgmentSource.SEARCH, JudgmentSource.SIMILAR)
+SOURCES = (
+    JudgmentSource.LIST,
+    JudgmentSource.SEARCH,
+    JudgmentSource.SIMILAR,
+    JudgmentSource.LEARNED,
+)
 
 
 class JudgmentStatus(StrEnum):
@@ -65,6 +70,10 @@ class JudgmentInput:
     """The current judgment as the client knows it, None for none; an ellipsis skips the check."""
     age: float = 0.0
     """How many seconds ago the person judged."""
+    revision: int | None = None
+    """The primary key of the revision in whose queue the image was met; None for none."""
+    place: int | None = None
+    """The place in that queue, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     )
     closed = judging_problem(annotator, query)
     closed_at = _closed_at(query, annotator) if closed else None
+    revisions = _revisions(query, annotator, items)
     outcomes = []
     for item in items:
         event = known.get(item.client_id)
@@ -138,6 +148,10 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             outcomes.append(_repeat(query, item, event, facts))
             continue
         in_time = closed_at is not None and writer.acted_at(item.age) < closed_at
+        if item.revision not in revisions:
+            detail = "revision: it is none of this query for this person."
+            outcomes.append(_refused(item, facts, RefusalCode.INVALID, detail))
+            continue
         if refusal := _refusal(item, facts, "" if in_time else closed, query):
             outcomes.append(_refused(item, facts, *refusal))
             continue
@@ -148,12 +162,26 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             seconds=item.seconds,
             source=item.source,
             age=item.age,
+            revision_id=item.revision,
+            place=item.place,
         )
         known[item.client_id] = event
         outcomes.append(_outcome(item, event, facts, JudgmentStatus.STORED))
     writer.store()
     cursor = writer.events[-1].pk if writer.events else latest_event(query, annotator)
     return Recorded(query, outcomes, cursor)
+
+
+def _revisions(query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> set[int | None]:
+    """Those of the revisions that items name that are the query's and may be this person's, and
+    None.
+    """
+    named = {item.revision for item in items if item.revision is not None}
+    if not named:
+        return {None}
+    whose = Q(revisions__annotator=annotator) | Q(revisions__annotator=None)
+    found = query.lists.filter(whose, revisions__in=named).values_list("revisions", flat=True)
+    return {None, *found}
 
 
 def _closed_at(query: Query, annotator: Any) -> datetime | None:
@@ -187,7 +215,7 @@ def _refusal(
     """The code and reason for which a new item is refused, or None."""
     if closed:
         return RefusalCode.CLOSED, closed
-    from_list = item.source == JudgmentSource.LIST
+    from_list = item.source in (JudgmentSource.LIST, JudgmentSource.LEARNED)
     if facts is None:
         if from_list:
             return RefusalCode.NOT_IN_LIST, _not_in_list(item, query)

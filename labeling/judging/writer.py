@@ -40,6 +40,9 @@ class ImageFacts:
     seconds: float = 0.0
     """Active seconds of the current judgment, all changes together."""
     source: str = ""
+    revision_id: int | None = None
+    """Of the order that learns, in whose queue the current judgment was made."""
+    place: int | None = None
     stored: bool = False
     """Whether the database has a judgment, which `current` may differ from."""
 
@@ -47,7 +50,7 @@ class ImageFacts:
 # An image without a row isn't in the corpus.
 _FACTS = f"""
 SELECT image.id, candidate.rank, withdrawal.id IS NOT NULL,
-       judgment.relevance, judgment.seconds, judgment.source
+       judgment.relevance, judgment.seconds, judgment.source, judgment.revision_id, judgment.place
   FROM {Image._meta.db_table} image
   LEFT JOIN {Candidate._meta.db_table} candidate
        ON candidate.list_id = %(list)s AND candidate.image_id = image.id
@@ -90,9 +93,20 @@ class JudgmentWriter:
                 current=relevance or "",
                 seconds=seconds or 0.0,
                 source=source or "",
+                revision_id=revision_id,
+                place=place,
                 stored=relevance is not None,
             )
-            for image_id, rank, withdrawn, relevance, seconds, source in fetch_all(_FACTS, values)
+            for (
+                image_id,
+                rank,
+                withdrawn,
+                relevance,
+                seconds,
+                source,
+                revision_id,
+                place,
+            ) in fetch_all(_FACTS, values)
         }
         return cls(query, annotator, images)
 
@@ -109,6 +123,8 @@ class JudgmentWriter:
         seconds: float,
         source: str,
         age: float = 0.0,
+        revision_id: int | None = None,
+        place: int | None = None,
     ) -> JudgmentEvent:
         """Collect one judgment of `age` seconds ago; an empty relevance takes back the current."""
         facts = self.images[image_id]
@@ -122,12 +138,17 @@ class JudgmentWriter:
             source=source,
             candidate_list_id=self.query.current_list_id if facts.rank else None,
             rank=facts.rank,
+            revision_id=revision_id,
+            place=place,
             seconds=seconds,
             acted_at=self.acted_at(age),
         )
-        if not (facts.current and facts.source not in OUTSIDE_LIST and source in OUTSIDE_LIST):
-            # A correction made outside the list keeps the image judged in the list.
-            facts.source = source
+        # A correction keeps where the image was met: outside the list that it was judged in the
+        # list, and in the list that it was met in a queue.
+        outside = facts.source not in OUTSIDE_LIST and source in OUTSIDE_LIST
+        from_queue = facts.revision_id is not None and revision_id is None
+        if not (facts.current and (outside or from_queue)):
+            facts.source, facts.revision_id, facts.place = source, revision_id, place
         facts.current = relevance
         facts.seconds = facts.seconds + seconds if relevance else 0.0
         self.events.append(event)
@@ -151,6 +172,8 @@ class JudgmentWriter:
                     source=facts.source,
                     candidate_list_id=self.query.current_list_id if facts.rank else None,
                     rank=facts.rank,
+                    revision_id=facts.revision_id,
+                    place=facts.place,
                     seconds=facts.seconds,
                 )
                 for image_id, facts in changed.items()
@@ -164,6 +187,8 @@ class JudgmentWriter:
                 "source",
                 "candidate_list",
                 "rank",
+                "revision",
+                "place",
                 "seconds",
                 "updated_at",
             ],

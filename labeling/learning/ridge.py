@@ -49,26 +49,30 @@ class PoolMoments:
     """σ(x̃·t); 0 where the text doesn't tell images from each other."""
 
 
-def pool_moments(vectors: Halves, text: Halves) -> PoolMoments:
-    """The moments of a pool's vectors (n, d), which may be mapped from a file, for a text's (d,).
+def pool_moments(blocks: Iterable[Halves], text: Halves) -> PoolMoments:
+    """The moments of a pool's vectors, in blocks of (n, d), for a text's (d,).
 
-    Once a pool: no judgment changes them. Memory for a block of rows and for n scores. ValueError:
-    the pool is empty.
+    Once a pool: no judgment changes them. Memory for a block, which may be mapped from a file, and
+    for a score an image. ValueError: the pool is empty.
     """
-    count, dimension = vectors.shape
+    count, squares = 0, 0.0
+    total = np.zeros(len(text))
+    scores = [np.empty(0)]
+    for vectors in blocks:
+        count += len(vectors)
+        scores.append(pool_scores(vectors, text))
+        for start in range(0, len(vectors), EXACT_ROWS):
+            block = vectors[start : start + EXACT_ROWS].astype(np.float64)
+            total += block.sum(axis=0)
+            squares += float(np.einsum("ij,ij->", block, block))
     if not count:
         raise ValueError("a pool without images has no moments")
-    total, squares = np.zeros(dimension), 0.0
-    for start in range(0, count, EXACT_ROWS):
-        block = vectors[start : start + EXACT_ROWS].astype(np.float64)
-        total += block.sum(axis=0)
-        squares += float(np.einsum("ij,ij->", block, block))
     mean = total / count
-    scale = float(np.sqrt(max(squares / count - mean @ mean, 0.0)))
+    scale = float(np.sqrt(max(squares / count - float(mean @ mean), 0.0)))
     # Rounding alone leaves a trace where the vectors are the same.
     if scale < 1e-6:
         return PoolMoments(mean, 0.0, 0.0)
-    return PoolMoments(mean, scale, float(np.std(pool_scores(vectors, text))) / scale)
+    return PoolMoments(mean, scale, float(np.std(np.concatenate(scores))) / scale)
 
 
 def direction(
@@ -148,7 +152,7 @@ def interleaved(
     place = len(used)
     while True:
         place += 1
-        turn = place % FROZEN_EVERY == 0
+        turn = frozen_turn(place)
         for order in (orders[turn], orders[not turn]):
             image = next((one for one in order if one not in used), None)
             if image is not None:
@@ -157,3 +161,8 @@ def interleaved(
                 break
         else:
             return
+
+
+def frozen_turn(place: int) -> bool:
+    """Whether the image at a place, counted from 1 with the judged ones, is the frozen order's."""
+    return place % FROZEN_EVERY == 0

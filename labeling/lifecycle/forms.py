@@ -43,6 +43,7 @@ class QueryForm(forms.ModelForm):
             "query_id",
             "scientific_terms",
             "guidelines",
+            "order",
         )
         labels = {
             "query_id": "Query number",
@@ -50,13 +51,15 @@ class QueryForm(forms.ModelForm):
         }
         help_texts = {
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
+            "order": "The order that learns finds more of what the model misses; the stop rule "
+            "speaks of the CLIP order either way.",
             "guidelines": "What counts as relevant. Annotators see it beside each image.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.original = (self.instance.text, self.instance.query_id)
-        self.fields["query_id"].required = False
+        self.fields["query_id"].required = self.fields["order"].required = False
         groups = [(name, name) for name in ICONIC_GROUPS if name]
         self.fields["split"] = forms.ChoiceField(
             choices=[("", "To be drawn"), *Query.Split.choices],
@@ -80,6 +83,10 @@ class QueryForm(forms.ModelForm):
         """An emptied number stays what it was; a new query's is the next free one."""
         number: int | None = self.cleaned_data["query_id"]
         return self.original[1] if number is None else number
+
+    def clean_order(self) -> str:
+        """One that isn't sent stays what it was."""
+        return self.cleaned_data["order"] or self.instance.order
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

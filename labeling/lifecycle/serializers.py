@@ -39,6 +39,11 @@ class QuerySerializer(serializers.Serializer):
     )
     scientific_terms = serializers.BooleanField(source="query.scientific_terms")
     guidelines = serializers.CharField(source="query.guidelines")
+    order = serializers.ChoiceField(
+        choices=Query.Order.choices,
+        source="query.order",
+        help_text="in which its images are labeled where nobody chooses another",
+    )
     species = serializers.SerializerMethodField(
         help_text="the filter, empty for the whole corpus; null where names are hidden"
     )
@@ -158,6 +163,7 @@ class QueryWriteSerializer(serializers.Serializer):
     guidelines = TextField(
         allow_blank=True, required=False, trim_whitespace=False, max_length=20_000
     )
+    order = serializers.ChoiceField(choices=Query.Order.choices, required=False)
     species = serializers.ListField(
         child=SpeciesNameField(),
         required=False,

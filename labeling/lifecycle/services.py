@@ -45,6 +45,7 @@ class QueryFields(TypedDict, total=False):
     are."""
     scientific_terms: bool
     guidelines: str
+    order: str
     species: Iterable[Species]
 
 
@@ -59,6 +60,7 @@ def query_create(
     query_id: int | None = None,
     scientific_terms: bool = False,
     guidelines: str = "",
+    order: str = Query.Order.CLIP,
     species: Iterable[Species] = (),
 ) -> Query:
     """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
@@ -76,6 +78,7 @@ def query_create(
         iconic_group=iconic_group,
         scientific_terms=scientific_terms,
         guidelines=guidelines,
+        order=order,
         created_by=created_by,
     )
     _check(query)

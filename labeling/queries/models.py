@@ -28,6 +28,12 @@ class Query(models.Model):
         VAL = "val", "Validation"
         TEST = "test", "Test"
 
+    class Order(models.TextChoices):
+        """In which order its candidates are labeled where nobody chooses another."""
+
+        CLIP = "clip", "CLIP order"
+        LEARNED = "learned", "Order that learns"
+
     class RejectReason(models.TextChoices):
         """Why a query can't be used in a benchmark."""
 
@@ -51,6 +57,7 @@ class Query(models.Model):
         default=False, help_text="the text uses terms that only an expert knows"
     )
     guidelines = models.TextField(blank=True)
+    order = models.CharField(max_length=7, choices=Order, default=Order.CLIP)
     species = models.ManyToManyField(Species, blank=True, related_name="queries")
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     reject_reason = models.CharField(max_length=20, choices=RejectReason, blank=True)
@@ -86,6 +93,9 @@ class Query(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(split__in=["val", "test"]), name="query_split_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(order__in=["clip", "learned"]), name="query_order_known"
             ),
             models.CheckConstraint(
                 condition=models.Q(state="rejected", reject_reason__gt="")

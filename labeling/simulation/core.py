@@ -303,7 +303,7 @@ class Simulation:
 
 def active_order(pool: Pool) -> Next:
     """The order that learns, REVISION_EVERY images at a time."""
-    moments = pool_moments(pool.vectors, pool.text)
+    moments = pool_moments([pool.vectors], pool.text)
     places = np.arange(len(pool.image_ids))
 
     @lru_cache(REVISIONS_KEPT)

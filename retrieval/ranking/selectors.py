@@ -45,6 +45,7 @@ __all__ = [
     "CorpusCounts",
     "corpus_counts",
     "half_rounded",
+    "image_products",
     "image_scores",
     "image_vectors",
     "rank_images",
@@ -134,15 +135,25 @@ def image_scores(
     without an embedding under the model are left out.
     """
     query = query_of(text_vector, model.dimension)
-    ids = np.array(image_ids, np.int64)
+    found, scores = image_products(model=model, vector=query, image_ids=np.array(image_ids))
+    return dict(zip(found.tolist(), scores.tolist(), strict=True))
+
+
+def image_products(
+    *, model: EmbeddingModel, vector: Halves, image_ids: Rows, scan: bool = False
+) -> tuple[Rows, Scores]:
+    """Return the ids (n,) of those of these images that the model has embedded, in no order, and
+    their scores (n,) for a vector (d,), as `image_scores`; `scan` as in `rank_images`.
+    """
+    ids = image_ids.astype(np.int64)
     try:
+        if scan:
+            raise MatrixUnusable("the database's own scan is asked for")
         current = current_matrix(model)
     except MatrixUnusable:
-        found, scores = _stored(_VECTORS.format(partition(model)), [ids.tolist()], query)
-    else:
-        rows = np.setdiff1d(rows_of(current.parts, ids), current.removed, assume_unique=True)
-        found, scores = ids_of(current.parts, rows), scores_at(current.parts, query, rows)
-    return dict(zip(found.tolist(), scores.tolist(), strict=True))
+        return _stored(_VECTORS.format(partition(model)), [ids.tolist()], vector)
+    rows = np.setdiff1d(rows_of(current.parts, ids), current.removed, assume_unique=True)
+    return ids_of(current.parts, rows), scores_at(current.parts, vector, rows)
 
 
 def image_vectors(*, model: EmbeddingModel, image_ids: Sequence[int]) -> tuple[Rows, Halves]:

@@ -39,7 +39,7 @@ PURE = [
     "labeling/audits/sentences.py",
     "labeling/candidates/stopping.py",
     "labeling/judging/consensus.py",
-    "labeling/learning",
+    "labeling/learning/ridge.py",
     "labeling/queries/categories.py",
     "labeling/queries/files.py",
     "labeling/queries/splits.py",

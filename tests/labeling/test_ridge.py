@@ -60,7 +60,7 @@ def test_moments_are_those_of_the_whole_pool_in_double_precision(
     vectors, text = drawn_pool(rng, 1000, 24)
     mapped = np.memmap(tmp_path / "vectors", np.float16, "w+", shape=vectors.shape)
     mapped[:] = vectors
-    moments = pool_moments(mapped, text)
+    moments = pool_moments([mapped[:300], mapped[300:]], text)
     wide = vectors.astype(float)
     assert moments.mean == pytest.approx(wide.mean(0), rel=1e-13)
     scale = np.sqrt(((wide - wide.mean(0)) ** 2).sum(1).mean())
@@ -72,7 +72,7 @@ def test_moments_are_those_of_the_whole_pool_in_double_precision(
 
 def test_a_pool_without_images_has_no_moments() -> None:
     with pytest.raises(ValueError, match="without images"):
-        pool_moments(np.empty((0, 4), np.float16), np.ones(4, np.float16))
+        pool_moments([], np.ones(4, np.float16))
 
 
 def test_a_direction_by_hand() -> None:
@@ -81,7 +81,7 @@ def test_a_direction_by_hand() -> None:
     """
     vectors = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], np.float16)
     text = np.array([1, 0], np.float16)
-    moments = pool_moments(vectors, text)
+    moments = pool_moments([vectors], text)
     assert (moments.mean.tolist(), moments.scale) == ([0, 0], 1)
     assert moments.text_spread == pytest.approx(np.sqrt(0.5))
     judged = np.array([[1, 0], [0, -1]], np.float16)
@@ -97,7 +97,7 @@ def test_a_direction_is_the_minimum_whichever_way_it_is_solved(
 ) -> None:
     vectors, text = drawn_pool(rng, 400, dimension)
     relevant = np.arange(judged) % 7 == 0
-    moments = pool_moments(vectors, text)
+    moments = pool_moments([vectors], text)
     found = direction(moments, text, vectors[:judged], relevant)
     again = least_squares(moments, text, vectors[:judged], relevant)
     assert found.dtype == np.float16
@@ -111,7 +111,7 @@ def test_a_direction_is_the_minimum_whichever_way_it_is_solved(
 def test_a_direction_doesnt_depend_on_the_order_of_the_judgments(rng: np.random.Generator) -> None:
     vectors, text = drawn_pool(rng, 400, 64)
     relevant = rng.random(120) < 0.2
-    moments = pool_moments(vectors, text)
+    moments = pool_moments([vectors], text)
     found = direction(moments, text, vectors[:120], relevant)
     for _ in range(20):
         places = rng.permutation(120)
@@ -128,7 +128,7 @@ def test_directions_agree_within_one_unit_of_the_last_place() -> None:
 
 def test_the_text_is_the_direction_until_both_kinds_are_judged(rng: np.random.Generator) -> None:
     vectors, text = drawn_pool(rng, 50, 16)
-    moments = pool_moments(vectors, text)
+    moments = pool_moments([vectors], text)
     for relevant in ([], [True], [False] * 9, [True] * 9):
         found = direction(moments, text, vectors[: len(relevant)], np.array(relevant, np.bool_))
         assert found.tobytes() == text.tobytes()
@@ -137,7 +137,7 @@ def test_the_text_is_the_direction_until_both_kinds_are_judged(rng: np.random.Ge
 def test_a_pool_of_copies_keeps_the_texts_order(rng: np.random.Generator) -> None:
     vectors, text = drawn_pool(rng, 1, 16)
     copies = np.repeat(vectors, 600, axis=0)
-    moments = pool_moments(copies, text)
+    moments = pool_moments([copies], text)
     found = direction(moments, text, copies[:2], np.array([True, False]))
     assert found.tobytes() == text.tobytes()
 

@@ -52,6 +52,7 @@ SOURCE_WORDS: Final = {
     "search": "in a search",
     "similar": "among similar images",
     "import": "imported",
+    "learned": "in the order that learns",
 }
 
 

@@ -6,9 +6,9 @@
     images
 
 In judgments.csv, annotator is a person's number in this release, seconds their active time, source
-where they judged (list, search, similar for "more like this", import), and rank the image's
-position, from 1, in the query's candidate list when the release is made; rank is blank
-for an image outside that list.
+where they judged (list, learned for the order that learns, search, similar for "more like this",
+import), and rank the image's position, from 1, in the query's candidate list when the release is
+made; rank is blank for an image outside that list.
 
 Rows ascend by query_id, then image_id (then annotator), but for annotations and queries that were
 imported, which keep their order. Lines end in LF, the text is UTF-8. Writers stream.
@@ -29,7 +29,7 @@ RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
 #: Where a person met an image; "similar" is among images like another one.
-SOURCES: Final = ("list", "search", "similar", "import")
+SOURCES: Final = ("list", "search", "similar", "import", "learned")
 JUDGMENT_COLUMNS: Final = (
     "query_id",
     "image_id",

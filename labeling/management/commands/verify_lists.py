@@ -9,14 +9,15 @@ from django.core.management.base import BaseCommand, CommandError
 
 from labeling.candidates.models import CandidateList
 from labeling.candidates.selectors import list_verify
+from labeling.learning.revisions import revision_problem
 
 
 class Command(BaseCommand):
     """Ranks again and compares."""
 
     help = (
-        "Compute every ready candidate list again and compare it bit for bit with what is stored. "
-        "Exits with 1 if one differs."
+        "Compute every ready candidate list and its revisions of the order that learns again and "
+        "compare them bit for bit with what is stored. Exits with 1 if one differs."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,9 +29,17 @@ class Command(BaseCommand):
         lists = CandidateList.objects.filter(frozen_at__isnull=False)
         if query:
             lists = lists.filter(query__query_id__in=query)
-        differing = checked = 0
+        differing = checked = wrong = revisions = 0
         for candidate_list in lists.select_related("query", "embedding_model").iterator():
             checked += 1
+            for revision in candidate_list.revisions.select_related("annotator"):
+                revisions += 1
+                revision.candidate_list = candidate_list
+                if problem := revision_problem(revision):
+                    wrong += 1
+                    self.stderr.write(
+                        f"{revision} of query {candidate_list.query.query_id}: {problem}"
+                    )
             if list_verify(candidate_list):
                 continue
             differing += 1
@@ -39,6 +48,10 @@ class Command(BaseCommand):
                 f"({candidate_list.size} candidates) differs: images of it were replaced or "
                 "removed since"
             )
-        if differing:
-            raise CommandError(f"{differing} of {checked} lists differ.")
+        if differing or wrong:
+            raise CommandError(
+                f"{differing} of {checked} lists differ, and {wrong} of {revisions} revisions."
+            )
         self.stdout.write(f"{checked} lists are the same bit for bit")
+        if revisions:
+            self.stdout.write(f"{revisions} revisions of the order that learns are, too")

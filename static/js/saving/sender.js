@@ -36,12 +36,13 @@ function alone(name, work) {
 /** @typedef {{kind: "offline"|"logged_out"|"other_user"|"full"|"server", message: string}} Problem */
 
 function bodyOf(records) {
-  return records.map(({ image, relevance, client_id, seconds, source, expected, at }) => ({
+  return records.map(({ image, relevance, client_id, seconds, source, revision, place, expected, at }) => ({
     image,
     relevance,
     client_id,
     seconds,
     source,
+    ...(revision ? { revision, place } : {}),
     ...(expected === undefined ? {} : { expected }),
     age: Math.max(0, Date.now() - at) / 1000,
   }));

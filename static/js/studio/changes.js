@@ -119,7 +119,9 @@ export class Changes extends EventTarget {
 
   #differs({ image, relevance, source }) {
     const entry = this.store.entry(this.store.rankOf(image));
-    return entry !== null && (entry.relevance !== relevance || (relevance !== null && entry.source !== source));
+    if (entry === null) return false;
+    // A label that was given in the order that learns keeps this source, whatever corrects it.
+    return entry.relevance !== relevance || (relevance !== null && ![source, "learned"].includes(entry.source));
   }
 
   #fire(kind, detail) {

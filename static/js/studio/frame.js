@@ -4,6 +4,7 @@ import { mountWatch } from "./changes.js";
 import { listen } from "./keys.js";
 import { mountMessages, mountSaved } from "./messages.js";
 import { mountRefused } from "./refused.js";
+import { goTo } from "./strip.js";
 
 function mountButtons(studio) {
   const { root } = studio;
@@ -60,7 +61,7 @@ function mountActions(studio) {
   if (!studio.review) {
     studio.action("toggle_view", () => studio.setView(studio.view === "single" ? "grid" : "single"));
   }
-  studio.action("next_unlabeled", () => studio.state !== "loading" && studio.toNextUnlabeled(1));
+  studio.action("next_unlabeled", () => studio.state !== "loading" && studio.toNextUnlabeled());
   const [undo, redo] = ["undo", "redo"].map((name) => studio.root.querySelector(`[data-do=${name}]`));
   const render = () => {
     undo.disabled = !studio.undoStack.canUndo;
@@ -96,7 +97,10 @@ function mountMeters(studio) {
     gap.textContent = `waits at rank ${number(progress.next_rank ?? 0)}`;
   });
   const gap = studio.root.querySelector("[data-gap]");
-  gap.addEventListener("click", () => studio.toNextUnlabeled(1));
+  gap.addEventListener("click", () => {
+    if (studio.learned) goTo(studio, studio.store.progress.next_rank);
+    else studio.toNextUnlabeled();
+  });
 }
 
 /** Whether something is labeled behind the first candidate without a label, so that the streak doesn't count it. */
@@ -156,6 +160,7 @@ function mountInfo(studio) {
     const names = details?.species;
     const listed = entry && studio.store.listRank(entry.rank);
     set("rank", entry ? (listed ? number(listed) : "not in the list") : "–");
+    if (studio.learned) set("why", entry ? studio.store.why(entry.rank) : "–");
     set("score", listed ? entry.score.toFixed(3) : "–");
     set("common-name", names?.common_name ?? "");
     set("scientific-name", names?.scientific_name ?? "");

@@ -122,7 +122,7 @@ class GridView {
     if (!this.ranks.length) return;
     const { store, size } = this;
     const [first, last] = [this.ranks[0], this.ranks.at(-1)];
-    const ranks = by > 0 ? store.visibleRanks(last + 1, size) : pageBefore(store, first, size);
+    const ranks = by > 0 ? store.after(last, size) : pageBefore(store, first, size);
     if (ranks.length) this.#open(ranks, ranks[0]);
     else this.studio.say(by > 0 ? "This is the last page." : "This is the first page.");
   }
@@ -154,6 +154,7 @@ class GridView {
     studio.on("list", () => this.#again());
     studio.on("matching", () => this.#again());
     studio.on("rank", () => this.#stillBeside());
+    studio.on("order", () => this.active && this.#fetch());
     studio.on("state", ({ state }) => {
       this.root.hidden = !this.active || state !== "ready";
     });
@@ -253,8 +254,9 @@ class GridView {
     this.board.fill(ranks, this.store, this.size);
     ranks.forEach((_, index) => this.#drawTile(index));
     const [first, last] = [ranks[0], ranks.at(-1)];
-    this.tools.place(ranks.length ? `${first}–${last}` : "–");
-    this.board.element.setAttribute("aria-label", `Candidates, ranks ${first} to ${last}`);
+    const { kind, from, to } = this.#span();
+    this.tools.place(kind, ranks.length ? `${from}–${to}` : "–");
+    this.board.element.setAttribute("aria-label", `Candidates, ${kind.toLowerCase()} ${from} to ${to}`);
     Object.assign(this.root.dataset, { first: first ?? "", last: last ?? "" });
     this.#elsewhere();
     this.#changed();
@@ -309,8 +311,15 @@ class GridView {
     const sum = judgments.length
       ? `${counted(judgments.length, "image")} submitted, ${relevant} of them relevant.`
       : "Nothing on the page was changed.";
-    const next = this.ranks.length ? ` Ranks ${this.ranks[0]} to ${this.ranks.at(-1)}.` : "";
+    const { kind, from, to } = this.#span();
+    const next = this.ranks.length ? ` ${kind} ${from} to ${to}.` : "";
     this.studio.announce(sum + next);
+  }
+
+  /** Where the page stands: the ranks of the list, or the places of another order. */
+  #span() {
+    const [from, to] = [this.ranks[0], this.ranks.at(-1)].map((rank) => this.store.placeOf(rank));
+    return { kind: this.store.reordered ? "Places" : "Ranks", from, to };
   }
 
   /** Says that marks on other pages are still to be submitted. */
@@ -339,7 +348,7 @@ class GridView {
   #fetch() {
     if (!this.ranks.length) return;
     const next = following(this.store, this.ranks, [], this.size);
-    const further = next.length ? this.store.visibleRanks(next.at(-1) + 1, this.size) : [];
+    const further = next.length ? this.store.after(next.at(-1), this.size) : [];
     const before = pageBefore(this.store, this.ranks[0], this.size);
     this.store.prefetch([...next, ...further, ...before], "thumbnail");
   }
@@ -374,7 +383,7 @@ class GridView {
   #again() {
     if (!this.active || this.studio.state !== "ready") return;
     const rank = this.rank ?? 1;
-    this.#open(this.store.visibleRanks(Math.min(rank, this.ranks[0] ?? rank), this.size), rank);
+    this.#open(this.store.visibleRanks(this.ranks[0] ?? rank, this.size), rank);
   }
 
   #stillBeside() {
@@ -429,8 +438,9 @@ class GridTools {
     this.resized();
   }
 
-  /** Where the page stands in the list: "1–40". */
-  place(text) {
+  /** Where the page stands in the list: "Ranks", "1–40". */
+  place(kind, text) {
+    this.root.querySelector("[data-grid-kind]").textContent = kind;
     this.root.querySelector("[data-grid-place]").textContent = text;
   }
 

@@ -8,6 +8,7 @@ const SOURCES = {
   search: "in a search",
   similar: "in More like this",
   import: "imported",
+  learned: "in the order that learns",
 };
 
 /** @param {Studio} studio */
@@ -66,6 +67,7 @@ export function historyList(results) {
   const items = [...results].reverse().map((event) => {
     const date = new Date(event.at);
     const where = [SOURCES[event.source] ?? event.source];
+    if (event.revision) where.push(`revision ${number(event.revision)}, place ${number(event.place)}`);
     if (event.rank) where.push(`rank ${number(event.rank)}`);
     if (event.seconds > 0) where.push(`${event.seconds.toFixed(1)} s`);
     return make(

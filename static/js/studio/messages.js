@@ -83,7 +83,7 @@ function end(studio) {
   const whole = (primary) =>
     choice("Show the whole list", () => {
       store.setMatching(null);
-      studio.toNextUnlabeled(1);
+      studio.toNextUnlabeled();
     }, primary);
   if (store.next(0) === null) {
     return store.matching
@@ -105,7 +105,7 @@ function end(studio) {
       "The end of the list",
       `${counted(progress.remaining, "candidate")} before it ${have} no label yet; ` +
         "the streak waits at the first of them.",
-      choice("Go to the first unlabeled image", () => studio.toNextUnlabeled(1), true),
+      choice("Go to the first unlabeled image", () => studio.toNextUnlabeled(), true),
       back,
     );
   }

@@ -6,6 +6,7 @@ import { mount as mountFrame } from "./frame.js";
 import { mount as mountGrid } from "./grid.js";
 import { mount as mountHistory } from "./history.js";
 import { mount as mountKeys } from "./keys.js";
+import { mount as mountLearned } from "./learned.js";
 import { mount as mountReference } from "./reference.js";
 import { mount as mountReview } from "./review.js";
 import { mount as mountSimilar } from "./similar.js";
@@ -32,5 +33,6 @@ const mounts = [
   mountHistory,
   ...(studio.review ? [mountReview] : [mountGrid, mountChart, mountStop, mountFilters]),
 ];
+if (studio.learned) mounts.push(mountLearned);
 for (const mount of mounts) mount(studio);
 studio.start();

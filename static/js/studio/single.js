@@ -53,6 +53,11 @@ class SingleView {
     this.#prefetch(rank);
   }
 
+  /** What comes next has changed. */
+  ahead() {
+    if (this.active && this.rank !== null) this.#prefetch(this.rank);
+  }
+
   /** Whether the image of the present rank has been painted. */
   get onScreen() {
     return this.painted !== null && this.painted === this.studio.rank;
@@ -112,12 +117,12 @@ class SingleView {
       if (behind) near.push(behind);
     }
     const ahead = new Set([
-      ...store.visibleRanks(rank + 1, AHEAD, { unlabeled: true }),
-      ...store.visibleRanks(rank + 1, BEHIND),
+      ...store.after(rank, AHEAD, { unlabeled: true }),
+      ...store.after(rank, BEHIND),
     ]);
     store.release([...near, ...ahead]);
     store.prefetch([...ahead, ...near], "image");
-    store.fetchAhead(store.visibleRanks(rank + 1, FAR, { unlabeled: true }));
+    store.fetchAhead(store.after(rank, FAR, { unlabeled: true }));
   }
 
   mark(relevance) {
@@ -136,7 +141,7 @@ class SingleView {
     }
     studio.announce(`${RELEVANCE_NAMES[relevance]}, ${studio.store.where(rank)}`);
     if (again) this.forward(rank);
-    else studio.toNextUnlabeled(rank + 1);
+    else studio.toNextUnlabeled(rank);
   }
 
   forward(rank) {
@@ -153,7 +158,9 @@ class SingleView {
     if (unlabeled && event?.repeat) return;
     this.forward(rank);
     if (!unlabeled) return;
-    const waits = studio.review ? "it stays undecided" : "the streak waits there until it is labeled";
+    let waits = "the streak waits there until it is labeled";
+    if (studio.review) waits = "it stays undecided";
+    else if (studio.learned) waits = "it stays unlabeled";
     studio.say(`Skipped ${studio.store.where(rank)}: ${waits}.`);
   }
 
@@ -204,6 +211,7 @@ export function mount(studio) {
   studio.views.single = view;
   studio.action("skip", (event) => view.skip(event));
   studio.action("back", () => view.back());
+  studio.on("order", () => view.ahead());
   root.querySelector("[data-image-retry]").addEventListener("click", () => view.retry());
   mountZoom(studio, view, root);
   mountTone(studio, root);

@@ -17,6 +17,7 @@ const turned = (words) => Object.fromEntries(Object.entries(words).map(([word, l
 const RELEVANCE_OF = turned(LETTERS);
 const SOURCE_OF = turned(SOURCES);
 const NOTHING = "-";
+const IN_LIST = new Set([SOURCES.list, SOURCES.import]);
 
 /** @typedef {{rank: number, image: number, score: number, relevance: string|null, source: string|null,
  *   withdrawn: boolean, flagged: boolean}} Entry */
@@ -48,7 +49,7 @@ export class CandidateStore extends EventTarget {
     const upcoming = (rank, count) => this.visibleRanks(rank, count);
     this.known = new CandidateDetails(
       `${apiBase}candidates/`,
-      () => ({ size: this.size, upcoming: this.matching && upcoming }),
+      () => ({ size: this.size, upcoming: this.matching || this.reordered ? upcoming : null }),
       (candidate) => {
         candidate.relevance = this.entry(candidate.rank)?.relevance ?? null;
       },
@@ -193,6 +194,26 @@ export class CandidateStore extends EventTarget {
     return `rank ${rank}`;
   }
 
+  /** Whether the page shows the list in another order than its own. */
+  get reordered() {
+    return false;
+  }
+
+  /** The place, from 1, of a rank in the order in which the page shows the list. */
+  placeOf(rank) {
+    return rank;
+  }
+
+  /** The rank at a place. */
+  rankAt(place) {
+    return place;
+  }
+
+  /** How a judgment given there in the list's order is sent beside its source, which may be another than "list". */
+  metAt() {
+    return {};
+  }
+
   /** With which source a judgment there is sent. */
   sourceAt() {
     return "list";
@@ -265,8 +286,8 @@ export class CandidateStore extends EventTarget {
     const before = this.sources[rank - 1];
     this.relevance[rank - 1] = LETTERS[relevance] ?? NOTHING;
     if (relevance === null) this.sources[rank - 1] = NOTHING;
-    // A correction from elsewhere keeps the place that the image was given in the list's order.
-    else if (before === NOTHING || ELSEWHERE.has(before) || !ELSEWHERE.has(SOURCES[source])) {
+    // A correction keeps where the image was met: as labeling/judging/writer.py.
+    else if (before !== SOURCES.learned && (!IN_LIST.has(before) || !ELSEWHERE.has(SOURCES[source]))) {
       this.sources[rank - 1] = SOURCES[source];
     }
     this.state = null;
@@ -290,12 +311,13 @@ export class CandidateStore extends EventTarget {
 
   /** The first visible rank after `rank`, or null. */
   next(rank, { unlabeled = false } = {}) {
-    return this.visibleRanks(rank + 1, 1, { unlabeled })[0] ?? null;
+    return this.after(rank, 1, { unlabeled })[0] ?? null;
   }
 
   /** The last visible rank before `rank`, or null. */
   previous(rank) {
-    for (let found = Math.min(rank - 1, this.size); found >= 1; found -= 1) {
+    for (let place = Math.min(this.placeOf(rank) - 1, this.size); place >= 1; place -= 1) {
+      const found = this.rankAt(place);
       if (this.visible(found)) return found;
     }
     return null;
@@ -309,10 +331,20 @@ export class CandidateStore extends EventTarget {
     return after - rank < rank - before ? after : before;
   }
 
-  /** The first `count` visible ranks from `from` on. */
-  visibleRanks(from, count, { unlabeled = false } = {}) {
+  /** The first `count` visible ranks from `from` on; 0 is before the first. */
+  visibleRanks(from, count, options) {
+    return this.#visibleAt(this.placeOf(from), count, options);
+  }
+
+  /** The first `count` visible ranks behind `rank`. */
+  after(rank, count, options) {
+    return this.#visibleAt(this.placeOf(rank) + 1, count, options);
+  }
+
+  #visibleAt(start, count, { unlabeled = false } = {}) {
     const found = [];
-    for (let rank = Math.max(1, from); rank <= this.size && found.length < count; rank += 1) {
+    for (let place = Math.max(1, start); place <= this.size && found.length < count; place += 1) {
+      const rank = this.rankAt(place);
       if (this.visible(rank) && !(unlabeled && !this.needsLabel(rank))) found.push(rank);
     }
     return found;

@@ -11,6 +11,7 @@ import { Changes } from "./changes.js";
 import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keys.js";
 import { Notices } from "./messages.js";
+import { LearnedStore } from "./learned-store.js";
 import { ReviewStore } from "./review-store.js";
 import { CandidateStore } from "./store.js";
 
@@ -25,10 +26,11 @@ const MOST_SECONDS = 3600;
 /** A label given in one of these counts for the streak only once it is given in the list's order too. */
 const ELSEWHERE = ["search", "similar"];
 
-/** One image's change when a step is redone, or with `back` undone, and the source of the label then. */
-function turned({ image, from, fromSource, to }, source, back) {
-  if (!back) return { image, from, to, source };
-  return { image, from: to, to: from, source: ELSEWHERE.includes(fromSource) ? fromSource : source };
+/** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
+function turned({ image, from, fromSource, to, ...met }, source, back) {
+  if (!back) return { image, from, to, source, ...met };
+  const there = ELSEWHERE.includes(fromSource) ? { source: fromSource } : { source, ...met };
+  return { image, from: to, to: from, ...there };
 }
 
 export class Studio {
@@ -47,7 +49,9 @@ export class Studio {
     this.keymap = new Keymap(keymap, preferences?.keys ?? {});
     /** The address of the images to review; "" where the candidate list is labeled. */
     this.review = root.dataset.review ?? "";
-    this.store = this.review ? new ReviewStore(this.api, this.review) : new CandidateStore(this.api);
+    /** Whether the list is labeled in the order that learns. */
+    this.learned = "learned" in root.dataset;
+    this.store = this.#makeStore();
     this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
     this.undoStack = new UndoStack({ user: user.id, query });
     this.changes = new Changes(this.store, this.outbox);
@@ -67,15 +71,20 @@ export class Studio {
     this.listeners = new Map();
     this.live = root.querySelector("[data-live]");
     this.hint = root.querySelector("[data-hint]");
-    for (const event of ["labels", "list", "matching"]) {
+    for (const event of ["labels", "list", "matching", "order"]) {
       this.store.addEventListener(event, ({ detail }) => this.emit(event, detail));
     }
     this.on("labels", () => this.emit("progress", this.store.progress));
     this.on("list", () => this.emit("progress", this.store.progress));
   }
 
+  #makeStore() {
+    if (this.review) return new ReviewStore(this.api, this.review);
+    return this.learned ? new LearnedStore(this.api) : new CandidateStore(this.api);
+  }
+
   /**
-   * Calls `listener(detail)` on "rank", "view", "labels", "progress", "list", "matching", "state", "closed", "panel"
+   * Calls `listener(detail)` on "rank", "view", "labels", "progress", "list", "matching", "order", "state", "closed", "panel"
    * and "ready".
    */
   on(event, listener) {
@@ -243,10 +252,9 @@ export class Studio {
   }
 
   /** Goes to the first candidate from `from` on without a label, else to the first of all. */
-  async toNextUnlabeled(from = 1) {
-    const rank =
-      this.store.next(from - 1, { unlabeled: true }) ?? this.store.next(0, { unlabeled: true });
-    await this.go(rank);
+  async toNextUnlabeled(from = 0) {
+    const [rank] = this.store.visibleRanks(from, 1, { unlabeled: true });
+    await this.go(rank ?? this.store.next(0, { unlabeled: true }));
   }
 
   /** Time spent on an image that is left unlabeled counts once it is labeled. */
@@ -301,18 +309,20 @@ export class Studio {
       fromSource: entry?.source ?? null,
       to: relevance,
       source,
+      ...(entry && source === "list" ? this.store.metAt(entry.rank) : {}),
     };
   }
 
   #record(changes, seconds) {
     const each = Math.min(MOST_SECONDS, Math.round((seconds * 1000) / changes.length) / 1000);
     this.outbox.add(
-      changes.map(({ image, from, to, source }) => ({
+      changes.map(({ image, from, to, source, revision, place }) => ({
         image,
         relevance: to,
         client_id: uuid(),
         seconds: each,
         source,
+        ...(revision ? { revision, place } : {}),
         expected: from,
       })),
     );
@@ -358,7 +368,7 @@ export class Studio {
 
   /** Extends the list, and continues where it ended. */
   async extend() {
-    const place = this.store.size + 1;
+    const place = this.learned ? 0 : this.store.size + 1;
     await api(`${this.api}extend/`, { method: "POST", body: {} });
     await this.store.load();
     this.notices.hide("list");

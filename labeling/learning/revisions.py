@@ -1,0 +1,310 @@
+"""Making and verifying revisions of the order that learns, and the queues that they give."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from core.errors import Conflict
+from core.locks import lock_key, transaction_lock
+from core.sql import fetch_all
+from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.services import lock_query
+from labeling.judging.consensus import Vote, consensus_by_key
+from labeling.judging.models import JudgmentEvent
+from labeling.judging.writer import lock_annotator
+from labeling.learning.models import Revision
+from labeling.learning.ridge import (
+    PoolMoments,
+    agree,
+    direction,
+    frozen_turn,
+    interleaved,
+    learned_order,
+    pool_moments,
+)
+from labeling.queries.models import Query
+from retrieval.corpus.counts import withdrawn_then
+from retrieval.corpus.models import ImageTakedown, ImageWithdrawal
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.services import withdrawals_freeze
+from retrieval.ranking.reading import ids_by
+from retrieval.ranking.scan import Halves, Rows, Scores
+from retrieval.ranking.selectors import image_products, image_vectors
+
+#: The most images of a queue that an answer holds: labels for a quarter of an hour without a
+#: connection at one image a second.
+QUEUE: Final = 1000
+#: Images whose vectors are in memory at a time.
+BLOCK: Final = 8192
+#: Pools whose moments a process remembers, of some kilobytes beside 8 bytes an image.
+POOLS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """An image of a queue; its place is its position in the queue, from 1."""
+
+    image_id: int
+    rank: int
+    """In the frozen list."""
+    learned: bool
+    """Whether the learned order put it here; else the frozen one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What a person judges next."""
+
+    revision: Revision
+    images: list[Queued]
+    """The first QUEUE images that the person hasn't judged."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Pool:
+    image_ids: Rows
+    """(n,) the images of a list that weren't withdrawn, by rank."""
+    ranks: Rows
+    """(n,)"""
+    moments: PoolMoments
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What was judged of a list up to an event."""
+
+    last_event: int
+    labels: dict[int, bool]
+    """Whether it is relevant, by image."""
+
+
+def revision_queue(*, query: Query, user: Any) -> Queue:
+    """The revision for the judgments that stand and its queue for a person: unjudged images of the
+    current list, without withdrawn ones.
+
+    It learns from the person's own judgments, or as settings.LEARN_FROM_EVERYONE says from the
+    consensus of all. The same judgments give the same revision, whoever asks and how often. Raises
+    Conflict while the list isn't ready.
+    """
+    annotator = None if settings.LEARN_FROM_EVERYONE else user
+    found, judged, moment = _standing(query, annotator)
+    pool = _pool_at(found, found.size, moment)
+    model, text = _basis(found)
+    made = Revision.objects.filter(
+        candidate_list=found, annotator=annotator, last_event=judged.last_event, size=found.size
+    ).first()
+    w = (
+        _fitted(model, text, pool, judged.labels)
+        if made is None
+        else np.array(made.direction, np.float16)
+    )
+    image_ids, scores = _ordered(*image_products(model=model, vector=w, image_ids=pool.image_ids))
+    if made is None:
+        labels = _within(pool, judged.labels)
+        made = _stored_revision(
+            Revision(
+                candidate_list=found,
+                annotator=annotator,
+                last_event=judged.last_event,
+                size=found.size,
+                direction=w.tolist(),
+                judged=len(labels),
+                relevant=sum(labels.values()),
+                checksum=_checksum(image_ids, scores),
+                made_at=moment,
+            )
+        )
+    own = judged if annotator else _judged(found, found.size, user, judged.last_event)
+    learned = not np.array_equal(w, text)
+    return Queue(made, _queue(pool, image_ids, set(own.labels), learned=learned))
+
+
+def revision_problem(revision: Revision) -> str:
+    """What differs where a revision is computed again from its list, its judgments and its
+    direction; empty where nothing does.
+
+    The order is compared by its checksum, hence bit for bit, by the database's own scan; the
+    direction within what refits differ (`ridge.agree`). An image of it that was taken down since
+    leaves nothing to compare with, so then this is empty.
+    """
+    found = revision.candidate_list
+    model, text = _basis(found)
+    pool = _pool_at(found, revision.size, revision.made_at)
+    if ImageTakedown.objects.filter(image__in=pool.image_ids.tolist()).exists():
+        return ""
+    w = np.array(revision.direction, np.float16)
+    products = image_products(model=model, vector=w, image_ids=pool.image_ids, scan=True)
+    if _checksum(*_ordered(*products)) != revision.checksum:
+        return "its order is another one"
+    judged = _judged(found, revision.size, revision.annotator, revision.last_event)
+    labels = _within(pool, judged.labels)
+    if (len(labels), sum(labels.values())) != (revision.judged, revision.relevant):
+        return "it learned from other judgments"
+    if not agree(w, _fitted(model, text, pool, judged.labels)):
+        return "its direction is not what its judgments give"
+    return ""
+
+
+def _standing(query: Query, annotator: Any) -> tuple[CandidateList, _Judged, datetime]:
+    """The current list, what was judged of it, and the moment of that."""
+    with transaction.atomic():
+        # So that all events up to the last are stored: one annotator's are stored one after
+        # another, those of several under the query's lock.
+        if annotator is None:
+            query = lock_query(query)
+        else:
+            lock_annotator(annotator)
+        found = (
+            CandidateList.objects.select_related("embedding_model", "query")
+            .filter(pk=query.current_list_id or 0, frozen_at__isnull=False)
+            .first()
+        )
+        if found is None or not found.size:
+            raise Conflict("There is no candidate list to order yet.")
+        events = JudgmentEvent.objects.filter(query=query)
+        if annotator is not None:
+            events = events.filter(annotator=annotator)
+        last_event = events.aggregate(last=Max("pk"))["last"] or 0
+        judged = _judged(found, found.size, annotator, last_event)
+        withdrawals_freeze()
+        return found, judged, timezone.now()
+
+
+def _basis(found: CandidateList) -> tuple[EmbeddingModel, Halves]:
+    """The model and the text's vector (d,) of a ready list."""
+    if found.embedding_model is None:
+        raise ValueError("The list isn't ready yet.")
+    return found.embedding_model, np.array(found.text_vector, np.float16)
+
+
+_JUDGED: Final = f"""
+SELECT last.image_id, last.annotator_id, person.role, last.relevance, last.made_at
+  FROM (SELECT DISTINCT ON (e.annotator_id, e.image_id) e.*
+          FROM {JudgmentEvent._meta.db_table} e
+         WHERE e.query_id = %(query)s AND e.id <= %(last)s {{own}}
+         ORDER BY e.annotator_id, e.image_id, e.id DESC) last
+  JOIN {Candidate._meta.db_table} c
+       ON c.list_id = %(list)s AND c.image_id = last.image_id AND c.rank <= %(size)s
+  JOIN {JudgmentEvent._meta.get_field("annotator").related_model._meta.db_table} person
+       ON person.id = last.annotator_id
+ WHERE last.relevance <> ''
+ ORDER BY last.image_id
+"""
+
+
+def _judged(found: CandidateList, size: int, annotator: Any, last_event: int) -> _Judged:
+    """What a person, or everyone, had judged of a list's first `size` images at an event."""
+    statement = _JUDGED.format(own="" if annotator is None else "AND e.annotator_id = %(own)s")
+    values = {
+        "query": found.query_id,
+        "list": found.pk,
+        "size": size,
+        "last": last_event,
+        "own": annotator and annotator.pk,
+    }
+    votes = ((row[0], Vote(*row[1:])) for row in fetch_all(statement, values))
+    labels = {image_id: agreed.relevant for image_id, agreed in consensus_by_key(votes)}
+    return _Judged(last_event, labels)
+
+
+def _pool_at(found: CandidateList, size: int, moment: datetime) -> _Pool:
+    """The first `size` images of a list that weren't withdrawn at a moment."""
+    then, values = withdrawn_then(moment)
+    withdrawn = ids_by(
+        f"SELECT c.rank::bigint FROM {ImageWithdrawal._meta.db_table} w"
+        f" JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = w.image_id"
+        f" WHERE {then} AND c.rank <= %s",
+        [found.pk, *values, size],
+    )
+    return _pool(found.pk, found.checksum, size, tuple(sorted(withdrawn.tolist())))
+
+
+@lru_cache(POOLS)
+def _pool(list_id: int, _checksum: str, size: int, withdrawn: tuple[int, ...]) -> _Pool:
+    """The first `size` images of a list but those of the withdrawn ranks. The checksum only tells
+    one list from another.
+    """
+    found = CandidateList.objects.select_related("embedding_model").get(pk=list_id)
+    model, text = _basis(found)
+    image_ids = ids_by(
+        f"SELECT image_id FROM {Candidate._meta.db_table}"
+        " WHERE list_id = %s AND rank <= %s ORDER BY rank",
+        [list_id, size],
+    )
+    ranks = np.delete(np.arange(1, size + 1), np.array(withdrawn, np.int64) - 1)
+    image_ids = image_ids[ranks - 1]
+    try:
+        moments = pool_moments(_blocks(model, image_ids), text)
+    except ValueError:
+        # Nothing of it is there any more, so there is nothing to learn.
+        moments = PoolMoments(np.zeros(model.dimension), 0.0, 0.0)
+    return _Pool(image_ids, ranks, moments)
+
+
+def _blocks(model: EmbeddingModel, image_ids: Rows) -> Iterator[Halves]:
+    ordered = np.sort(image_ids)
+    for start in range(0, len(ordered), BLOCK):
+        yield image_vectors(model=model, image_ids=ordered[start : start + BLOCK].tolist())[1]
+
+
+def _within(pool: _Pool, labels: dict[int, bool]) -> dict[int, bool]:
+    """The labels of the pool's images."""
+    judged = np.intersect1d(pool.image_ids, np.array(list(labels), np.int64)).tolist()
+    return {image_id: labels[image_id] for image_id in judged}
+
+
+def _fitted(model: EmbeddingModel, text: Halves, pool: _Pool, labels: dict[int, bool]) -> Halves:
+    """The direction (d,) that these labels of the pool's images give."""
+    image_ids, vectors = image_vectors(model=model, image_ids=list(_within(pool, labels)))
+    relevant = np.array([labels[image_id] for image_id in image_ids.tolist()], np.bool_)
+    return direction(pool.moments, text, vectors, relevant)
+
+
+def _ordered(image_ids: Rows, scores: Scores) -> tuple[Rows, Scores]:
+    """Images (n,) and their scores (n,) in the learned order."""
+    by_id = np.argsort(image_ids)
+    ordered = learned_order(scores, image_ids)
+    return ordered, scores[by_id][np.searchsorted(image_ids[by_id], ordered)]
+
+
+def _checksum(image_ids: Rows, scores: Scores) -> str:
+    """As `candidates.selectors.list_checksum`, of images (n,) and their scores (n,) in order."""
+    rows = np.rec.fromarrays([image_ids, scores], dtype="<i8,<f8")
+    return hashlib.sha256(rows.tobytes()).hexdigest()
+
+
+def _stored_revision(made: Revision) -> Revision:
+    """The revision, numbered and stored, or the same one if it was stored meanwhile."""
+    with transaction.atomic():
+        transaction_lock(lock_key("revisions", made.candidate_list_id))
+        siblings = Revision.objects.filter(
+            candidate_list=made.candidate_list, annotator=made.annotator
+        )
+        same = siblings.filter(last_event=made.last_event, size=made.size).first()
+        if same is not None:
+            return same
+        made.number = (siblings.aggregate(last=Max("number"))["last"] or 0) + 1
+        made.save()
+        return made
+
+
+def _queue(pool: _Pool, ordered: Rows, judged: set[int], *, learned: bool) -> list[Queued]:
+    ranks = dict(zip(pool.image_ids.tolist(), pool.ranks.tolist(), strict=True))
+    judged = judged & ranks.keys()
+    queue = interleaved(ordered.tolist(), list(ranks), judged=judged)
+    return [
+        Queued(image_id, ranks[image_id], learned and not frozen_turn(len(judged) + place))
+        for place, image_id in enumerate(islice(queue, QUEUE), start=1)
+    ]
