@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The application runs in many processes: the first compiles its modules, the others read them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test test-bench lint bench clean
+.PHONY: demo serve test test-bench lint bench bench-trust clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -35,6 +35,10 @@ lint: $(VENV)/development
 ## Everything that is measured, into bench/RESULTS.md; or `make bench SECTIONS="ranking pages"`
 bench: $(VENV)/development
 	@exec $(BIN)/python -m bench $(SECTIONS)
+
+## How often certificates hold, by simulated labelers, into the same file
+bench-trust: $(VENV)/development
+	@exec $(BIN)/python -m bench trust
 
 ## Removes what tools made, but neither var/ (your data) nor the virtual environment
 clean:

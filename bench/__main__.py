@@ -28,6 +28,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "metrics": "--queries 3 --runs 2 --depth 40 --repeats 1",
     "releases": "--images 200 --species 20 --judgments 1000",
     "importing": "--pairs 500",
+    "trust": "--labelers 4 --releases 4 --queries 2",
 }
 HEADING: Final = """# What is measured
 
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             failed.append(name)
             print(done.stdout, file=sys.stderr)
         else:
+            print(done.stdout)
             write_section(options.small or RESULTS, name, done.stdout.strip())
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)

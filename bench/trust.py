@@ -1,0 +1,288 @@
+"""How often certificates hold: `python -m bench.trust`.
+
+Labelers judge a ranked pool until 100 in a row are not relevant, then audit what they haven't
+judged, looking at the bound after every label. At each hit they leave without judging it, go back
+to the ranking until 100 more in a row are not relevant, and audit in a new round, until everything
+relevant is judged or displayed. The bound has held if no look was below the truth; a certificate is
+false where the recall of what is judged is below its target.
+
+Between two hits every method's bound only falls with each draw, so the look before each hit stands
+for all of them. Beside the certificate, on the same runs: CMH (Callaghan and Müller-Hansen 2020, as
+buscarpy computes it; told of each hit where it was drawn), and an elusion sample of fixed size
+after the first streak, large enough to certify the target without a hit: tested once, or, at every
+look, as if the round so far were the sample.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import floor, log
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from scipy.stats import binomtest, hypergeom
+
+from bench import harness
+from labeling.audits.bounds import (
+    AuditRound,
+    log_evidence,
+    meets_target,
+    release_missing_at_most,
+)
+
+#: Images of the pool, relevant among them, and how many standard deviations their scores lie apart.
+SETTINGS: Final = (
+    *((500, 5, 2.0), (500, 30, 1.0)),
+    *((5_000, 5, 1.0), (5_000, 30, 3.0), (5_000, 30, 2.0), (5_000, 100, 1.0)),
+    *((20_000, 30, 2.0), (20_000, 100, 3.0), (20_000, 500, 2.0)),
+)
+STREAK: Final = 100
+TARGET: Final = 0.9
+CONFIDENCE: Final = 0.95
+SENSITIVITY: Final = 0.9
+SEEDS: Final = 60
+HEAD: Final = ("Pool", "Relevant", "d′")
+METHODS: Final = {
+    "certificate": "Certificate",
+    "cmh": "CMH",
+    "sample": "Elusion sample",
+    "samples": "At every look",
+}
+RELEASES: Final = {
+    "All hits recognized": (1.0, False),
+    "0.9 recognized, no seeds": (SENSITIVITY, False),
+    "0.9 recognized, 60 seeds": (SENSITIVITY, True),
+}
+
+
+@dataclass
+class Path:
+    """What one labeler came to."""
+
+    recall: float = 0.0
+    """At the first streak, as are the next three."""
+    labels: int = 0
+    found: int = 0
+    missing: int = 0
+    held: bool = True
+    """The certificate's bound, at every look."""
+    false: set[str] = field(default_factory=set)
+    """The methods that certified the target falsely."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 when a coverage is below nominal with all of its interval."""
+    options = harness.parse(
+        "trust",
+        __doc__,
+        arguments,
+        labelers=1000,
+        releases=1000,
+        queries=100,
+        fraction=0.01,
+        pools=(500, 5_000, 20_000),
+    )
+    runs, releases, low = [], [], False
+    for number, setting in enumerate(SETTINGS):
+        if setting[0] not in options.pools:
+            continue
+        harness.log(f"{setting[0]:,} images, {setting[1]} relevant, d′ = {setting[2]:g} …")
+        random = np.random.default_rng([14, number])
+        paths = [follow(*setting, random) for _ in range(options.labelers)]
+        name = [f"{setting[0]:,}", str(setting[1]), f"{setting[2]:g}"]
+        held = [path.held for path in paths]
+        low |= below(held)
+        runs.append(
+            [
+                *name,
+                f"{np.mean([path.labels for path in paths]):,.0f}",
+                f"{np.mean([path.recall for path in paths]):.2f}",
+                interval([path.recall < TARGET for path in paths]),
+                interval(held),
+                *(interval([method in path.false for path in paths]) for method in METHODS),
+            ]
+        )
+        row = [*name]
+        for sensitivity, seeded in RELEASES.values():
+            covered = [
+                release_held(
+                    random.choice(len(paths), min(options.queries, len(paths)), replace=False),
+                    paths,
+                    options.fraction,
+                    sensitivity,
+                    seeded,
+                    random,
+                )
+                for _ in range(options.releases)
+            ]
+            low |= below(covered) and (seeded or sensitivity == 1)
+            row.append(interval(covered))
+        releases.append(row)
+    print(
+        harness.section(
+            "Certificates",
+            options.command,
+            ("numpy", "scipy"),
+            f"{options.labelers:,} labelers a row, who stop the ranked pass after a streak of "
+            f"{STREAK}, look after every label and leave at each hit. Shares with their 95 % "
+            "Clopper–Pearson interval. First the ranked pass alone; then whether the bound "
+            f"({CONFIDENCE:g}) held at every look; then who was told falsely that recall is at "
+            f"least {TARGET:g}: by the certificate, by CMH, and by an elusion sample of fixed "
+            "size, tested once or at every look.",
+            harness.table(
+                (*HEAD, "Labels", "Recall", f"Below {TARGET:g}", "Bound held", *METHODS.values()),
+                runs,
+            ),
+            f"{options.releases:,} releases a row, of {options.queries} such labelers each, of "
+            f"whose unjudged images {100 * options.fraction:g} % are audited: whether at most M_u "
+            "were missing.",
+            harness.table((*HEAD, *RELEASES), releases),
+            "Coverage is at or above nominal within its interval in "
+            + ("all settings." if not low else "not all settings."),
+        )
+    )
+    return int(low)
+
+
+def follow(images: int, relevant: int, separation: float, random: np.random.Generator) -> Path:
+    """One labeler's way through a pool, whose images are numbered by rank."""
+    scores = random.normal(size=images)
+    scores[:relevant] += separation
+    truth = (np.arange(images) < relevant)[np.argsort(-scores)]
+    judged = np.zeros(images, dtype=bool)
+    left: list[int] = []
+    rounds: list[AuditRound] = []
+    labels: list[NDArray[np.bool_]] = []
+    path = Path()
+    while True:
+        ranks = ranked_pass(np.flatnonzero(~judged), truth)
+        judged[ranks] = True
+        labels.append(truth[np.setdiff1d(ranks, left, assume_unique=True)])
+        found = int(truth[judged].sum())
+        if not rounds:
+            path.recall, path.labels = found / relevant, len(ranks)
+            path.found, path.missing = found, relevant - found
+            sample_once(path, images - len(ranks), relevant, random)
+        elif meets(rounds, found) and found < TARGET * relevant:
+            path.false.add("certificate")
+        open_hits = [rank for rank in left if not judged[rank]]
+        pool = np.setdiff1d(np.flatnonzero(~judged), open_hits, assume_unique=True)
+        known = found + len(open_hits)
+        if known == relevant:
+            return path
+        drawn = random.permutation(pool)
+        misses = int(np.argmax(truth[drawn]))
+        judged[drawn[:misses]] = True
+        labels.append(np.zeros(misses, dtype=bool))
+        look(path, [*rounds, AuditRound(known, len(pool), misses, 0)], found, relevant)
+        if (
+            known < TARGET * relevant
+            and "cmh" not in path.false
+            and cmh(np.concatenate(labels), images) < 1 - CONFIDENCE
+        ):
+            path.false.add("cmh")
+        labels.append(np.ones(1, dtype=bool))
+        rounds.append(AuditRound(known, len(pool), misses + 1, 1))
+        left.append(int(drawn[misses]))
+
+
+def ranked_pass(unjudged: NDArray[np.intp], truth: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The unjudged ranks that are judged until STREAK in a row are not relevant."""
+    hits = np.flatnonzero(truth[unjudged])
+    gaps = np.diff(np.concatenate([[-1], hits, [len(unjudged) + STREAK]])) - 1
+    before = int(np.argmax(gaps >= STREAK))
+    return unjudged[: (hits[before - 1] + 1 if before else 0) + STREAK]
+
+
+def look(path: Path, rounds: list[AuditRound], found: int, relevant: int) -> None:
+    """The look before a hit, at the certificate and at a sample of this round alone."""
+    path.held &= log_evidence(rounds, relevant) < -log(1 - CONFIDENCE)
+    if found < TARGET * relevant:
+        if meets(rounds, found):
+            path.false.add("certificate")
+        last = rounds[-1]
+        if sample_certifies(last.found, last.unjudged, last.drawn, 0):
+            path.false.add("samples")
+
+
+def meets(rounds: Sequence[AuditRound], found: int) -> bool:
+    """Whether the target is certified; mostly one look at the smallest number to reject tells."""
+    if log_evidence(rounds, floor(found / TARGET) + 1) < -log(1 - CONFIDENCE):
+        return False
+    return meets_target(rounds, found=found, target=TARGET, confidence=CONFIDENCE)
+
+
+def cmh(labels: NDArray[np.bool_], images: int) -> float:
+    """The p-value of a recall below the target after labels in their order: the least of all tests
+    of labels from some place on. It is least at the first place or right after a relevant image,
+    as each label that isn't relevant only adds to the sample.
+    """
+    starts = np.concatenate([[0], np.flatnonzero(labels) + 1])
+    before = np.arange(len(starts))
+    relevant = before[-1]
+    supposed = floor(relevant / TARGET) + 1 - before
+    hits = np.arange(relevant + 1)[:, None]
+    chances = hypergeom.logpmf(hits, images - starts, supposed, len(labels) - starts)
+    chances[hits > relevant - before] = -np.inf
+    return float(np.exp(logsumexp(chances, axis=0).min()))
+
+
+def sample_once(path: Path, unjudged: int, relevant: int, random: np.random.Generator) -> None:
+    """Draw the smallest sample that certifies the target without a hit, and test it."""
+    drawn = bisect_left(
+        range(unjudged), True, key=lambda one: sample_certifies(path.found, unjudged, one, 0)
+    )
+    hits = int(random.hypergeometric(path.missing, unjudged - path.missing, drawn)) if drawn else 0
+    false = path.found + hits < TARGET * relevant
+    if false and sample_certifies(path.found, unjudged, drawn, hits):
+        path.false.add("sample")
+
+
+def sample_certifies(found: int, unjudged: int, drawn: int, hits: int) -> bool:
+    """Whether so few hits in a sample of fixed size reject every recall below the target."""
+    least = floor((found + hits) / TARGET) + 1 - found
+    return bool(
+        least > unjudged - drawn + hits
+        or hypergeom.cdf(hits, unjudged, least, drawn) <= 1 - CONFIDENCE
+    )
+
+
+def release_held(
+    labelers: NDArray[np.intp],
+    paths: Sequence[Path],
+    fraction: float,
+    sensitivity: float,
+    seeded: bool,
+    random: np.random.Generator,
+) -> bool:
+    """Whether a release's bound covers what is missing when its labelers hand in."""
+    missing = sum(paths[labeler].missing for labeler in labelers)
+    hits = int(random.binomial(missing, fraction * sensitivity))
+    seeds = (int(random.binomial(SEEDS, sensitivity)), SEEDS) if seeded else None
+    at_most = release_missing_at_most(hits, fraction, seeds=seeds, confidence=CONFIDENCE)
+    return at_most is None or missing <= at_most
+
+
+def interval(outcomes: Sequence[bool]) -> str:
+    """A share in percent, with its interval."""
+    low, high = _limits(outcomes)
+    return f"{100 * np.mean(outcomes):.1f} ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def below(outcomes: Sequence[bool]) -> bool:
+    """Whether a coverage is below nominal with all of its interval."""
+    return _limits(outcomes)[1] < CONFIDENCE
+
+
+def _limits(outcomes: Sequence[bool]) -> tuple[float, float]:
+    found = binomtest(sum(outcomes), len(outcomes)).proportion_ci(method="exact")
+    return float(found.low), float(found.high)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

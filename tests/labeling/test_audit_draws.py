@@ -1,0 +1,51 @@
+"""The draw order: keyed, checkable, and with a release's selection apart from a query's."""
+
+import hashlib
+
+import pytest
+
+from labeling.audits.draws import draw_number, draw_order, selected
+
+KEY = bytes(range(32))
+OTHER = bytes(range(1, 33))
+IMAGES = range(1000, 6000)
+
+
+def test_the_number_is_the_documented_hash():
+    digest = hashlib.blake2b(b"7,12345", key=KEY, digest_size=8).hexdigest()
+    assert draw_number(KEY, 7, 12345) == int(digest, 16) == 0xFE7C56CF5D2C11B2
+
+
+def test_the_order_depends_on_key_and_query_alone():
+    order = draw_order(KEY, 7, IMAGES)
+    assert sorted(order) == list(IMAGES)
+    assert order == draw_order(KEY, 7, reversed(IMAGES))
+    assert order != draw_order(KEY, 8, IMAGES)
+    assert order != draw_order(OTHER, 7, IMAGES)
+    few = set(IMAGES[::7])
+    assert draw_order(KEY, 7, few) == [one for one in order if one in few]
+
+
+def test_equal_numbers_are_ordered_by_id(monkeypatch):
+    monkeypatch.setattr("labeling.audits.draws.draw_number", lambda *_: 5)
+    assert draw_order(KEY, 7, [9, 3, 6]) == [3, 6, 9]
+
+
+def test_a_selection_takes_its_fraction_and_grows_with_it():
+    taken = {one for one in IMAGES if selected(KEY, 7, one, 0.01)}
+    more = {one for one in IMAGES if selected(KEY, 7, one, 0.05)}
+    assert taken < more
+    assert abs(len(more) - 250) < 5 * (5000 * 0.05 * 0.95) ** 0.5
+    assert more == set(draw_order(KEY, 7, IMAGES)[: len(more)])
+    assert all(selected(KEY, 7, one, 1) for one in IMAGES[:100])
+    assert not any(selected(KEY, 7, one, 0) for one in IMAGES)
+
+
+def test_under_another_key_the_first_draws_are_not_those_selected():
+    first = draw_order(KEY, 7, IMAGES)[:250]
+    assert sum(selected(OTHER, 7, one, 0.05) for one in first) < 50
+
+
+def test_a_key_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="key must have 32 bytes: 5"):
+        draw_number(b"short", 7, 1)

@@ -1,0 +1,99 @@
+"""The command `certify`: anybody's numbers, no database."""
+
+import json
+import os
+import subprocess
+import sys
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from tests.processes import ROOT
+
+USUAL = {"found": 30, "unjudged": 4500, "drawn": 300, "hits": 0}
+
+
+def certify(*arguments: str, **counts: object) -> str:
+    output = StringIO()
+    options = [part for name, value in counts.items() for part in (f"--{name}", str(value))]
+    call_command("certify", *options, *arguments, stdout=output)
+    return output.getvalue().strip()
+
+
+def test_the_bound_of_one_round():
+    assert json.loads(certify("--json", **USUAL)) == {
+        "missing_at_most": 43,
+        "recall_at_least": 30 / 73,
+        "more_without_hit": 2138,
+    }
+
+
+def test_the_sentence():
+    said = certify(**USUAL)
+    assert said.startswith("Found 30. Of 4,500 unjudged images 300, drawn at random, were judged;")
+    assert said.endswith("About 2,140 more without a hit would certify 90 %.")
+
+
+def test_target_and_confidence():
+    said = json.loads(certify("--json", **USUAL, target=0.95, confidence=0.99))
+    assert said["missing_at_most"] == 66
+    assert said["more_without_hit"] > 3581 - 300
+
+
+def test_hits_are_found():
+    said = json.loads(certify("--json", **(USUAL | {"hits": 2})))
+    assert said["recall_at_least"] == 32 / (32 + said["missing_at_most"])
+
+
+def test_earlier_rounds_count():
+    one = json.loads(certify("--json", **(USUAL | {"found": 31, "unjudged": 4300})))
+    two = json.loads(
+        certify("--json", "--round", "30,4500,100,0", **(USUAL | {"found": 31, "unjudged": 4300}))
+    )
+    assert two["missing_at_most"] < one["missing_at_most"]
+
+
+def test_nothing_found_has_no_recall():
+    assert json.loads(certify("--json", **(USUAL | {"found": 0})))["recall_at_least"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"drawn": 4501}, r"--drawn must be at most unjudged \(4500\): 4501"),
+        ({"hits": 301}, r"--hits must be at most drawn \(300\): 301"),
+        ({"hits": -1}, "argument --hits: '-1' is not a whole number from 0"),
+        ({"found": "many"}, "argument --found: 'many' is not a whole number from 0"),
+        ({"round": "30,4500,300"}, "argument --round: '30,4500,300' is not FOUND,UNJUDGED,"),
+        ({"round": "30,10,20,0"}, r"argument --round: drawn must be at most unjudged \(10\): 20"),
+        ({"round": "31,4900,20,0"}, r"--found of round 2 must be at least .* \(31\): 30"),
+        ({"round": "30,4400,20,0"}, "--found and unjudged of round 2 must be at most"),
+        ({"confidence": 95}, "--confidence must lie between 0 and 1: 95"),
+        ({"target": 0}, "--target must lie between 0 and 1: 0"),
+        ({"target": "nan"}, "--target must lie between 0 and 1: nan"),
+        ({"target": "most"}, "argument --target: invalid float value: 'most'"),
+    ],
+)
+def test_bad_numbers_are_refused_by_option(options, words):
+    with pytest.raises(CommandError, match=words):
+        certify(**(USUAL | options))
+
+
+def test_rounds_that_cannot_follow_each_other_are_refused():
+    with pytest.raises(CommandError, match="--round: found of round 2 must be at least"):
+        certify("--round", "9,5000,10,1", "--round", "9,4900,10,0", **USUAL)
+
+
+def test_it_needs_no_database():
+    options = [part for name, value in USUAL.items() for part in (f"--{name}", str(value))]
+    done = subprocess.run(
+        [sys.executable, "manage.py", "certify", *options, "--json"],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["missing_at_most"] == 43
