@@ -61,6 +61,8 @@ MATRIX = env.flag("MATRIX", default=True)
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
 STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
 MINIMUM_LABELS = env.number("MINIMUM_LABELS", 0, minimum=0, maximum=1_000_000)
+CERTIFICATE_RECALL = 0.9
+CERTIFICATE_CONFIDENCE = 0.95
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
 SEARCH_EXACT_IMAGES = env.number("SEARCH_EXACT_IMAGES", 100_000, minimum=0)
 SEARCH_TIMEOUT = env.number("SEARCH_TIMEOUT", 20, minimum=1, maximum=110)

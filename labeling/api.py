@@ -18,6 +18,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from core.access import Role, at_least, require_role, role_of
 from core.api.parameters import parameters
+from labeling.audits.api import AuditActions
 from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
 from labeling.judging.api import LabelingActions
 from labeling.judging.assignments import still_labeling
@@ -78,7 +79,7 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(LabelingActions, StudioActions, GenericViewSet[Query]):
+class QueryViewSet(LabelingActions, StudioActions, AuditActions, GenericViewSet[Query]):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()

@@ -1,5 +1,6 @@
 """The models of this app, in the folders of their subjects; Django looks for them here."""
 
+from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
@@ -9,6 +10,9 @@ __all__ = [
     "Assignment",
     "Candidate",
     "CandidateList",
+    "Draw",
+    "DrawKey",
+    "DrawRound",
     "Judgment",
     "JudgmentEvent",
     "LabelingPreferences",

@@ -51,6 +51,7 @@ SOURCE_WORDS: Final = {
     "list": "in the candidate list",
     "search": "in a search",
     "similar": "among similar images",
+    "audit": "drawn at random",
     "import": "imported",
 }
 
