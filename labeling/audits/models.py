@@ -13,8 +13,9 @@ from retrieval.corpus.models import Image
 
 
 class DrawKey(models.Model):
-    """The secret that orders a query's draws, made when it opens. It is shown to nobody: who knows
-    it can tell which images will be audited.
+    """The secret that orders a query's next draws, made when it opens. It is shown to nobody: who
+    knows it can tell which images will be audited. A release that publishes it ends its use, and
+    the query gets another.
     """
 
     query = models.OneToOneField(
@@ -33,7 +34,7 @@ class DrawRound(models.Model):
     """A round of draws from a declared pool: the first `size` of a candidate list.
 
     It ends when the next one begins: once an image that it could have drawn was judged elsewhere or
-    withdrawn, or the list is another or longer.
+    withdrawn, or the list is another or longer; or when a release publishes its key.
     """
 
     # No index of its own: the unique constraint begins with it.
@@ -43,6 +44,12 @@ class DrawRound(models.Model):
     number = models.PositiveIntegerField(help_text="of the query's rounds, from 1")
     candidate_list = models.ForeignKey(CandidateList, on_delete=models.CASCADE, related_name="+")
     size = models.PositiveIntegerField(help_text="the pool: so many ranks of the list")
+    key = models.BinaryField(
+        max_length=KEY_BYTES,
+        validators=[MinLengthValidator(KEY_BYTES)],
+        editable=False,
+        help_text="what its draws are ordered by",
+    )
     drawn_from = models.BinaryField(
         help_text="a bit a rank, the first the highest: without a judgment, never displayed and "
         "not withdrawn when the round began"

@@ -176,7 +176,11 @@ def audit_state(query: Query) -> AuditState:
     last = rounds[-1] if rounds else None
     from_bits = [_mask(one.drawn_from, size) for one in rounds]
     left = from_bits[-1] & free if rounds else free
-    goes_on = last is not None and not (from_bits[-1] & (shown == 0) & ~free).any()
+    goes_on = (
+        last is not None
+        and last.closed_at is None
+        and not (from_bits[-1] & (shown == 0) & ~free).any()
+    )
     numbered = [(one.number, bits) for one, bits in zip(rounds, from_bits, strict=True)]
     if not goes_on:
         numbered.append((np.iinfo(np.int32).max, left))

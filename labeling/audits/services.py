@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from core.errors import Conflict, Forbidden
+from core.errors import Conflict, Forbidden, QueryGone
 from labeling.audits.draws import KEY_BYTES, draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.audits.selectors import AuditState, audit_state, packed
@@ -25,6 +27,21 @@ def draw_key_ensure(*, query: Query) -> DrawKey:
     return DrawKey.objects.get_or_create(
         query=query, defaults={"key": secrets.token_bytes(KEY_BYTES)}
     )[0]
+
+
+@transaction.atomic
+def draw_keys_end(*, keys: Collection[bytes]) -> None:
+    """End the use of keys that a release publishes: queries draw by new ones, in new rounds. Keys
+    that are in no use are passed over.
+    """
+    for used in DrawKey.objects.filter(key__in=keys).select_related("query").order_by("query"):
+        with suppress(QueryGone):
+            # Draws hold this lock.
+            query = lock_query(used.query)
+            now = timezone.now()
+            new = secrets.token_bytes(KEY_BYTES)
+            DrawKey.objects.filter(query=query).update(key=new, made_at=now)
+            query.draw_rounds.filter(closed_at=None).update(closed_at=now)
 
 
 @transaction.atomic
@@ -57,8 +74,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     left = Candidate.objects.filter(list=query.current_list)
     if len(ranks) < state.pool.size:
         left = left.filter(rank__in=ranks)
-    key = bytes(draw_key_ensure(query=query).key)
-    order = draw_order(key, query.query_id, left.values_list("image_id", flat=True))
+    order = draw_order(bytes(one.key), query.query_id, left.values_list("image_id", flat=True))
     first = one.draws.count() + 1
     Draw.objects.bulk_create(
         Draw(query=query, round=one, place=place, image_id=image_id, displayed_to=annotator)
@@ -78,6 +94,7 @@ def _round(query: Query, annotator: Any, state: AuditState) -> DrawRound:
         number=latest.number + 1 if latest else 1,
         candidate_list=state.pool,
         size=state.pool.size,
+        key=draw_key_ensure(query=query).key,
         drawn_from=packed(state.left),
         begun_by=annotator,
     )
