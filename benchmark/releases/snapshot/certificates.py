@@ -56,15 +56,15 @@ def certificate(
     """The certificate of a query, at the confidence of the release. ValueError: as certificates."""
     counted = counts([one.round for one in rounds], pool)
     found = sum(one.label == "relevant" and _in_pool(one) for one in pool)
-    bound = {"found": found, "confidence": snapshot.header.confidence}
+    in_order, confidence = list(counted.values()), snapshot.header.confidence
     return QueryCertificate(
         query=snapshot.queries[pool[0].query_id],
         pool=len(pool),
         whole=all(one.whole for one in rounds),
         rounds=counted,
         found=found,
-        missing_at_most=missing_at_most(list(counted.values()), **bound),
-        recall_at_least=recall_at_least(list(counted.values()), **bound),
+        missing_at_most=missing_at_most(in_order, found=found, confidence=confidence),
+        recall_at_least=recall_at_least(in_order, found=found, confidence=confidence),
     )
 
 
