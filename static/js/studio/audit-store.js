@@ -22,7 +22,9 @@ export class AuditStore extends ReviewStore {
 
   read() {
     if (!this.drawing) return api(this.address);
-    return api(`${this.address}draws/`, { method: "POST", body: { count: AHEAD } });
+    const { to_judge: waiting, then } = this.found;
+    const count = Math.min(AHEAD, waiting + (then.more_without_hit ?? AHEAD)) || 1;
+    return api(`${this.address}draws/`, { method: "POST", body: { count } });
   }
 
   async outline() {
@@ -70,6 +72,7 @@ export class AuditStore extends ReviewStore {
     return this.relevance.filter((letter) => letter === LETTERS.relevant).length;
   }
 
+  /** The page shows the certificate instead. */
   get progress() {
     return {};
   }

@@ -14,6 +14,11 @@ export function reach({ met, out_of_reach: out }) {
   return "For this query alone that is out of reach; the release’s certificate covers it with few draws.";
 }
 
+/** As one text in which no number is apart from its percent sign. */
+export function sentences(...texts) {
+  return texts.filter(Boolean).join(" ").replaceAll(" %", "\u00a0%");
+}
+
 const percent = (share) => `${Math.floor(100 * share + 1e-9)} %`;
 
 class Audit {
@@ -33,7 +38,11 @@ class Audit {
     studio.outbox.addEventListener("answer", () => this.read());
     studio.on("labels", () => this.#judged());
     studio.on("progress", () => this.#render());
-    studio.on("state", () => this.#render());
+    studio.on("state", ({ state }) => {
+      // What there is to do then, the end says too.
+      if (state === "end") studio.notices.hide("hit");
+      this.#render();
+    });
     this.pauseButton.addEventListener("click", () => {
       store.drawing = false;
       this.#render();
@@ -117,7 +126,7 @@ class Audit {
     };
     const are = waiting === 1 ? "image is" : "images are";
     text("pending", waiting ? `${number(waiting)} drawn ${are} to be judged. If none of them is relevant:` : "");
-    text("sentence", then.sentence);
+    text("sentence", sentences(then.sentence));
     text("reach", reach(then));
     this.pauseButton.hidden = !this.store.drawing;
     const recall = now.recall_at_least ?? 0;

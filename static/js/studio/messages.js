@@ -1,7 +1,7 @@
 /** What the page says: instead of an image (loading, none, failed, the end), in notices, and of what is saved. */
 import { button, make } from "../dom.js";
 import { counted, number } from "../words.js";
-import { draw, reach } from "./audit.js";
+import { draw, reach, sentences } from "./audit.js";
 
 function box(title, text, ...buttons) {
   return make(
@@ -85,15 +85,12 @@ function endOfAudit(studio) {
   const { href } = studio.root.querySelector("a.back");
   const { ranking } = studio.root.dataset;
   const [name, label] = drawn ? ["Draw more images", "Audit"] : ["Draw images", "An audit by random images"];
-  const title = now.met ? "Certified" : label;
-  const primary = !now.met && !now.out_of_reach;
-  return box(
-    title,
-    [now.sentence, reach(now), store.paused].filter(Boolean).join(" "),
-    unjudged ? choice(name, () => draw(studio), primary) : null,
-    make("a", { class: now.out_of_reach ? "button primary" : "button", href: ranking, text: "To the ranking" }),
-    make("a", { class: now.met ? "button primary" : "button", href, text: "Back to the query" }),
-  );
+  const done = now.met || !unjudged;
+  const leave = !done && (now.out_of_reach || store.paused);
+  const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
+  const ways = [link(ranking, "To the ranking", leave), link(href, "Back to the query", done)];
+  if (unjudged) ways.unshift(choice(name, () => draw(studio), !done && !leave));
+  return box(now.met ? "Certified" : label, sentences(now.sentence, reach(now), store.paused), ...ways);
 }
 
 function end(studio) {
