@@ -18,7 +18,6 @@ from rest_framework.viewsets import GenericViewSet
 
 from core.access import Role, at_least, require_role, role_of
 from core.api.parameters import parameters
-from labeling.audits.api import AuditActions
 from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
 from labeling.judging.api import LabelingActions
 from labeling.judging.assignments import still_labeling
@@ -48,6 +47,7 @@ from labeling.queries.transitions import transitions_for
 from labeling.review.overview import QueryOverview, overview_of, queries_filtered
 from labeling.review.selectors import OpenPoint, given_up, left_open
 from labeling.studio.api import StudioActions
+from labeling.studio.audit import AuditActions
 
 STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
 

@@ -1,4 +1,4 @@
-"""The dashboard and the labeling and review pages."""
+"""The dashboard and the labeling, audit and review pages."""
 
 from __future__ import annotations
 
@@ -101,6 +101,16 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
     return _studio(request, query)
+
+
+@login_required
+@require_safe
+def audit(request: HttpRequest, pk: int) -> HttpResponse:
+    """The labeling page over images of the query's list that are drawn at random."""
+    query = get_query_for(request.user, pk)
+    if not can_judge(request.user, query):
+        return redirect("query-detail", pk=pk)
+    return _studio(request, query, audit=True, target=round(100 * settings.CERTIFICATE_RECALL, 2))
 
 
 @login_required

@@ -7,10 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 from django.conf import settings
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef, Subquery
 
-from core.access import names_hidden_from
 from core.sql import fetch_all
 from labeling.audits.bounds import (
     AuditRound,
@@ -26,13 +23,10 @@ from labeling.judging.consensus import Consensus
 from labeling.judging.models import Judgment
 from labeling.judging.progress import consensus_on
 from labeling.queries.models import Query
-from retrieval.corpus.models import Image, ImageWithdrawal, Species
-from retrieval.flags.models import ImageFlag
-from retrieval.flags.selectors import is_withdrawn
+from retrieval.corpus.models import ImageWithdrawal
 
 #: Draws beyond which a certificate for one query is called out of reach: hours of labeling.
 WITHIN_REACH: Final = 1000
-LAST_JUDGED: Final = 10
 
 _NONE, _NEGATIVE, _DOUBTFUL, _RELEVANT = range(4)
 _LABELS: Final = {"": _DOUBTFUL, "not_relevant": _NEGATIVE, "unsure": _DOUBTFUL}
@@ -95,12 +89,12 @@ class AuditState:
     @property
     def now(self) -> Certificate:
         """What is certain now: what is displayed and not judged counts as a hit."""
-        return _certificate(self.rounds, self.found)
+        return certificate(self.rounds, self.found)
 
     @property
     def then(self) -> Certificate:
         """What would be certain if nothing of `to_judge` is relevant."""
-        return _certificate(self.hopeful, self.found)
+        return certificate(self.hopeful, self.found)
 
 
 def pool_words(pool: CandidateList) -> str:
@@ -231,7 +225,8 @@ def _mask(bits: bytes | memoryview, size: int) -> Mask:
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=size).astype(np.bool_)
 
 
-def _certificate(rounds: list[AuditRound], found: int) -> Certificate:
+def certificate(rounds: list[AuditRound], found: int) -> Certificate:
+    """What rounds bound under the settings' target and confidence."""
     sure: dict[str, Any] = {"found": found, "confidence": settings.CERTIFICATE_CONFIDENCE}
     aim = sure | {"target": settings.CERTIFICATE_RECALL}
     more = more_without_hit(rounds, **aim)
@@ -244,50 +239,3 @@ def _certificate(rounds: list[AuditRound], found: int) -> Certificate:
         out_of_reach=(rounds[-1].unjudged - rounds[-1].drawn if more is None else more)
         > WITHIN_REACH,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnImage:
-    """A drawn image for one person: without rank and score, which would tell what to expect."""
-
-    image: Image
-    species: Species | None
-    """None too where its name is hidden from the person."""
-    relevance: str | None
-    """The person's own judgment."""
-    flags: list[str]
-    """The kinds of its open flags, whoever raised them."""
-    to_judge: bool
-    """Whether nobody has judged it."""
-
-
-def drawn_images(*, query: Query, user: Any, state: AuditState) -> list[DrawnImage]:
-    """The images of `state.to_judge`, after the last LAST_JUDGED drawn ones that the person has
-    judged; without withdrawn ones. At most five SQL queries.
-    """
-    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("image"))
-    judged = query.draws.filter(Exists(own)).order_by("-round__number", "-place")
-    before = list(judged.values_list("image_id", flat=True)[:LAST_JUDGED])
-    wanted = [*reversed(before), *state.to_judge]
-    flags = ImageFlag.objects.filter(image=OuterRef("pk"), state=ImageFlag.State.OPEN)
-    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("pk"))
-    images = Image.objects.filter(~is_withdrawn()).annotate(
-        own_relevance=Subquery(own.values("relevance")),
-        open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),
-    )
-    hidden = names_hidden_from(user)
-    if not hidden:
-        images = images.select_related("species").prefetch_related("species__names")
-    known: dict[int, Any] = images.in_bulk(wanted)
-    waiting = set(state.to_judge)
-    return [
-        DrawnImage(
-            image=known[pk],
-            species=None if hidden else known[pk].species,
-            relevance=known[pk].own_relevance,
-            flags=known[pk].open_flags,
-            to_judge=pk in waiting,
-        )
-        for pk in wanted
-        if pk in known
-    ]

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from labeling.audits.bounds import AuditRound, missing_at_most
 from labeling.audits.draws import draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
-from labeling.audits.selectors import AuditState, audit_state, pool_words
+from labeling.audits.selectors import AuditState, audit_state, certificate, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.services import list_extend
 from labeling.judging.models import JudgmentEvent
@@ -233,6 +233,16 @@ class TestCounting:
         assert draw(query, annotator, 2)[0] == kept
         record(query, annotator, item(kept, NO))
         assert rounds(query) == [(10, 13, 1, 1)]
+
+
+def test_a_certificate_is_out_of_reach_where_it_takes_thousands() -> None:
+    """45 of 50 found is within reach in a small pool; 30 of 5,000 takes 2,438 draws."""
+    wide, small = AuditRound(30, 4500, 0, 0), AuditRound(30, 200, 0, 0)
+    assert (certificate([wide], 30).more_without_hit, certificate([wide], 30).out_of_reach) == (
+        2438,
+        True,
+    )
+    assert not certificate([small], 30).out_of_reach
 
 
 class TestApi:

@@ -12,13 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import Conflict
-from labeling.audits.selectors import AuditState, audit_state, drawn_images, pool_words
-from labeling.audits.serializers import AuditSerializer, DrawSerializer
+from labeling.audits.selectors import AuditState, audit_state, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.selectors import list_status
 from labeling.judging.access import get_query_for, judging_problem
 from labeling.judging.services import latest_event
 from labeling.queries.models import Query
+from labeling.studio.audit_serializers import AuditSerializer, DrawSerializer
+from labeling.studio.candidates import drawn_images
 
 _NOT_READY = OpenApiResponse(description="the list isn't ready")
 
