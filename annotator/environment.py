@@ -56,6 +56,19 @@ class Environment:
             raise BadSetting(f"{name}={number}: write a number from {minimum} to {maximum}.")
         return number
 
+    def share(self, name: str, default: float) -> float:
+        """A number between 0 and 1, both excluded."""
+        value = self.text(name)
+        if not value:
+            return default
+        try:
+            share = float(value)
+        except ValueError:
+            share = 0.0
+        if not 0 < share < 1:
+            raise BadSetting(f"{name}={value!r}: write a number between 0 and 1.")
+        return share
+
     def words(self, name: str, default: list[str]) -> list[str]:
         """A comma-separated list; blank items are dropped."""
         words = [word.strip() for word in self.text(name).split(",")]

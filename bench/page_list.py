@@ -44,6 +44,7 @@ _PAGES: Final = {
       Corpus, page 3                     /corpus/?page=3
       Corpus, species found              /corpus/?species={name}
       Labeling                           /queries/{query}/label/
+      Audit                              /queries/{query}/audit/
       Query of an annotator              /queries/{query}/
       API: queries of an annotator       /api/queries/
       API: outline of a list             /api/queries/{query}/outline/
@@ -53,6 +54,7 @@ _PAGES: Final = {
       API: facets of a list              /api/queries/{query}/facets/
       API: matching candidates           /api/queries/{query}/matching/?month=5&judged=no&flagged=no
       API: what is new                   /api/queries/{query}/changes/?cursor=0
+      API: audit                         /api/queries/{query}/audit/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
       API: image                         /api/images/{image}/

@@ -48,6 +48,7 @@ from labeling.queries.transitions import transitions_for
 from labeling.review.overview import QueryOverview, overview_of, queries_filtered
 from labeling.review.selectors import OpenPoint, given_up, left_open
 from labeling.studio.api import StudioActions
+from labeling.studio.audit import AuditActions
 
 STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
 
@@ -79,7 +80,9 @@ class QueryDetail:
         return getattr(self.overview, name)
 
 
-class QueryViewSet(LabelingActions, LearningActions, StudioActions, GenericViewSet[Query]):
+class QueryViewSet(
+    LabelingActions, LearningActions, StudioActions, AuditActions, GenericViewSet[Query]
+):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 
     queryset = Query.objects.none()

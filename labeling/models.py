@@ -1,5 +1,6 @@
 """The models of this app, in the folders of their subjects; Django looks for them here."""
 
+from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
@@ -10,6 +11,9 @@ __all__ = [
     "Assignment",
     "Candidate",
     "CandidateList",
+    "Draw",
+    "DrawKey",
+    "DrawRound",
     "Judgment",
     "JudgmentEvent",
     "LabelingPreferences",

@@ -9,6 +9,7 @@ urlpatterns = [
     path("", views.dashboard, name="dashboard"),
     path("help/", views.help_page, name="help"),
     path("queries/<id:pk>/label/", views.label, name="query-label"),
+    path("queries/<id:pk>/audit/", views.audit, name="query-audit"),
     path("queries/<id:pk>/review/", views.review, name="query-review"),
     path("queries/new/", query_views.query_new, name="query-new"),
     path("queries/import/", query_views.query_import, name="query-import"),

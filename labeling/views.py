@@ -1,4 +1,4 @@
-"""The dashboard and the labeling and review pages."""
+"""The dashboard and the labeling, audit and review pages."""
 
 from __future__ import annotations
 
@@ -105,6 +105,16 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     order = Query.Order(chosen(request.GET, "order", orders) or orders[0])
     others = [Query.Order(other) for other in orders if other != order]
     return _studio(request, query, order=order, other_orders=others)
+
+
+@login_required
+@require_safe
+def audit(request: HttpRequest, pk: int) -> HttpResponse:
+    """The labeling page over images of the query's list that are drawn at random."""
+    query = get_query_for(request.user, pk)
+    if not can_judge(request.user, query):
+        return redirect("query-detail", pk=pk)
+    return _studio(request, query, audit=True, target=round(100 * settings.CERTIFICATE_RECALL, 2))
 
 
 @login_required

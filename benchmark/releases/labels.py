@@ -13,7 +13,7 @@ from labeling.candidates.models import Candidate
 from labeling.judging.consensus import Vote
 from labeling.judging.models import Judgment
 from labeling.queries.categories import supercategory_of
-from labeling.queries.models import Query
+from labeling.queries.models import Assignment, Query
 from retrieval.flags.selectors import is_withdrawn
 
 # Rows held at a time while streaming.
@@ -37,8 +37,10 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
     """The completed queries of both splits by query id, with the effort that each one's labels
     took. Two SQL queries a few thousand queries.
     """
+    parts = Assignment.objects.filter(query=OuterRef("pk")).order_by("-handed_in_at", "-pk")
     queries = (
         Query.objects.filter(state=Query.State.COMPLETE)
+        .annotate(rule=Subquery(parts.values("rule")[:1]))
         .select_related("current_list")
         .defer("current_list__text_vector")
         .prefetch_related("species")
@@ -68,6 +70,7 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
             seconds=effort.seconds,
             left_open=query.left_open,
             completion_reason=query.completion_reason,
+            rule=query.rule or "",
         )
 
 

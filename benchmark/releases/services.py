@@ -22,12 +22,14 @@ from benchmark.releases.progress import Progress, Report, job_report
 from benchmark.releases.selectors import SNAPSHOT_KEY
 from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
+from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
 from core.errors import Conflict
 from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_retry
 from core.locks import session_lock
+from labeling.audits.services import draw_keys_end
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 
@@ -221,6 +223,8 @@ def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> Wri
 
 @transaction.atomic
 def _record(release: Release, written: Written) -> None:
+    published = {bytes.fromhex(one.key) for one in Snapshot(release.snapshot_directory).rounds()}
+    draw_keys_end(keys=published)
     counts = written.counts
     Release.objects.filter(pk=release.pk).update(
         made_at=Now(),

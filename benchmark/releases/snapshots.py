@@ -12,9 +12,11 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from django.conf import settings
 from django.db import connection
 
 from benchmark.releases import fixed_lists, images
+from benchmark.releases.audits import released_audits
 from benchmark.releases.labels import (
     Effort,
     complete_query_count,
@@ -48,9 +50,12 @@ CONSENSUS_RULE: Final = (
 JUDGMENTS_STEP: Final = "Judgments and their consensus"
 QUERIES_STEP: Final = "Queries"
 FIXED_STEP: Final = "Fixed lists for re-ranking"
+AUDITS_STEP: Final = "Audits"
 IMAGES_STEP: Final = "Images"
 CORPUS_STEP: Final = "Corpus fingerprint"
-SNAPSHOT_STEPS: Final = (JUDGMENTS_STEP, QUERIES_STEP, FIXED_STEP, IMAGES_STEP, CORPUS_STEP)
+SNAPSHOT_STEPS: Final = (
+    JUDGMENTS_STEP, QUERIES_STEP, AUDITS_STEP, FIXED_STEP, IMAGES_STEP, CORPUS_STEP,
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -74,6 +79,8 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
         made_at = _now()
         labels = _labels_write(writer, progress)
         queries = _queries_write(writer, labels, progress)
+        with progress.step(AUDITS_STEP):
+            _audits_write(writer)
         model = _rerank_model(release)
         try:
             fixed_images = _fixed_write(writer, model, len(queries), progress)
@@ -104,6 +111,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             consensus=CONSENSUS_RULE,
             annotators=labels.annotators,
             negatives_known=True,
+            confidence=settings.CERTIFICATE_CONFIDENCE,
             test_labels=release.test_labels,
         )
     )
@@ -163,6 +171,15 @@ def _queries_write(
         queries = list(released_queries(labels.efforts))
         writer.table("queries", queries)
     return queries
+
+
+def _audits_write(writer: SnapshotWriter) -> None:
+    with writer.rows("rounds") as write_round, writer.rows("pools") as write_image:
+        for rounds, pool in released_audits():
+            for one in rounds:
+                write_round(one)
+            for image in pool:
+                write_image(image)
 
 
 def _rerank_model(release: Release) -> EmbeddingModel | None:

@@ -24,6 +24,7 @@ class JudgmentSource(models.TextChoices):
     LIST = "list", "Candidate list"
     SEARCH = "search", "Search"
     SIMILAR = "similar", "More like this"
+    AUDIT = "audit", "Audit"
     IMPORT = "import", "Import"
     LEARNED = "learned", "Order that learns"
 

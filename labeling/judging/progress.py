@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -241,17 +241,17 @@ def _list_labels(queries: Sequence[Query], annotator: Any) -> dict[int, _ListLab
             (query_pk, image_id): rank
             for rank, image_id in zip(ranks or (), images or (), strict=True)
         }
-    for pair, agreed in _agreements(contested):
+    for pair, agreed in consensus_on(contested):
         labels = found[pair[0]]
         labels.ranks[RELEVANT if agreed.relevant else NOT_RELEVANT].append(contested[pair])
         labels.unsure += agreed.unsure
     return found
 
 
-def _agreements(
-    contested: Mapping[tuple[int, int], int],
+def consensus_on(
+    contested: Collection[tuple[int, int]],
 ) -> Iterator[tuple[tuple[int, int], Consensus]]:
-    """The consensus of each (query, image) on which votes differ."""
+    """The consensus on each of these (query, image), in one SQL query; none for none."""
     if not contested:
         return
     query_pks, image_ids = zip(*contested, strict=True)

@@ -28,6 +28,7 @@ SOURCES = (
     JudgmentSource.SEARCH,
     JudgmentSource.SIMILAR,
     JudgmentSource.LEARNED,
+    JudgmentSource.AUDIT,
 )
 
 
@@ -49,6 +50,8 @@ class RefusalCode(StrEnum):
     """The image is out of the corpus."""
     NOT_IN_LIST = "not_in_list"
     """The image isn't in the query's candidate list, or a new list is being made."""
+    NOT_DRAWN = "not_drawn"
+    """No audit of the query has drawn the image."""
     CONFLICT = "conflict"
     """The current judgment isn't the one that the client expects."""
     INVALID = "invalid"
@@ -115,7 +118,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     the query was closed meanwhile; the same client id with another image, relevance, source or
     query is refused. A new item is refused unless the query may be judged by this person now, or
     could be when they acted and nobody has decided on it since (`_closed_at`), its image isn't
-    withdrawn and is in the current list (source "list") or in the corpus (the others),
+    withdrawn and is in the current list (source "list"), drawn by an audit of the query (source
+    "audit") or in the corpus (the others),
     and the current judgment is the one that the client expects or equals the new one; items apply
     one after another. Taking back a judgment that isn't there is stored too, so that a repeat is
     recognized. Raises ValueError for more than LARGEST_BATCH items and QueryGone.
@@ -137,6 +141,10 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     writer = JudgmentWriter.load(
         query=query, annotator=annotator, image_ids=[item.image_id for item in items]
     )
+    audited = [item.image_id for item in items if item.source == JudgmentSource.AUDIT]
+    drawn = set(
+        query.draws.filter(image__in=audited).values_list("image", flat=True) if audited else ()
+    )
     closed = judging_problem(annotator, query)
     closed_at = _closed_at(query, annotator) if closed else None
     revisions = _revisions(query, annotator, items)
@@ -154,6 +162,9 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             continue
         if refusal := _refusal(item, facts, "" if in_time else closed, query):
             outcomes.append(_refused(item, facts, *refusal))
+            continue
+        if item.source == JudgmentSource.AUDIT and item.image_id not in drawn:
+            outcomes.append(_refused(item, facts, RefusalCode.NOT_DRAWN, _NOT_DRAWN))
             continue
         event = writer.add(
             image_id=item.image_id,
@@ -233,6 +244,9 @@ def _refusal(
     ):
         return RefusalCode.CONFLICT, _conflict(item.expected, facts.current)
     return None
+
+
+_NOT_DRAWN = "No audit of the query has drawn the image."
 
 
 def _not_in_list(item: JudgmentInput, query: Query) -> str:

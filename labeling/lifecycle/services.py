@@ -13,6 +13,7 @@ from django.db.models import Max, ProtectedError
 from core.access import Role, at_least, role_of
 from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
+from labeling.audits.services import draw_key_ensure
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_ensure, lock_query
 from labeling.judging.assignments import assignment_hand_in, assignment_resume, still_labeling
@@ -169,9 +170,9 @@ def query_transition(
     """Pass a query into another state and keep who did it, when and why; into its own state changes
     nothing.
 
-    Opening requests a candidate list where none fits, and resumes everybody's part; it is refused
-    where there is nothing to label (`_check_corpus`). An annotator's
-    "submitted" hands in their own part (`judging.assignments`): the query is submitted
+    Opening requests a candidate list where none fits, makes the key of the draws, and resumes
+    everybody's part; it is refused where there is nothing to label (`_check_corpus`). An
+    annotator's "submitted" hands in their own part (`judging.assignments`): the query is submitted
     with the last part, and open until then; their "open" of an open query resumes it. A
     reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
     Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
@@ -229,6 +230,7 @@ def query_transition(
     query.save(update_fields=[*decided, "updated_at"])
     if to_state == Query.State.OPEN:
         query.assignments.all().delete()
+        draw_key_ensure(query=query)
         list_ensure(query=query, by=by)
     return query
 

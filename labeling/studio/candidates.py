@@ -1,17 +1,18 @@
-"""Images as a person sees them: candidates of the list, to review, and similar to one."""
+"""Images as a person sees them: candidates of the list, to review, drawn, similar to one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, Subquery, prefetch_related_objects
+from django.db.models import Exists, OuterRef, Subquery, prefetch_related_objects
 
 from core.access import names_hidden_from
 from core.errors import Conflict
+from labeling.audits.selectors import AuditState
 from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
@@ -21,6 +22,9 @@ from retrieval.embedding.models import Embedding
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
 from retrieval.ranking.selectors import rank_images
+
+#: So many drawn images stay on the page after one has judged them.
+LAST_JUDGED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +215,50 @@ def _images(query: Query, user: Any, image_ids: list[int]) -> dict[int, Any]:
     if not names_hidden_from(user):
         images = images.select_related("species").prefetch_related("species__names")
     return images.in_bulk(image_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnImage:
+    """A drawn image for one person: without rank and score, which would tell what to expect."""
+
+    image: Image
+    species: Species | None
+    """None too where its name is hidden from the person."""
+    relevance: str | None
+    """The person's own judgment."""
+    flags: list[str]
+    """The kinds of its open flags, whoever raised them."""
+    to_judge: bool
+    """Whether nobody has judged it."""
+
+
+def drawn_images(*, query: Query, user: Any, state: AuditState) -> list[DrawnImage]:
+    """The images of `state.to_judge`, after the last LAST_JUDGED drawn ones that the person has
+    judged; without withdrawn ones. At most five SQL queries.
+    """
+    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("image"))
+    judged = query.draws.filter(Exists(own)).order_by("-round__number", "-place")
+    before = list(judged.values_list("image_id", flat=True)[:LAST_JUDGED])
+    wanted = [*reversed(before), *state.to_judge]
+    flags = ImageFlag.objects.filter(image=OuterRef("pk"), state=ImageFlag.State.OPEN)
+    own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("pk"))
+    images = Image.objects.filter(~is_withdrawn()).annotate(
+        own_relevance=Subquery(own.values("relevance")),
+        open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),
+    )
+    hidden = names_hidden_from(user)
+    if not hidden:
+        images = images.select_related("species").prefetch_related("species__names")
+    known: dict[int, Any] = images.in_bulk(wanted)
+    waiting = set(state.to_judge)
+    return [
+        DrawnImage(
+            image=known[pk],
+            species=None if hidden else known[pk].species,
+            relevance=known[pk].own_relevance,
+            flags=known[pk].open_flags,
+            to_judge=pk in waiting,
+        )
+        for pk in wanted
+        if pk in known
+    ]

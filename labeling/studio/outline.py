@@ -31,7 +31,7 @@ class Outline:
     relevance: str
     """The person's own judgments, a letter a rank: r(elevant), n(ot relevant), u(nsure), - none."""
     sources: str
-    """Where they were made: l(ist), s(earch), m(ore like this), i(mport), o(rder that
+    """Where they were made: l(ist), s(earch), m(ore like this), a(udit), i(mport), o(rder that
     learns), - none."""
     withdrawn: list[int]
     """Ranks, ascending."""
@@ -50,8 +50,8 @@ SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
        string_agg(CASE j.relevance WHEN 'relevant' THEN 'r' WHEN 'not_relevant' THEN 'n'
                                    WHEN 'unsure' THEN 'u' ELSE '-' END, '' ORDER BY c.rank),
        string_agg(CASE j.source WHEN 'list' THEN 'l' WHEN 'search' THEN 's'
-                                WHEN 'similar' THEN 'm' WHEN 'import' THEN 'i'
-                                WHEN 'learned' THEN 'o' ELSE '-' END,
+                                WHEN 'similar' THEN 'm' WHEN 'audit' THEN 'a'
+                                WHEN 'import' THEN 'i' WHEN 'learned' THEN 'o' ELSE '-' END,
                   '' ORDER BY c.rank),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE w.image_id IS NOT NULL),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE f.image_id IS NOT NULL)

@@ -117,7 +117,7 @@ class OutlineSerializer(serializers.Serializer):
         help_text="a letter a rank: r relevant, n not relevant, u unsure, - without a judgment"
     )
     sources = serializers.CharField(
-        help_text="a letter a rank: l list, s search, m more like this, i import, - none"
+        help_text="a letter a rank: l list, s search, m more like this, a audit, i import, - none"
     )
     withdrawn = serializers.ListField(child=serializers.IntegerField(), help_text="ranks")
     flagged = serializers.ListField(

@@ -3,12 +3,14 @@ what its answer lets caches keep."""
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from labeling.audits.models import DrawKey
 from tests.annotator.addresses import addresses
 from tests.annotator.world import World, make_world
 from tests.conftest import api_of, client_of
@@ -89,6 +91,27 @@ def test_the_log_in_and_a_release_s_files_are_not_kept(
             answer = client.get(f"{prefix}/releases/{world.release.pk}/{name}")
             assert answer.status_code == 200
             assert answer.headers["Cache-Control"] == PRIVATE
+
+
+def test_the_keys_of_draws_are_nowhere(
+    world: World, clients: dict[str, list[Any]], settings: Any
+) -> None:
+    """As text, bytes, hexadecimal digits or base 64, in answers and in the files of a release."""
+    key = b"a-secret-of-32-bytes-for-draws-x"
+    assert DrawKey.objects.update(key=key) == len(world.queries)
+    written = [key, key.hex().encode(), base64.b64encode(key)[:40]]
+
+    def told(text: bytes) -> bool:
+        return any(one.lower() in text.lower() for one in written)
+
+    for role in ROLES:
+        for route in world.addresses:
+            client = clients[role][route.startswith("api/") and role != "anonymous"]
+            answer = client.get(f"/{route}")
+            assert not told(b"".join(answer)), (role, route)
+    files = [path for path in Path(settings.VAR_DIR).rglob("*") if path.is_file()]
+    assert files
+    assert [path for path in files if told(path.read_bytes())] == []
 
 
 #: Parameters of pages, each with a value that means nothing.

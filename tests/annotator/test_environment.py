@@ -19,6 +19,7 @@ def test_unset_and_blank_variables_mean_the_default():
     assert env.flag("BLANK", default=True) is True
     assert env.number("UNSET", 7, minimum=1) == 7
     assert env.words("BLANK", ["a"]) == ["a"]
+    assert env.share("BLANK", 0.9) == 0.9
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,10 @@ def test_addresses_are_read_with_their_names():
             "0",
             "X=0: write a number from 1 to 9.",
         ),
+        *[
+            (lambda env: env.share("X", 0.5), text, f"X={text!r}: write a number between 0 and 1.")
+            for text in ("0", "1", "nan", "half")
+        ],
         (lambda env: env.addresses("X"), "http://a/v1", WRONG_ADDRESS.format("http://a/v1")),
         (lambda env: env.addresses("X"), "a=file:///b", WRONG_ADDRESS.format("a=file:///b")),
         (

@@ -22,6 +22,7 @@ PURE = [
     "annotator/postgres/guardian.py",
     "annotator/processes/supervisor.py",
     "benchmark/leaderboard/tables.py",
+    "benchmark/releases/certificate_checks.py",
     "benchmark/releases/difference/difference.py",
     "benchmark/releases/importing/beir_files.py",
     "benchmark/releases/importing/layout_files.py",

@@ -61,6 +61,11 @@ def test_every_way_in_says_what_is_wrong(way, tmp_path):
         ("PORT", "70000", "PORT=70000: write a number from 1 to 65535."),
         ("IMAGE_MAX_PIXELS", "-1", "IMAGE_MAX_PIXELS=-1: write a number from 1 to 2147483647."),
         ("MINIMUM_LABELS", "x", "MINIMUM_LABELS='x': write a whole number."),
+        (
+            "CERTIFICATE_RECALL",
+            "90",
+            "CERTIFICATE_RECALL='90': write a number between 0 and 1.",
+        ),
         ("HTTPS_ONLY", "maybe", "HTTPS_ONLY='maybe': write true or false."),
         (
             "LOG_LEVEL",

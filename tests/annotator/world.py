@@ -21,6 +21,7 @@ from benchmark.runs.services import run_publish
 from core.access import Role
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_create
+from labeling.audits.services import audit_draw
 from labeling.lifecycle.examples import example_pin
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Assignment, Query
@@ -144,6 +145,7 @@ def make_world(settings: Any, folder: Path) -> World:
         "submitted": query(5, "a toad that leaps", "val", "submitted"),
     }
     query(7, "a toad by day", "val", "complete")
+    audit_draw(query=queries["open"], annotator=annotator, count=2)
     example_pin(query=queries["open"], image_id=FIRST_ID, relevant=True, by=admin)
     flag, _new = image_flag_raise(image=real[0], kind="duplicate", note="odd", by=annotator)
     image_withdraw(image=Image(pk=FIRST_ID + IMAGES - 1), by=admin, note="a person")

@@ -18,10 +18,12 @@ from PIL import Image
 from benchmark.releases.formats.base import ImageFiles
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.releases.snapshot.snapshot import (
+    DrawnRound,
     FixedImage,
     Header,
     ListModel,
     Pair,
+    PoolImage,
     QueryVector,
     Snapshot,
     SnapshotImage,
@@ -159,6 +161,8 @@ def write_snapshot(
     images: Iterable[SnapshotImage] = (),
     fixed: Iterable[FixedImage] = (),
     vectors: Iterable[QueryVector] = (),
+    rounds: Iterable[DrawnRound] = (),
+    pools: Iterable[PoolImage] = (),
 ) -> Snapshot:
     """Write a snapshot from rows in their order into `directory`, made where it isn't there."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -170,6 +174,8 @@ def write_snapshot(
     writer.table("images", images)
     writer.table("fixed", fixed)
     writer.table("vectors", vectors)
+    writer.table("rounds", rounds)
+    writer.table("pools", pools)
     return Snapshot(directory)
 
 

@@ -20,7 +20,7 @@ from django.test import Client
 from benchmark.leaderboard.selectors import board_runs
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_fill
-from benchmark.releases.snapshot.snapshot import FixedImage
+from benchmark.releases.snapshot.snapshot import DrawnRound, FixedImage, PoolImage
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
@@ -28,6 +28,7 @@ from benchmark.runs.submissions import short_rankings
 from benchmark.scoring.hidden import FEWEST_QUERIES, LabelsHidden, summarize
 from core.access import Role
 from core.jobs.services import job_slice_run
+from labeling.audits.draws import KEY_BYTES, draw_order
 from retrieval.corpus.models import Image
 from tests.annotator.addresses import addresses
 from tests.benchmark.runs import rankings, scored_run
@@ -61,13 +62,40 @@ def order(number: int, query_id: int) -> list[int]:
     return np.random.default_rng(seed).permutation(IMAGES).tolist()
 
 
+def key_of(query_id: int, shift: int) -> str:
+    """What a query's draws are ordered by."""
+    return f"{query_id + shift if query_id in TEST else query_id:02x}" * KEY_BYTES
+
+
+def pool_of(query_id: int, shift: int) -> list[PoolImage]:
+    """All images in the order of their ids; the relevant ones of the first 40 were found before 15
+    of the others were drawn."""
+    drawable = IMAGES[40:]
+    drawn = draw_order(bytes.fromhex(key_of(query_id, shift)), query_id, drawable)[:15]
+    relevant = relevant_to(query_id, shift)
+    return [
+        PoolImage(
+            query_id=query_id,
+            rank=number,
+            image_id=number,
+            label="relevant" if number in relevant else "not_relevant",
+            withdrawn=False,
+            drawable=int(number in drawable),
+            round=int(number in drawn),
+            place=drawn.index(number) + 1 if number in drawn else 0,
+        )
+        for number in IMAGES
+    ]
+
+
 def make_release(version: int, shift: int, test_labels: str) -> Release:
     """A release of four validation and twelve test queries with all of its files."""
     options = {"rerank_model": "", "test_labels": test_labels}
     release = release_claim(name="Secret", created_by=None, options=options)
     queries = [
         query(number, f"query {number}", split="val" if number in VAL else "test",
-              category=CATEGORIES[number % 3], supercategory=CATEGORIES[number % 3])
+              category=CATEGORIES[number % 3], supercategory=CATEGORIES[number % 3],
+              rule="streak" if number in VAL or shift else "exhausted")
         for number in (*VAL, *TEST)
     ]  # fmt: skip
 
@@ -89,6 +117,10 @@ def make_release(version: int, shift: int, test_labels: str) -> Release:
                 for one in queries
                 for rank in IMAGES
             ],
+            rounds=[
+                DrawnRound(one.query_id, 1, key_of(one.query_id, shift), True) for one in queries
+            ],
+            pools=[image for one in queries for image in pool_of(one.query_id, shift)],
         )
 
     return release_fill(release=release, steps=(), take=take)
@@ -191,6 +223,8 @@ TELLING = (
     "/api/runs/1/scores/?release=1",
     f"/runs/1/queries/{TEST[0]}/",
     "/releases/1/files/inquire_annotations.csv",
+    "/releases/1/files/certificates.csv",
+    "/releases/1/files/snapshot/rounds.parquet",
     "/releases/1/archive",
     "/releases/1/statistics/",
     "/releases/1/leaderboard/?split=test&measure=AP@50&task=full&view=category&beside=2",

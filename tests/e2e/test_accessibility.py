@@ -119,6 +119,7 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         "/",
         "/?search=no+such+query",
         f"/queries/{places.open}/",
+        f"/queries/{places.open}/audit/",
         f"/queries/{places.submitted}/",
         "/help/",
         "/account/",

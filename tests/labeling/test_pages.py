@@ -33,6 +33,7 @@ PAGES = {
     "/people/": (403, 403, 200),
     "/queries/{pk}/": (200, 200, 200),
     "/queries/{pk}/label/": (200, 200, 200),
+    "/queries/{pk}/audit/": (200, 200, 200),
     "/queries/{pk}/review/": (403, 200, 200),
     "/queries/{pk}/edit/": (403, 403, 200),
     "/queries/{pk}/delete/": (403, 403, 200),
@@ -62,7 +63,9 @@ def test_the_help_tells_the_stop_rule_and_the_keys_that_one_has(
     assert "<dt><kbd>+</kbd> or <kbd>=</kbd></dt><dd>Zoom in</dd>" in page
 
 
-@pytest.mark.parametrize("path", ["/", "/queries/{pk}/", "/queries/{pk}/label/"])
+@pytest.mark.parametrize(
+    "path", ["/", "/queries/{pk}/", "/queries/{pk}/label/", "/queries/{pk}/audit/"]
+)
 def test_pages_that_only_show_refuse_a_post(
     clients: dict[str, Client], query: Query, path: str
 ) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, groupby
+from math import floor
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +41,7 @@ from benchmark.releases.formats.writing import (
     text_file,
     write_csv,
 )
+from benchmark.releases.snapshot.certificates import certificates
 from benchmark.releases.snapshot.licenses import UNKNOWN, License, license_of
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.scoring.qrels import fit
@@ -51,6 +53,7 @@ SOURCE_WORDS: Final = {
     "list": "in the candidate list",
     "search": "in a search",
     "similar": "among similar images",
+    "audit": "drawn at random",
     "import": "imported",
     "learned": "in the order that learns",
 }
@@ -133,6 +136,18 @@ class ListFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditFacts:
+    """The queries' certificates."""
+
+    queries: int
+    """Audited ones."""
+    whole: int
+    """Of these, whose pool holds all images of the filter."""
+    recall: Spread | None
+    """Of the bounds in percent, over the queries with anything found."""
+
+
+@dataclass(frozen=True, slots=True)
 class ImageFacts:
     """The images that a pair or a fixed list names."""
 
@@ -165,6 +180,8 @@ class Facts:
     labels: LabelFacts
     lists: ListFacts
     images: ImageFacts
+    audits: AuditFacts | None
+    """None where no query of these was audited."""
     names = SPLITS
 
     @property
@@ -218,6 +235,7 @@ def _template() -> jinja2.Template:
         "counted": counted,
         "duration": _duration,
         "percent": percent,
+        "percent_down": lambda value: f"{floor(10 * value) / 10:g}",
         "share": share,
         "sources": SOURCE_WORDS,
     }
@@ -274,6 +292,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
         labels=label_facts(labeled),
         lists=list_facts(labeled),
         images=image_facts(snapshot),
+        audits=audit_facts(labeled),
     )
 
 
@@ -340,6 +359,19 @@ def list_facts(snapshot: Snapshot) -> ListFacts:
         fit=sum(fit(bool(flag) for flag in one) for one in flags),
         fixed_images=sum(map(len, flags)),
         fixed_unjudged=sum(one.count(None) for one in flags),
+    )
+
+
+def audit_facts(snapshot: Snapshot) -> AuditFacts | None:
+    """What the queries' certificates bound."""
+    made = list(certificates(snapshot))
+    if not made:
+        return None
+    bounds = [100 * one.recall_at_least for one in made if one.recall_at_least is not None]
+    return AuditFacts(
+        queries=len(made),
+        whole=sum(one.whole for one in made),
+        recall=Spread.of(np.array(bounds)),
     )
 
 

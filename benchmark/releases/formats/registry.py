@@ -7,6 +7,7 @@ from typing import Final
 from benchmark.releases.formats import (
     attribution,
     beir,
+    certificates,
     coco,
     darwin_core,
     datasheet,
@@ -26,5 +27,6 @@ FORMATS: Final[tuple[Format, ...]] = (
     coco.FORMAT,
     darwin_core.FORMAT,
     attribution.FORMAT,
+    certificates.FORMAT,
     datasheet.FORMAT,
 )

@@ -13,12 +13,19 @@ import pyarrow.parquet as pq
 from benchmark.releases.snapshot.snapshot import ROWS_AT_A_TIME, Snapshot, write_header
 
 #: The columns about the work on a query, and their values where it is withheld.
-_WORK: Final = {"annotators": 0, "seconds": 0.0, "left_open": "", "completion_reason": ""}
+_WORK: Final = {
+    "annotators": 0,
+    "seconds": 0.0,
+    "left_open": "",
+    "completion_reason": "",
+    "rule": "",
+}
 
 
 def write_open_snapshot(snapshot: Snapshot) -> None:
-    """Write `snapshot.open`: of the test split no pair, no judgment, nothing of the work on it, and
-    no image that only those name. Columns are those of the snapshot, whichever version wrote it.
+    """Write `snapshot.open`: of the test split no pair, no judgment, no audit, nothing of the work
+    on it, and no image that only those name. Columns are those of the snapshot, whichever version
+    wrote it.
     """
     there = snapshot.open
     there.directory.mkdir()
@@ -67,6 +74,9 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     copy("fixed", lambda batch: batch)
     if snapshot.path("vectors").exists():
         copy("vectors", lambda batch: batch)
+    for audited in ("rounds", "pools"):
+        if snapshot.path(audited).exists():
+            copy(audited, of_labeled)
     columns = (pq.read_table(there.path(one), columns=["image_id"]) for one in ("pairs", "fixed"))
     named = pa.concat_tables(columns)["image_id"]
     copy("images", lambda batch: batch.filter(pc.is_in(batch["image_id"], value_set=named)))

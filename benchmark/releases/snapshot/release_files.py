@@ -28,8 +28,9 @@ SNAPSHOT_FOLDER: Final = "snapshot"
 RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
-#: Where a person met an image; "similar" is among images like another one.
-SOURCES: Final = ("list", "search", "similar", "import", "learned")
+#: Where a person met an image; "similar" is among images like another one, "audit" among those
+#: drawn at random, "learned" in the order that learns.
+SOURCES: Final = ("list", "search", "similar", "audit", "import", "learned")
 JUDGMENT_COLUMNS: Final = (
     "query_id",
     "image_id",

@@ -8,6 +8,10 @@
     fixed.parquet      FixedImage, the fixed list of each query for re-ranking, by query id and rank
     vectors.parquet    QueryVector, the vectors by which images were ranked for a query, by query id
                        and model; not in snapshots of imported benchmarks
+    rounds.parquet     DrawnRound, the rounds of audits, by query id and round
+    pools.parquet      PoolImage, every image of the pools that the rounds drew from, by query id
+                       and rank; like the rounds not in snapshots of imported benchmarks, nor in
+                       those from before there were audits
 
 The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
 snapshots give equal bytes. Readers stream batches; memory doesn't grow with the corpus.
@@ -95,6 +99,8 @@ class Header:
     matched: dict[str, int] | None = None
     """Of an imported benchmark, how many images are the corpus's by path and by data_set, and how
     many are absent from it."""
+    confidence: float = 0.95
+    """Of each query's certificate."""
     test_labels: str = "public"
     """"hidden" or "public"; "withheld" in a snapshot that leaves them out."""
     formats: int = FORMATS_VERSION
@@ -140,6 +146,8 @@ class SnapshotQuery:
     nothing."""
     completion_reason: str = ""
     """Why it was completed all the same; empty where nothing was left open."""
+    rule: str = ""
+    """The stop rule that was met when its last part was handed in; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +231,43 @@ class QueryVector:
     are ordered."""
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnRound:
+    """A round of draws from a query's pool, its candidate list as released. Rounds that drew from
+    an earlier list, or from a shorter one, certify nothing and are left out."""
+
+    query_id: int
+    round: int
+    """Its number among the query's rounds, from 1."""
+    key: str
+    """What its draws are ordered by, see `labeling.audits.draws`: hexadecimal. Published, it is
+    not used any more."""
+    whole: bool
+    """Whether the pool holds every image of the query's filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolImage:
+    """An image of the pool of a query that has rounds."""
+
+    query_id: int
+    rank: int
+    """In the query's candidate list, from 1."""
+    image_id: int
+    label: str
+    """By the judgments: "relevant", "not_relevant", "undecided" (unsure, or votes differ, most
+    aren't relevant and no reviewer has decided), or empty for none."""
+    withdrawn: bool
+    """Whether the image was withdrawn from the corpus; its pair and judgments are left out."""
+    drawable: int
+    """The last round that could draw it, 0 for none: each round draws from what the one before
+    left."""
+    round: int
+    """The round that displayed it, of whichever list; 0 for none."""
+    place: int
+    """Among the draws of that round, from 1; 0 where that isn't among the `DrawnRound`s."""
+
+
 TABLES: Final[dict[str, type]] = {
     "queries": SnapshotQuery,
     "pairs": Pair,
@@ -230,6 +275,8 @@ TABLES: Final[dict[str, type]] = {
     "images": SnapshotImage,
     "fixed": FixedImage,
     "vectors": QueryVector,
+    "rounds": DrawnRound,
+    "pools": PoolImage,
 }
 
 
@@ -318,6 +365,14 @@ class Snapshot:
     def vectors(self) -> Iterator[QueryVector]:
         """The vectors of the queries' texts, by query id and model."""
         return self._rows("vectors", QueryVector)
+
+    def rounds(self) -> Iterator[DrawnRound]:
+        """The rounds of audits, by query id and number."""
+        return self._rows("rounds", DrawnRound) if self.path("rounds").exists() else iter(())
+
+    def pools(self) -> Iterator[PoolImage]:
+        """The images of the pools of queries with rounds, by query id and rank."""
+        return self._rows("pools", PoolImage) if self.path("pools").exists() else iter(())
 
     def qrels(self) -> Qrels:
         """The consensus as arrays; all queries of the release."""

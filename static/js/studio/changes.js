@@ -211,7 +211,7 @@ function watchOthers(studio) {
 /** @param {Studio} studio */
 export function mountWatch(studio) {
   watchQuery(studio);
-  if (!studio.review) watchList(studio);
+  if (studio.listed) watchList(studio);
   watchVisible(studio);
   watchOthers(studio);
   studio.on("ready", () => studio.changes.start());

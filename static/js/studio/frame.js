@@ -58,7 +58,7 @@ function mountActions(studio) {
   }
   studio.action("undo", () => studio.undo());
   studio.action("redo", () => studio.redo());
-  if (!studio.review) {
+  if (studio.listed) {
     studio.action("toggle_view", () => studio.setView(studio.view === "single" ? "grid" : "single"));
   }
   studio.action("next_unlabeled", () => studio.state !== "loading" && studio.toNextUnlabeled());
@@ -129,7 +129,7 @@ export function mount(studio) {
   mountActions(studio);
   mountButtons(studio);
   mountKeys(studio);
-  if (!studio.review) mountMeters(studio);
+  if (studio.listed) mountMeters(studio);
   mountText(studio);
   mountSaved(studio);
   mountRefused(studio);
@@ -186,7 +186,10 @@ function renderLabel(studio, relevance, off) {
     button.setAttribute("aria-pressed", String(button.dataset.do === relevance));
     button.disabled = off;
   });
-  studio.root.querySelector("[data-skip-name]").textContent = relevance ? "Forward" : "Skip";
+  const skip = studio.root.querySelector("[data-skip-name]");
+  skip.textContent = relevance || studio.audit ? "Forward" : "Skip";
+  // Nothing that was drawn is skipped.
+  skip.closest("button").disabled = Boolean(studio.audit) && !relevance;
 }
 
 function mountTabs(studio, side) {
@@ -219,7 +222,7 @@ function mountTabs(studio, side) {
   select(studio.preferences.get("side_tab", "chart"));
   studio.on("ready", () => {
     // The guidelines come first for whoever starts a query.
-    const starts = !studio.review && !studio.store.progress.judged;
+    const starts = studio.listed && !studio.store.progress.judged;
     if (side.dataset.guidelines !== undefined && starts) select("reference");
   });
   return select;

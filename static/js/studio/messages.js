@@ -1,6 +1,7 @@
 /** What the page says: instead of an image (loading, none, failed, the end), in notices, and of what is saved. */
 import { button, make } from "../dom.js";
 import { counted, number } from "../words.js";
+import { draw, reach, sentences } from "./audit.js";
 
 function box(title, text, ...buttons) {
   return make(
@@ -76,8 +77,25 @@ function endOfReview(studio) {
   );
 }
 
+/** What is certified, and the way on; also before anything is drawn. */
+function endOfAudit(studio) {
+  const { store } = studio;
+  const { drawn, unjudged, now, to_judge: waiting } = store.found;
+  if (waiting) return box("Saving your judgments …", "What they certify shows when they are stored.");
+  const { href } = studio.root.querySelector("a.back");
+  const { ranking } = studio.root.dataset;
+  const [name, label] = drawn ? ["Draw more images", "Audit"] : ["Draw images", "An audit by random images"];
+  const done = now.met || !unjudged;
+  const leave = !done && (now.out_of_reach || store.paused);
+  const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
+  const ways = [link(ranking, "To the ranking", leave), link(href, "Back to the query", done)];
+  if (unjudged) ways.unshift(choice(name, () => draw(studio), !done && !leave));
+  return box(now.met ? "Certified" : label, sentences(now.sentence, reach(now), store.paused), ...ways);
+}
+
 function end(studio) {
   if (studio.review) return endOfReview(studio);
+  if (studio.audit) return endOfAudit(studio);
   const { store } = studio;
   const { list, progress } = store;
   const whole = (primary) =>
@@ -155,7 +173,10 @@ export function mountMessages(studio) {
   const root = studio.root.querySelector("[data-message]");
   const makers = {
     building,
-    empty: ({ list }) => (studio.review ? nothingToReview(studio) : nothing(list)),
+    empty: ({ list }) => {
+      if (studio.audit) return endOfAudit(studio);
+      return studio.review ? nothingToReview(studio) : nothing(list);
+    },
     failed: ({ error }) => failed(studio, error),
     end: () => end(studio),
   };

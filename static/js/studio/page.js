@@ -1,4 +1,5 @@
 /** Starts the labeling page: one studio, its views and panels. */
+import { mount as mountAudit } from "./audit.js";
 import { mount as mountChart } from "./chart.js";
 import { mount as mountFilters } from "./filters.js";
 import { mount as mountFlags } from "./flags.js";
@@ -29,9 +30,10 @@ const mounts = [
   mountStrip,
   mountReference,
   mountFlags,
-  mountSimilar,
   mountHistory,
-  ...(studio.review ? [mountReview] : [mountGrid, mountChart, mountStop, mountFilters]),
+  ...(studio.audit ? [mountAudit] : [mountSimilar]),
+  ...(studio.review ? [mountReview] : []),
+  ...(studio.listed ? [mountGrid, mountChart, mountStop, mountFilters] : []),
 ];
 if (studio.learned) mounts.push(mountLearned);
 for (const mount of mounts) mount(studio);

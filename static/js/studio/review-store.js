@@ -23,9 +23,13 @@ export class ReviewStore extends CandidateStore {
     this.known = { peek, at: async (rank) => peek(rank) ?? null, clear() {}, forget() {} };
   }
 
+  read() {
+    return api(this.address);
+  }
+
   async outline() {
     const readAt = this.acts;
-    const found = await api(this.address);
+    const found = await this.read();
     const now = new Map(found.results.map((item) => [item.image, item]));
     const known = new Set(this.items.map(({ image }) => image));
     // About an image that is no longer among them, nobody is in doubt any more.

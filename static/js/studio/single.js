@@ -156,6 +156,10 @@ class SingleView {
     const { rank } = studio;
     const unlabeled = !studio.store.withdrawn.has(rank) && studio.store.needsLabel(rank);
     if (unlabeled && event?.repeat) return;
+    if (unlabeled && studio.audit) {
+      studio.say("A drawn image can’t be skipped; whoever can’t tell marks it unsure.");
+      return;
+    }
     this.forward(rank);
     if (!unlabeled) return;
     let waits = "the streak waits there until it is labeled";

@@ -43,6 +43,7 @@ class StopPanel {
     for (const button of dialog.querySelectorAll("[data-stop-do]")) {
       button.addEventListener("click", run[button.dataset.stopDo]);
     }
+    dialog.querySelector("[data-stop-audit]").addEventListener("click", (event) => this.#audit(event));
     const form = dialog.querySelector("[data-stop-give-up-form]");
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -234,6 +235,20 @@ class StopPanel {
       this.#busy(false);
       this.#say(trouble(error, "Nothing was handed in; try again."), true);
     }
+  }
+
+  /** To the audit once every label is saved: what is labeled must not be drawn. */
+  async #audit(event) {
+    if (!this.studio.outbox.waiting) return;
+    event.preventDefault();
+    const { href } = event.currentTarget;
+    this.attempt += 1;
+    const { attempt } = this;
+    this.#busy(true);
+    this.doing = "Opening the audit …";
+    this.#waiting();
+    await this.studio.outbox.drained();
+    if (attempt === this.attempt) window.location.assign(href);
   }
 
   /** Says how many labels are still to be saved. */

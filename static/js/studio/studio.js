@@ -7,6 +7,7 @@
 import { api, uuid } from "../api.js";
 import { Outbox } from "../saving/outbox.js";
 import { UndoStack } from "../saving/undo.js";
+import { AuditStore } from "./audit-store.js";
 import { Changes } from "./changes.js";
 import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keys.js";
@@ -51,7 +52,11 @@ export class Studio {
     this.review = root.dataset.review ?? "";
     /** Whether the list is labeled in the order that learns. */
     this.learned = "learned" in root.dataset;
-    this.store = this.#makeStore();
+    /** The address of the query's audit, where its draws are labeled. */
+    this.audit = root.dataset.audit ?? "";
+    /** Whether the candidate list is labeled. */
+    this.listed = !this.review && !this.audit;
+    this.store = this.#newStore();
     this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
     this.undoStack = new UndoStack({ user: user.id, query });
     this.changes = new Changes(this.store, this.outbox);
@@ -59,7 +64,7 @@ export class Studio {
     this.notices = new Notices(root.querySelector("[data-notices]"));
     this.views = {};
     const view = this.preferences.get("view");
-    this.view = VIEWS.includes(view) && !this.review ? view : "single";
+    this.view = VIEWS.includes(view) && this.listed ? view : "single";
     this.rank = null;
     /** When the address was changed, within the last ADDRESSES_IN. */
     this.addressed = [];
@@ -78,8 +83,9 @@ export class Studio {
     this.on("list", () => this.emit("progress", this.store.progress));
   }
 
-  #makeStore() {
+  #newStore() {
     if (this.review) return new ReviewStore(this.api, this.review);
+    if (this.audit) return new AuditStore(this.api, this.audit);
     return this.learned ? new LearnedStore(this.api) : new CandidateStore(this.api);
   }
 
@@ -157,7 +163,7 @@ export class Studio {
       return;
     }
     const { list } = this.store;
-    const state = this.review ? "ready" : list.state;
+    const state = this.listed ? list.state : "ready";
     if (state === "building") {
       this.#setState("building", { list });
       setTimeout(() => this.start(), LIST_ASKED_EVERY);
@@ -176,7 +182,7 @@ export class Studio {
 
   /** Goes to the rank that the address names, or the nearest; without one to the first image without a label. */
   async #begin() {
-    const named = this.review ? "" : (new URLSearchParams(window.location.search).get("rank") ?? "");
+    const named = !this.listed ? "" : (new URLSearchParams(window.location.search).get("rank") ?? "");
     const rank = named && this.store.nearest(Math.round(Number(named)));
     if (rank) await this.go(rank);
     else await this.toNextUnlabeled();
@@ -191,7 +197,7 @@ export class Studio {
 
   /** Has the address name the place (of the grid the first of the page), so that it can be copied. */
   #writeAddress() {
-    if (this.review) return;
+    if (!this.listed) return;
     clearTimeout(this.addressTimer);
     const now = performance.now();
     this.addressed = this.addressed.filter((at) => at > now - ADDRESSES_IN);

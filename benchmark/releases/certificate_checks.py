@@ -1,0 +1,224 @@
+"""Computing a release's certificates again from its files alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from benchmark.releases.formats.certificates import (
+    CERTIFICATES_FILE,
+    COLUMNS,
+    VAL_CERTIFICATES_FILE,
+    certificate_lines,
+)
+from benchmark.releases.formats.writing import csv_value
+from benchmark.releases.snapshot.certificates import audits, certificate
+from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
+from benchmark.releases.snapshot.snapshot import (
+    HEADER_FILE,
+    OPEN_FOLDER,
+    DrawnRound,
+    PoolImage,
+    Snapshot,
+)
+from core.csv_rows import RowError, csv_rows
+from labeling.audits.draws import draw_order
+
+#: The folders of snapshots, with the files of certificates that follow from them.
+_FOLDERS: Final = {
+    SNAPSHOT_FOLDER: (CERTIFICATES_FILE, VAL_CERTIFICATES_FILE),
+    OPEN_FOLDER: (VAL_CERTIFICATES_FILE,),
+}
+_UNANIMOUS: Final = {"relevant": "relevant", "not_relevant": "not_relevant", "unsure": "undecided"}
+
+
+@dataclass(slots=True)
+class CertificateChecks:
+    """What was computed again, and what differs."""
+
+    release: str = ""
+    queries: int = 0
+    rounds: int = 0
+    draws: int = 0
+    withdrawn: int = 0
+    """Draws whose label can't be checked, as their images were withdrawn from the corpus."""
+    differences: list[str] = field(default_factory=list)
+
+
+def certificates_check(directory: Path) -> CertificateChecks:
+    """Check the certificates of a release that `export_release` wrote, whole or its open files.
+
+    FileNotFoundError: the directory holds no release; OSError, ValueError, KeyError or TypeError:
+    a file of it can't be read.
+    """
+    folders = [one for one in _FOLDERS if (directory / one / HEADER_FILE).is_file()]
+    if not folders:
+        raise FileNotFoundError(f"{directory} holds no release: it has no {SNAPSHOT_FOLDER}/.")
+    found = CertificateChecks()
+    # The whole snapshot comes first; the open one repeats a part of it.
+    for folder in folders:
+        snapshot = Snapshot(directory / folder)
+        checks = _check(snapshot, directory, _FOLDERS[folder])
+        if folder == folders[0]:
+            found = checks
+        else:
+            found.differences += [f"{folder}: {one}" for one in checks.differences]
+    return found
+
+
+def _check(snapshot: Snapshot, directory: Path, files: Sequence[str]) -> CertificateChecks:
+    header = snapshot.header
+    found = CertificateChecks(release=f"{header.name} v{header.version}")
+    # A file's rows, by query id and round, as they should be.
+    expected: dict[str, dict[tuple[str, str], list[str]]] = {name: {} for name in files}
+    pools = set()
+    for rounds, pool in audits(snapshot):
+        query_id = pool[0].query_id
+        pools.add(query_id)
+        found.queries += 1
+        found.rounds += len(rounds)
+        found.draws += sum(one.place > 0 for one in pool)
+        found.withdrawn += sum(one.place > 0 and one.withdrawn for one in pool)
+        wrong = [*_pool_differences(snapshot, rounds, pool)]
+        wrong += [line for one in rounds for line in _draw_differences(one, pool)]
+        wrong += _label_differences(snapshot, pool)
+        try:
+            made = certificate(snapshot, rounds, pool)
+        except (ValueError, KeyError) as error:
+            wrong.append(f"the counts of its rounds can't be: {error}")
+        else:
+            for line in certificate_lines(made, header.confidence):
+                fields = [one if isinstance(one, str) else csv_value(one) for one in line]
+                for name in files:
+                    if name == CERTIFICATES_FILE or made.query.split == "val":
+                        expected[name][fields[0], fields[1]] = fields
+        found.differences += [f"query {query_id}: {one}" for one in wrong]
+    without = sorted({one.query_id for one in snapshot.rounds()} - pools)
+    found.differences += [f"query {one}: it has rounds and no pool" for one in without]
+    for name in files:
+        found.differences += _file_differences(directory / name, expected[name])
+    return found
+
+
+def _pool_differences(
+    snapshot: Snapshot, rounds: Sequence[DrawnRound], pool: Sequence[PoolImage]
+) -> Iterator[str]:
+    query = snapshot.queries.get(pool[0].query_id)
+    if query is None:
+        yield "the release has no such query"
+    elif len(pool) != query.list_size:
+        yield f"its pool has {len(pool)} images, its candidate list {query.list_size}"
+    if [one.rank for one in pool] != list(range(1, len(pool) + 1)):
+        yield "the ranks of its pool aren't 1, 2, 3 and so on"
+    if len({one.image_id for one in pool}) < len(pool):
+        yield "its pool has an image twice"
+    numbers = [one.round for one in rounds]
+    if numbers != sorted(set(numbers)):
+        yield "its rounds aren't in order"
+    named = {one.drawable for one in pool} | {one.round for one in pool if one.place}
+    for number in sorted(named - {0, *numbers}):
+        yield f"round {number} is missing, which its pool names"
+    for number in sorted(set(numbers) - named):
+        yield f"its pool has nothing of round {number}"
+
+
+def _draw_differences(drawn_round: DrawnRound, pool: Sequence[PoolImage]) -> Iterator[str]:
+    number = drawn_round.round
+    drawable = [one.image_id for one in pool if one.drawable >= number]
+    drawn = sorted((one.place, one.image_id) for one in pool if one.round == number)
+    try:
+        order = draw_order(bytes.fromhex(drawn_round.key), drawn_round.query_id, drawable)
+    except ValueError as error:
+        yield f"round {number}: the key can't be used: {error}"
+        return
+    if [place for place, _ in drawn] != list(range(1, len(drawn) + 1)):
+        yield f"round {number}: the places of its draws aren't 1, 2, 3 and so on"
+    for (place, image_id), wanted in zip(drawn, order, strict=False):
+        if image_id != wanted:
+            yield (
+                f"round {number}: draw {place} is image {image_id}, but in the order of the "
+                f"published key it is image {wanted}"
+            )
+            return
+    if len(drawn) > len(order):
+        yield f"round {number}: it drew {len(drawn)} images, but could draw {len(order)}"
+
+
+def _label_differences(snapshot: Snapshot, pool: Sequence[PoolImage]) -> Iterator[str]:
+    """Labels that aren't those of the release's pairs and judgments, and draws left out."""
+    query_id = pool[0].query_id
+    relevant = {
+        one["image_id"]: one["relevant"]
+        for one in _of_query(snapshot, "pairs", query_id, ("image_id", "relevant"))
+    }
+    votes: dict[int, set[str]] = defaultdict(set)
+    audited = set()
+    columns = ("image_id", "relevance", "source")
+    for one in _of_query(snapshot, "judgments", query_id, columns):
+        votes[one["image_id"]].add(one["relevance"])
+        if one["source"] == "audit":
+            audited.add(one["image_id"])
+    for image in pool:
+        if image.image_id in audited and not image.round:
+            yield f"image {image.image_id} was judged in an audit, but no round drew it"
+        # What was withdrawn has no pair and no judgment in the release.
+        if not image.withdrawn or image.image_id in relevant:
+            allowed = _labels(relevant.get(image.image_id), votes[image.image_id])
+            if image.label not in allowed:
+                yield (
+                    f"image {image.image_id} is {_words(image.label)} to the audit, but by the "
+                    f"release's judgments it is {' or '.join(_words(one) for one in allowed)}"
+                )
+
+
+def _labels(relevant: bool | None, votes: Collection[str]) -> list[str]:
+    """The labels that an image can have, by its pair and its judgments."""
+    if relevant is None:
+        return [""]
+    if len(votes) == 1:
+        return [_UNANIMOUS.get(vote, vote) for vote in votes]
+    # Whether a reviewer has decided the judgments don't say.
+    return ["relevant"] if relevant else ["not_relevant", "undecided"]
+
+
+def _words(label: str) -> str:
+    return label.replace("_", " ") or "not judged"
+
+
+def _of_query(
+    snapshot: Snapshot, table: str, query_id: int, columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    chosen = [("query_id", "==", query_id)]
+    rows = pq.read_table(snapshot.path(table), columns=list(columns), filters=chosen)
+    found: list[dict[str, Any]] = rows.to_pylist()
+    return found
+
+
+def _file_differences(path: Path, expected: dict[tuple[str, str], list[str]]) -> Iterator[str]:
+    """How a file of certificates differs from the rows that it should have."""
+    errors: list[RowError] = []
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    if path.is_file():
+        with path.open("rb") as file:
+            for _, row in csv_rows(file, name=path.name, required=COLUMNS, errors=errors):
+                rows[row["query_id"], row["round"]] = row
+    elif expected:
+        yield f"{path.name} is missing"
+        return
+    yield from map(str, errors)
+    for key in [*expected, *(one for one in rows if one not in expected)]:
+        query_id, number = key
+        where = f"{path.name}, query {query_id}, {f'round {number}' if number else 'last row'}"
+        if key not in rows:
+            yield f"{where}: the row is missing"
+        elif key not in expected:
+            yield f"{where}: the snapshot has no such round"
+        else:
+            for column, value in zip(COLUMNS, expected[key], strict=True):
+                if rows[key][column] != value:
+                    yield f"{where}: {column} is {rows[key][column]!r}, computed again {value!r}"

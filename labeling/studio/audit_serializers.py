@@ -1,0 +1,60 @@
+"""A query's audits as JSON."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from labeling.audits.services import LARGEST_DRAW
+from labeling.candidates.serializers import ListSerializer
+from labeling.studio.serializers import CandidateSerializer, QueryStatusSerializer
+
+
+class CertificateSerializer(serializers.Serializer):
+    """What the audits bound."""
+
+    sentence = serializers.CharField()
+    missing_at_most = serializers.IntegerField()
+    recall_at_least = serializers.FloatField(allow_null=True, help_text="null: nothing is found")
+    met = serializers.BooleanField(help_text="the target is certified")
+    more_without_hit = serializers.IntegerField(
+        allow_null=True, help_text="draws that would certify it; null: all that are left"
+    )
+    out_of_reach = serializers.BooleanField(help_text="more than make sense for a single query")
+
+
+class DrawnImageSerializer(CandidateSerializer):
+    """A drawn image, without rank and score; relevance is one's own."""
+
+    rank = None  # type: ignore[assignment]
+    score = None  # type: ignore[assignment]
+    to_judge = serializers.BooleanField(help_text="nobody has judged it")
+
+
+class AuditSerializer(serializers.Serializer):
+    """A query's audits of its present list, by everybody's judgments."""
+
+    annotator = serializers.IntegerField(help_text="one's own user id")
+    query = QueryStatusSerializer()
+    list = ListSerializer()
+    cursor = serializers.IntegerField(help_text="for `changes`")
+    pool = serializers.CharField(help_text="the images that the certificate speaks of")
+    target = serializers.FloatField(help_text="the recall to certify")
+    confidence = serializers.FloatField()
+    found = serializers.IntegerField(help_text="relevant images of the pool")
+    unjudged = serializers.IntegerField(help_text="images that can still be drawn")
+    drawn = serializers.IntegerField()
+    hits = serializers.IntegerField(
+        help_text="draws that are relevant, unsure, disputed or not judged yet"
+    )
+    to_judge = serializers.IntegerField(help_text="draws that nobody has judged yet")
+    now = CertificateSerializer(help_text="what is certain: those are taken for relevant")
+    then = CertificateSerializer(help_text="what will be if none of them is relevant")
+    results = DrawnImageSerializer(
+        many=True, help_text="one's own last judged draws, then those to judge, in draw order"
+    )
+
+
+class DrawSerializer(serializers.Serializer):
+    """How many draws shall wait to be judged, those that wait already among them."""
+
+    count = serializers.IntegerField(min_value=1, max_value=LARGEST_DRAW, default=10)

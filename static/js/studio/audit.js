@@ -1,0 +1,144 @@
+/** What the labeling page shows of an audit besides its images: the certificate, and whether more is drawn. */
+import { counted, number } from "../words.js";
+
+/** Draws, and shows the first image to judge. */
+export function draw(studio) {
+  studio.store.drawing = true;
+  studio.store.paused = "";
+  return studio.start();
+}
+
+/** Why a certificate for the query alone makes no sense, where it doesn't. */
+export function reach({ met, out_of_reach: out }) {
+  if (met || !out) return "";
+  return "For this query alone that is out of reach; the release’s certificate covers it with few draws.";
+}
+
+/** As one text in which no number is apart from its percent sign. */
+export function sentences(...texts) {
+  return texts.filter(Boolean).join(" ").replaceAll(" %", "\u00a0%");
+}
+
+const percent = (share) => `${Math.floor(100 * share + 1e-9)} %`;
+
+class Audit {
+  /** @param {Studio} studio its store is an AuditStore */
+  constructor(studio) {
+    this.studio = studio;
+    this.store = studio.store;
+    this.reading = null;
+    this.again = false;
+    this.relevant = 0;
+    this.pauseButton = studio.root.querySelector("[data-audit-pause]");
+    this.bound = studio.root.querySelector("[data-bound]");
+  }
+
+  wire() {
+    const { studio, store } = this;
+    studio.outbox.addEventListener("answer", () => this.read());
+    studio.on("labels", () => this.#judged());
+    studio.on("progress", () => this.#render());
+    studio.on("state", ({ state }) => {
+      // What there is to do then, the end says too.
+      if (state === "end") studio.notices.hide("hit");
+      this.#render();
+    });
+    this.pauseButton.addEventListener("click", () => {
+      store.drawing = false;
+      this.#render();
+      studio.say("Nothing more is drawn. Judge what is drawn already.");
+    });
+  }
+
+  /** Reads the certificate again, once at a time, and goes on where everything had been judged. */
+  async read() {
+    if (this.reading) {
+      this.again = true;
+      return;
+    }
+    const { studio, store } = this;
+    this.reading = store.load();
+    try {
+      await this.reading;
+    } catch {
+      // Without a connection what is drawn is judged; the next answer reads it again.
+      return;
+    } finally {
+      this.reading = null;
+    }
+    if (this.again) {
+      this.again = false;
+      await this.read();
+      return;
+    }
+    if (studio.state === "end" && store.next(0, { unlabeled: true })) await studio.toNextUnlabeled();
+  }
+
+  /** After a hit the ranking is the cheaper way to find more. */
+  #judged() {
+    const { studio, store } = this;
+    const { relevant } = store;
+    const hit = relevant > this.relevant && store.drawing;
+    this.relevant = relevant;
+    if (!hit) return;
+    store.drawing = false;
+    store.paused = "An image that was drawn is relevant: look for more like it in the ranking before drawing on.";
+    const { notices } = studio;
+    notices.show("hit", {
+      text: "That is one that the ranked pass missed. Judge what is drawn, then look for more in the ranking.",
+      actions: [
+        { label: "To the ranking", run: () => this.#leave() },
+        {
+          label: "Draw on",
+          run: () => {
+            notices.hide("hit");
+            draw(studio);
+          },
+        },
+      ],
+    });
+  }
+
+  async #leave() {
+    this.studio.say("Saving your judgments …");
+    await this.studio.outbox.drained();
+    window.location.assign(this.studio.root.dataset.ranking);
+  }
+
+  #render() {
+    const { found } = this.store;
+    if (!found) return;
+    const { now, then, to_judge: waiting } = found;
+    const show = (name, text) => {
+      this.studio.root.querySelector(`[data-audit-show="${name}"]`).textContent = text;
+    };
+    show("recall", now.recall_at_least === null ? "–" : percent(now.recall_at_least));
+    show("to-judge", number(waiting));
+    show("hits", number(found.hits - waiting));
+    show("drawn", number(found.drawn));
+    show("pool", found.pool);
+    show("found", number(found.found));
+    show("unjudged", counted(found.unjudged, "image"));
+    const text = (name, words) => {
+      const node = this.studio.root.querySelector(`[data-audit-${name}]`);
+      node.textContent = words;
+      node.hidden = !words;
+    };
+    const are = waiting === 1 ? "image is" : "images are";
+    text("pending", waiting ? `${number(waiting)} drawn ${are} to be judged. If none of them is relevant:` : "");
+    text("sentence", sentences(then.sentence));
+    text("reach", reach(then));
+    this.pauseButton.hidden = !this.store.drawing;
+    const recall = now.recall_at_least ?? 0;
+    this.bound.setAttribute("aria-valuenow", String(Math.floor(100 * recall)));
+    this.bound.toggleAttribute("data-met", now.met);
+    this.bound.style.setProperty("--now", recall);
+    this.bound.style.setProperty("--then", then.recall_at_least ?? 0);
+    this.bound.style.setProperty("--target", found.target);
+  }
+}
+
+/** @param {Studio} studio */
+export function mount(studio) {
+  new Audit(studio).wire();
+}
