@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('labeling', '0001_initial'),
+        ('labeling', '0002_revisions'),
         ('retrieval', '0002_takedown'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -11,9 +11,10 @@ import { AuditStore } from "./audit-store.js";
 import { Changes } from "./changes.js";
 import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keys.js";
-import { Notices } from "./messages.js";
 import { LearnedStore } from "./learned-store.js";
+import { Notices } from "./messages.js";
 import { ReviewStore } from "./review-store.js";
+import { ELSEWHERE, SOURCES } from "./stopping.js";
 import { CandidateStore } from "./store.js";
 
 const VIEWS = ["single", "grid"];
@@ -24,13 +25,13 @@ const MOST_ADDRESSES = 80;
 const ADDRESSES_IN = 30_000;
 /** The most active seconds that the server accepts for one judgment. */
 const MOST_SECONDS = 3600;
-/** A label given in one of these counts for the streak only once it is given in the list's order too. */
-const ELSEWHERE = ["search", "similar"];
+/** A label given elsewhere counts for the streak only once it is given in the list's order too. */
+const isElsewhere = (source) => ELSEWHERE.has(SOURCES[source]);
 
 /** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
 function turned({ image, from, fromSource, to, ...met }, source, back) {
   if (!back) return { image, from, to, source, ...met };
-  const there = ELSEWHERE.includes(fromSource) ? { source: fromSource } : { source, ...met };
+  const there = isElsewhere(fromSource) ? { source: fromSource } : { source, ...met };
   return { image, from: to, to: from, ...there };
 }
 
@@ -298,7 +299,7 @@ export class Studio {
       .filter(
         ({ image, from, fromSource, to }) =>
           from !== to ||
-          (source === "list" && ELSEWHERE.includes(fromSource)) ||
+          (source === "list" && isElsewhere(fromSource)) ||
           (to !== null && this.store.needsLabel(this.store.rankOf(image))),
       );
     if (!changes.length) return true;
