@@ -385,8 +385,8 @@ TAMPERED: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
         ("certificates.csv is missing",),
     ),
     "another key": (
-        lambda files: change_rows(files, "rounds", lambda lines: lines[0].update(key="00" * 32)),
-        ("query 1: round 1: draw 1 is image ",),
+        lambda files: change_rows(files, "rounds", lambda lines: lines[1].update(key="00" * 32)),
+        ("query 1: round 2: draw ", "but in the order of the published key it is image "),
     ),
     "no key": (
         lambda files: change_rows(files, "rounds", lambda lines: lines[0].update(key="00")),
