@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.errors import Conflict, Forbidden, QueryGone
+from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
 from labeling.audits.selectors import AuditState, audit_state, packed
@@ -20,6 +21,10 @@ from labeling.judging.access import judging_problem
 from labeling.queries.models import Query
 
 LARGEST_DRAW = 100
+# An array is one value; of thousands of ranks Django's own condition would make as many.
+_IMAGES = f"""
+SELECT image_id FROM {Candidate._meta.db_table} WHERE list_id = %s AND rank = ANY(%s::int[])
+"""
 
 
 def draw_key_ensure(*, query: Query) -> DrawKey:
@@ -70,11 +75,9 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     if missing <= 0 or not state.unjudged:
         return state
     one = _round(query, annotator, state)
-    ranks = [int(place) + 1 for place in state.left.nonzero()[0]]
-    left = Candidate.objects.filter(list=query.current_list)
-    if len(ranks) < state.pool.size:
-        left = left.filter(rank__in=ranks)
-    order = draw_order(bytes(one.key), query.query_id, left.values_list("image_id", flat=True))
+    ranks = (state.left.nonzero()[0] + 1).tolist()
+    left = [image_id for (image_id,) in fetch_all(_IMAGES, [state.pool.pk, ranks])]
+    order = draw_order(bytes(one.key), query.query_id, left)
     first = one.draws.count() + 1
     Draw.objects.bulk_create(
         Draw(query=query, round=one, place=place, image_id=image_id, displayed_to=annotator)
