@@ -8,10 +8,10 @@ export function draw(studio) {
   return studio.start();
 }
 
-/** Why a certificate for the query alone makes no sense, where it doesn't. */
+/** Says where a certificate for the query alone takes more draws than make sense. */
 export function reach({ met, out_of_reach: out }) {
   if (met || !out) return "";
-  return "For this query alone that is out of reach; the release’s certificate covers it with few draws.";
+  return "For this query alone that is out of reach. Each draw still tightens the bound.";
 }
 
 /** As one text in which no number is apart from its percent sign. */
