@@ -17,8 +17,6 @@ from itertools import pairwise
 from math import exp, floor, fsum, inf, lgamma, log
 from typing import Final
 
-from scipy.special import betaincc, betaincinv
-
 THETA: Final = 0.2
 """The prior expects j relevant images among the unjudged with probability (1 − θ) θ^j."""
 SEEDS_SHARE: Final = 0.4
@@ -225,6 +223,9 @@ def release_missing_at_most(
 
     ValueError: negative hits, a fraction outside 0 to 1, seeds as in sensitivity_at_least.
     """
+    # Here and below: pages don't wait for an import that takes long.
+    from scipy.special import betaincc
+
     if hits < 0:
         raise ValueError(f"hits must not be negative: {hits}")
     effective, error = _effective(fraction, seeds, confidence)
@@ -272,6 +273,8 @@ def release_fraction(
     for a release of so many `found`. None where auditing all wouldn't. Errors as in
     release_missing_at_most and meets_target.
     """
+    from scipy.special import betaincinv
+
     allowed = _allowed(found, target) - found
     sensitivity, error = _effective(1, seeds, confidence)
     if hits > allowed or not sensitivity:
@@ -286,6 +289,8 @@ def sensitivity_at_least(recognized: int, seeds: int, *, confidence: float = 0.9
 
     ValueError: recognized outside 0 to seeds, no seeds, a confidence outside 0 to 1.
     """
+    from scipy.special import betaincinv
+
     if not 0 <= recognized <= seeds or not seeds:
         raise ValueError(f"recognized must be at most seeds ({seeds}, from 1): {recognized}")
     error = 1 - _within("confidence", confidence)

@@ -18,6 +18,8 @@ from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_make
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
+from benchmark.simulation.report import Plan
+from benchmark.simulation.services import simulation_begin
 from core.access import Role
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_create
@@ -60,6 +62,7 @@ class World:
     private_run: Run
     """Of the admin, stored and not scored."""
     job: Job
+    simulation: Job
     token: ApiToken
     """Of the admin."""
 
@@ -82,7 +85,7 @@ class World:
             },
             "runs": {"pk": self.run.pk, "query_id": 3},
             "jobs": {"pk": self.job.pk},
-            "simulations": {"pk": self.job.pk},
+            "simulations": {"pk": self.simulation.pk},
             "account": {"pk": self.token.pk},
             "people": {"pk": self.people["annotator"].pk},
             "password": {"uidb64": "MQ", "token": "abcdef12"},
@@ -157,6 +160,9 @@ def make_world(settings: Any, folder: Path) -> World:
     run = scored_run(release, order, owner=people[Role.RESEARCHER], name="ours")
     run_publish(run=run)
     private = stored_run(release, order, owner=admin, name="not yet")
+    plan = Plan(orders=("frozen",), stops=("exhausted",), seeds=1)
+    simulation = simulation_begin(query=queries["complete"], plan=plan, created_by=admin)
+    run_jobs()
     job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
     Assignment.objects.create(query=queries["complete"], annotator=annotator)
     JobItemError.objects.create(job=job, item="a", message="odd")
@@ -167,4 +173,6 @@ def make_world(settings: Any, folder: Path) -> World:
     AccessLog.objects.create(username="nobody")
     AccessFailureLog.objects.create(username="nobody")
     token, _text = token_create(user=admin, name="script", days=30)
-    return World(people, real[0], flag, species, queries, release, run, private, job, token)
+    return World(
+        people, real[0], flag, species, queries, release, run, private, job, simulation, token
+    )
