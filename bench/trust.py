@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from scipy.stats import binomtest, hypergeom
+from scipy.stats import hypergeom
 
 from bench import harness
 from labeling.audits.bounds import (
@@ -34,6 +34,7 @@ from labeling.audits.bounds import (
     meets_target,
     release_missing_at_most,
 )
+from labeling.simulation.measures import binomial_interval
 
 #: Images of the pool, relevant among them, and how many standard deviations their scores lie apart.
 SETTINGS: Final = (
@@ -280,8 +281,7 @@ def below(outcomes: Sequence[bool]) -> bool:
 
 
 def _limits(outcomes: Sequence[bool]) -> tuple[float, float]:
-    found = binomtest(sum(outcomes), len(outcomes)).proportion_ci(method="exact")
-    return float(found.low), float(found.high)
+    return binomial_interval(sum(outcomes), len(outcomes))
 
 
 if __name__ == "__main__":

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
+from benchmark.releases.snapshot.certificates import UNANIMOUS
 from benchmark.releases.snapshot.snapshot import DrawnRound, PoolImage
 from labeling.audits.models import Draw, DrawRound
+from labeling.audits.selectors import contested_label, unpacked
 from labeling.candidates.models import Candidate
-from labeling.judging.consensus import Consensus
 from labeling.judging.progress import consensus_on
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
-
-_UNANIMOUS: Final = {"relevant": "relevant", "not_relevant": "not_relevant", "unsure": "undecided"}
 
 
 def released_audits() -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
@@ -48,8 +46,7 @@ def released_audits() -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
 def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
     drawable = np.zeros(rounds[0].size, np.int64)
     for one in rounds:
-        bits = np.frombuffer(one.drawn_from, np.uint8)
-        drawable[np.unpackbits(bits, count=one.size).astype(np.bool_)] = one.number
+        drawable[unpacked(one.drawn_from, one.size)] = one.number
     draws = {
         image_id: (number, place)
         for image_id, number, place in Draw.objects.filter(query=query).values_list(
@@ -82,15 +79,10 @@ def _labels(query: Query) -> dict[int, str]:
     for image_id, relevance in query.judgments.values_list("image", "relevance"):
         votes[image_id].add(relevance)
     contested = {(query.pk, one) for one, relevances in votes.items() if len(relevances) > 1}
-    decided = {image_id: _decided(agreed) for (_, image_id), agreed in consensus_on(contested)}
+    decided = {
+        image_id: contested_label(agreed) for (_, image_id), agreed in consensus_on(contested)
+    }
     return {
-        one: decided.get(one) or _UNANIMOUS[next(iter(relevances))]
+        one: decided.get(one) or UNANIMOUS[next(iter(relevances))]
         for one, relevances in votes.items()
     }
-
-
-def _decided(agreed: Consensus) -> str:
-    if agreed.relevant:
-        return "relevant"
-    reviewed = agreed.decided_by == "reviewer" and not agreed.unsure
-    return "not_relevant" if reviewed else "undecided"

@@ -17,7 +17,7 @@ from benchmark.releases.formats.certificates import (
     certificate_lines,
 )
 from benchmark.releases.formats.writing import csv_value
-from benchmark.releases.snapshot.certificates import audits, certificate
+from benchmark.releases.snapshot.certificates import UNANIMOUS, audits, certificate
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import (
     HEADER_FILE,
@@ -34,7 +34,6 @@ _FOLDERS: Final = {
     SNAPSHOT_FOLDER: (CERTIFICATES_FILE, VAL_CERTIFICATES_FILE),
     OPEN_FOLDER: (VAL_CERTIFICATES_FILE,),
 }
-_UNANIMOUS: Final = {"relevant": "relevant", "not_relevant": "not_relevant", "unsure": "undecided"}
 
 
 @dataclass(slots=True)
@@ -181,7 +180,7 @@ def _labels(relevant: bool | None, votes: Collection[str]) -> list[str]:
     if relevant is None:
         return [""]
     if len(votes) == 1:
-        return [_UNANIMOUS.get(vote, vote) for vote in votes]
+        return [UNANIMOUS.get(vote, vote) for vote in votes]
     # Whether a reviewer has decided the judgments don't say.
     return ["relevant"] if relevant else ["not_relevant", "undecided"]
 

@@ -11,7 +11,6 @@ from django.conf import settings
 from core.sql import fetch_all
 from labeling.audits.bounds import (
     AuditRound,
-    meets_target,
     missing_at_most,
     more_without_hit,
     recall_at_least,
@@ -29,7 +28,11 @@ from retrieval.corpus.models import ImageWithdrawal
 WITHIN_REACH: Final = 1000
 
 _NONE, _NEGATIVE, _DOUBTFUL, _RELEVANT = range(4)
-_LABELS: Final = {"": _DOUBTFUL, "not_relevant": _NEGATIVE, "unsure": _DOUBTFUL}
+_LABELS: Final = {
+    "relevant": _RELEVANT,
+    "not_relevant": _NEGATIVE,
+    **dict.fromkeys(("", "unsure", "undecided"), _DOUBTFUL),
+}
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -155,7 +158,7 @@ def audit_state(query: Query) -> AuditState:
     values = {"query": query.pk, "list": pool.pk, "size": size}
     for rank, image_id, relevance, number, place, gone in fetch_all(_POOL, values):
         if relevance is not None:
-            label[rank - 1] = _LABELS.get(relevance, _RELEVANT)
+            label[rank - 1] = _LABELS[relevance]
         elif number and not gone:
             pending.append((number, place, rank, image_id))
         if relevance == "":
@@ -163,12 +166,12 @@ def audit_state(query: Query) -> AuditState:
         shown[rank - 1] = number or 0
         withdrawn[rank - 1] = gone
     for pair, agreed in consensus_on(contested):
-        label[contested[pair] - 1] = _label(agreed)
+        label[contested[pair] - 1] = _LABELS[contested_label(agreed)]
     pending.sort()
     rounds = list(query.draw_rounds.filter(candidate_list=pool, size=size).order_by("number"))
     free = (shown == 0) & (label == _NONE) & ~withdrawn
     last = rounds[-1] if rounds else None
-    from_bits = [_mask(one.drawn_from, size) for one in rounds]
+    from_bits = [unpacked(one.drawn_from, size) for one in rounds]
     left = from_bits[-1] & free if rounds else free
     goes_on = (
         last is not None
@@ -209,11 +212,14 @@ def _round(number: int, drawn_from: Mask, label: Any, shown: Any, in_pool: Mask)
     )
 
 
-def _label(agreed: Consensus) -> int:
-    """Of an image on which votes differ: negative only where a reviewer has decided so."""
+def contested_label(agreed: Consensus) -> str:
+    """Of an image on which votes differ: "relevant", "not_relevant" only where a reviewer has
+    decided so, else "undecided".
+    """
     if agreed.relevant:
-        return _RELEVANT
-    return _NEGATIVE if agreed.decided_by == "reviewer" and not agreed.unsure else _DOUBTFUL
+        return "relevant"
+    reviewed = agreed.decided_by == "reviewer" and not agreed.unsure
+    return "not_relevant" if reviewed else "undecided"
 
 
 def packed(mask: Mask) -> bytes:
@@ -221,7 +227,8 @@ def packed(mask: Mask) -> bytes:
     return np.packbits(mask).tobytes()
 
 
-def _mask(bits: bytes | memoryview, size: int) -> Mask:
+def unpacked(bits: bytes | memoryview, size: int) -> Mask:
+    """The mask of so many ranks that `packed` has packed."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=size).astype(np.bool_)
 
 
@@ -234,7 +241,7 @@ def certificate(rounds: list[AuditRound], found: int) -> Certificate:
         sentence=certificate_sentences(rounds, **aim),
         missing_at_most=missing_at_most(rounds, **sure),
         recall_at_least=recall_at_least(rounds, **sure),
-        met=meets_target(rounds, **aim),
+        met=more == 0,
         more_without_hit=more,
         out_of_reach=(rounds[-1].unjudged - rounds[-1].drawn if more is None else more)
         > WITHIN_REACH,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from labeling.audits.bounds import AuditRound, meets_target, missing_at_most, more_without_hit
+from labeling.audits.bounds import AuditRound, missing_at_most, more_without_hit
 
 
 def certificate_sentences(
@@ -30,9 +30,9 @@ def certificate_sentences(
     if any(one.drawn for one in rounds):
         said.append(_bound(rounds, found, missing, confidence))
     goal = f"{100 * target:g} %" if found else "that none is"
-    if meets_target(rounds, found=found, target=target, confidence=confidence):
-        return " ".join([*said, f"{goal} is certified."] if found else said)
     more = more_without_hit(rounds, found=found, target=target, confidence=confidence)
+    if more == 0:
+        return " ".join([*said, f"{goal} is certified."] if found else said)
     if more is None:
         price = f"Only judging all that are left would show {goal}"
     else:

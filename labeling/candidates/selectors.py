@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
 
+import numpy as np
 from django.conf import settings
 
 from core.jobs.models import Job
@@ -17,6 +18,8 @@ from retrieval.corpus.models import ImageTakedown
 from retrieval.ranking.selectors import rank_images
 
 ROWS_AT_A_TIME = 5000
+#: A row of a ranking: image id and score.
+RANKING: Final = np.dtype([("image_id", "<i8"), ("score", "<f8")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,12 @@ def list_checksum(rows: Iterable[tuple[int, float]]) -> str:
     Each row goes in as a little-endian 64-bit id and a little-endian float64 score, so two rankings
     agree in this exactly when they agree bit for bit.
     """
-    digest = hashlib.sha256()
-    for image_id, score in rows:
-        digest.update(struct.pack("<qd", image_id, score))
-    return digest.hexdigest()
+    return ranking_checksum(np.fromiter(rows, RANKING))
+
+
+def ranking_checksum(ranking: np.ndarray[Any, Any]) -> str:
+    """`list_checksum` of a ranking (n,) of the type RANKING."""
+    return hashlib.sha256(ranking.tobytes()).hexdigest()
 
 
 def candidate_ranks(query: Query, image_ids: Iterable[int]) -> dict[int, int]:

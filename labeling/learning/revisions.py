@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.selectors import RANKING, ranking_checksum
 from labeling.candidates.services import lock_query
 from labeling.judging.consensus import Vote, consensus_by_key
 from labeling.judging.models import JudgmentEvent
@@ -31,7 +31,7 @@ from labeling.learning.ridge import (
     direction,
     frozen_turn,
     interleaved,
-    learned_order,
+    learned_places,
     pool_moments,
 )
 from labeling.queries.models import Query
@@ -105,14 +105,13 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
     made = Revision.objects.filter(
         candidate_list=found, annotator=annotator, last_event=judged.last_event, size=found.size
     ).first()
-    w = (
-        _fitted(model, text, pool, judged.labels)
-        if made is None
-        else np.array(made.direction, np.float16)
-    )
-    image_ids, scores = _ordered(*image_products(model=model, vector=w, image_ids=pool.image_ids))
     if made is None:
         labels = _within(pool, judged.labels)
+        w = _fitted(model, text, pool, labels)
+    else:
+        w = np.array(made.direction, np.float16)
+    image_ids, scores = _ordered(*image_products(model=model, vector=w, image_ids=pool.image_ids))
+    if made is None:
         made = _stored_revision(
             Revision(
                 candidate_list=found,
@@ -152,7 +151,7 @@ def revision_problem(revision: Revision) -> str:
     labels = _within(pool, judged.labels)
     if (len(labels), sum(labels.values())) != (revision.judged, revision.relevant):
         return "it learned from other judgments"
-    if not agree(w, _fitted(model, text, pool, judged.labels)):
+    if not agree(w, _fitted(model, text, pool, labels)):
         return "its direction is not what its judgments give"
     return ""
 
@@ -267,22 +266,20 @@ def _within(pool: _Pool, labels: dict[int, bool]) -> dict[int, bool]:
 
 def _fitted(model: EmbeddingModel, text: Halves, pool: _Pool, labels: dict[int, bool]) -> Halves:
     """The direction (d,) that these labels of the pool's images give."""
-    image_ids, vectors = image_vectors(model=model, image_ids=list(_within(pool, labels)))
+    image_ids, vectors = image_vectors(model=model, image_ids=list(labels))
     relevant = np.array([labels[image_id] for image_id in image_ids.tolist()], np.bool_)
     return direction(pool.moments, text, vectors, relevant)
 
 
 def _ordered(image_ids: Rows, scores: Scores) -> tuple[Rows, Scores]:
     """Images (n,) and their scores (n,) in the learned order."""
-    by_id = np.argsort(image_ids)
-    ordered = learned_order(scores, image_ids)
-    return ordered, scores[by_id][np.searchsorted(image_ids[by_id], ordered)]
+    places = learned_places(scores, image_ids)
+    return image_ids[places], scores[places]
 
 
 def _checksum(image_ids: Rows, scores: Scores) -> str:
-    """As `candidates.selectors.list_checksum`, of images (n,) and their scores (n,) in order."""
-    rows = np.rec.fromarrays([image_ids, scores], dtype="<i8,<f8")
-    return hashlib.sha256(rows.tobytes()).hexdigest()
+    """Of images (n,) and their scores (n,) in order."""
+    return ranking_checksum(np.rec.fromarrays([image_ids, scores], dtype=RANKING))
 
 
 def _stored_revision(made: Revision) -> Revision:

@@ -131,9 +131,14 @@ def pool_scores(vectors: Halves, query: Halves) -> Scores:
     return scores
 
 
+def learned_places(scores: Scores, image_ids: Rows) -> NDArray[np.intp]:
+    """Where the images (n,) stand by falling exact score (n,), ties by image id: (n,) indices."""
+    return np.lexsort((image_ids, -scores))
+
+
 def learned_order(scores: Scores, image_ids: Rows) -> Rows:
-    """The images (n,) by falling exact score (n,), ties by image id."""
-    ordered: Rows = image_ids[np.lexsort((image_ids, -scores))]
+    """The images (n,) in the order of learned_places."""
+    ordered: Rows = image_ids[learned_places(scores, image_ids)]
     return ordered
 
 

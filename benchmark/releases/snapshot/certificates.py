@@ -8,9 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import Final
 
 from benchmark.releases.snapshot.snapshot import DrawnRound, PoolImage, Snapshot, SnapshotQuery
 from labeling.audits.bounds import AuditRound, missing_at_most, recall_at_least
+
+#: `PoolImage.label` of an image on which all judgments agree.
+UNANIMOUS: Final = {"relevant": "relevant", "not_relevant": "not_relevant", "unsure": "undecided"}
 
 
 @dataclass(frozen=True, slots=True)
