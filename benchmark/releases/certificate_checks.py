@@ -291,7 +291,7 @@ def _selection_differences(
             bytes.fromhex(audit.key), image.query_id, image.image_id, audit.share
         )
         if image.drawn != wanted:
-            yield f"image {image.image_id} is {'not ' * wanted}drawn, not by the key"
+            yield f"image {image.image_id} is {'not ' * wanted}drawn, but not so by the key"
 
 
 def _judgment_differences(

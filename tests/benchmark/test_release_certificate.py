@@ -15,7 +15,7 @@ import pytest
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_export, release_verify
 from benchmark.releases.snapshot.release_certificate import LEAST_SEEDS, release_certificate
-from benchmark.releases.snapshot.snapshot import AuditedImage, ReleasedAudit, Seed, Snapshot
+from benchmark.releases.snapshot.snapshot import AuditedImage, ReleasedAudit, Seed
 from labeling.audits.bounds import release_missing_at_most, release_recall_at_least
 from labeling.audits.models import ReleaseDraw, ReleaseKey
 from labeling.audits.release_services import release_draws_show
@@ -301,11 +301,11 @@ class TestVerifying:
     @pytest.mark.parametrize(
         ("table", "column", "row", "value", "difference"),
         [
-            ("audited", "drawn", "drawn", False, "not by the key"),
+            ("audited", "drawn", "drawn", False, "but not so by the key"),
             ("audited", "label", "relevant", NO, "relevant by its judgments"),
             ("audited", "audit", "drawn", 2, "audit 2 for the release is missing"),
-            ("release_audits", "key", "", lambda key: key[::-1], "not by the key"),
-            ("release_audits", "share", "", 0.9, "not by the key"),
+            ("release_audits", "key", "", lambda key: key[::-1], "but not so by the key"),
+            ("release_audits", "share", "", 0.9, "but not so by the key"),
             ("release_audits", "unjudged", "", 3, "could select 3 images"),
             ("release_audits", "covers", "last", True, "not in the release"),
         ],
