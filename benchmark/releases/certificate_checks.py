@@ -263,7 +263,8 @@ def _release_check(
         there = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
         if wanted is None or there is None:
             if wanted is not there:
-                found.differences.append(f"{name} {'is missing' if wanted else 'has no audits'}")
+                problem = "is missing" if wanted else "is there, but nothing was audited"
+                found.differences.append(f"{name} {problem}")
             continue
         found.differences += [
             f"{name}: {key} is {there.get(key)!r}, computed again {wanted.get(key)!r}"

@@ -45,12 +45,12 @@ def draws_waiting(query: Query) -> int:
 def audit_queue(query: Query, user: Any) -> AuditQueue:
     """The person's queue of one query; two SQL queries."""
     waiting = waiting_for(user).filter(query=query)
-    wait = list(waiting.order_by("place", "pk").values_list("image", "displayed_at"))
+    wait = dict(waiting.order_by("place", "pk").values_list("image", "displayed_at"))
     offered = query.release_draws.filter(Q(seed_for=None) | Q(seed_for=user))
     own = offered.filter(Exists(_votes().filter(annotator=user)), displayed_at__isnull=False)
     return AuditQueue(
         judged=list(own.order_by("place", "pk").values_list("image", flat=True)),
-        to_judge=[image_id for image_id, shown in wait if shown],
+        to_judge=[image_id for image_id, shown in wait.items() if shown],
         left=len(wait),
     )
 
