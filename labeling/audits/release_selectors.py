@@ -60,7 +60,7 @@ def _votes() -> QuerySet[Judgment]:
 
 
 def _undecided() -> Q:
-    return Q(seed_for=None) & ~Exists(_votes())
+    return Q(~Exists(_votes()), seed_for=None)
 
 
 def queries_to_audit(user: Any) -> list[tuple[Query, int]]:

@@ -274,7 +274,7 @@ class TestPages:
         for client in (client_of(researcher), Client()):
             assert client.get(f"/queries/{query.pk}/release-audit/").status_code in (302, 404)
         answer = api_of(researcher).get(f"/api/queries/{query.pk}/release-audit/")
-        assert answer.status_code == 404
+        assert answer.status_code == 403
 
     def test_the_query_s_certificate_names_the_price_of_the_release_s(self, query: Query) -> None:
         sentence = audit_state(query).now.sentence
