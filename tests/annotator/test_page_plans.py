@@ -45,7 +45,7 @@ STATEMENTS = {
     "API: outline of a list": 6,
     "API: candidates": 6,
     "API: audit": 9,
-    "API: audit of a release": 8,
+    "API: audit of a release": 6,
     "API: what is new": 7,
     "API: images to review": 8,
     "API: image": 4,

@@ -110,7 +110,7 @@ def audited_of(query_id: int, shift: int) -> list[AuditedImage]:
             label=("relevant" if number in relevant else "not_relevant") * (number in drawn),
             withdrawn=False,
         )
-        for number in IMAGES[40 + (query_id + shift) % 5 :]
+        for number in IMAGES[40 + (query_id in TEST) * (shift % 5) :]
     ]
 
 
@@ -148,14 +148,25 @@ def make_release(version: int, shift: int, test_labels: str) -> Release:
             ],
             pools=[image for one in queries for image in pool_of(one.query_id, shift)],
             release_audits=[
-                ReleasedAudit(one.query_id, 1, one.split, KEY, 0.3, True, 40, 5 + shift)
+                ReleasedAudit(
+                    one.query_id,
+                    1,
+                    one.split,
+                    KEY,
+                    0.3,
+                    True,
+                    40,
+                    one.query_id * shift * (one.query_id in TEST),
+                )
                 for one in queries
             ],
             audited=[image for one in queries for image in audited_of(one.query_id, shift)],
             seeds=[
                 Seed(one.query_id, min(relevant_to(one.query_id, shift)), relevance)
                 for one in queries
-                for relevance in ("relevant", "not_relevant")[: 1 + (one.query_id + shift) % 2]
+                for relevance in ("relevant", "not_relevant")[
+                    : 1 + (one.query_id in TEST) * ((one.query_id + shift) % 2)
+                ]
             ],
         )
 

@@ -167,6 +167,7 @@ class TestMaking:
         Query.objects.filter(pk=made.pk).update(
             state=Query.State.OPEN, left_open="", completion_reason=""
         )
+        made.assignments.all().delete()
         record(made, annotator, item(0, None))
         complete(made, reviewer)
         again = written(export())
