@@ -56,17 +56,18 @@ class Environment:
             raise BadSetting(f"{name}={number}: write a number from {minimum} to {maximum}.")
         return number
 
-    def share(self, name: str, default: float) -> float:
-        """A number between 0 and 1, both excluded."""
+    def share(self, name: str, default: float, *, zero: bool = False) -> float:
+        """A number between 0 and 1, both excluded; with `zero` 0 is allowed."""
         value = self.text(name)
         if not value:
             return default
         try:
             share = float(value)
         except ValueError:
-            share = 0.0
-        if not 0 < share < 1:
-            raise BadSetting(f"{name}={value!r}: write a number between 0 and 1.")
+            share = -1.0
+        if not (0 < share < 1 or (zero and share == 0)):
+            least = "0 or a number" if zero else "a number"
+            raise BadSetting(f"{name}={value!r}: write {least} between 0 and 1.")
         return share
 
     def words(self, name: str, default: list[str]) -> list[str]:

@@ -45,6 +45,8 @@ _PAGES: Final = {
       Corpus, species found              /corpus/?species={name}
       Labeling                           /queries/{query}/label/
       Audit                              /queries/{query}/audit/
+      Audit of a release                 /queries/{query}/release-audit/
+      Next audit of a release            /release-audit/
       Query of an annotator              /queries/{query}/
       API: queries of an annotator       /api/queries/
       API: outline of a list             /api/queries/{query}/outline/
@@ -55,6 +57,7 @@ _PAGES: Final = {
       API: matching candidates           /api/queries/{query}/matching/?month=5&judged=no&flagged=no
       API: what is new                   /api/queries/{query}/changes/?cursor=0
       API: audit                         /api/queries/{query}/audit/
+      API: audit of a release            /api/queries/{query}/release-audit/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
       API: image                         /api/images/{image}/

@@ -31,6 +31,7 @@ _SUBJECTS = {
     "texts": 18,
     "backup": 19,
     "revisions": 20,
+    "release_key": 21,
 }
 
 

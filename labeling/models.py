@@ -1,6 +1,13 @@
 """The models of this app, in the folders of their subjects; Django looks for them here."""
 
-from labeling.audits.models import Draw, DrawKey, DrawRound
+from labeling.audits.models import (
+    Draw,
+    DrawKey,
+    DrawRound,
+    ReleaseAudit,
+    ReleaseDraw,
+    ReleaseKey,
+)
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
@@ -20,5 +27,8 @@ __all__ = [
     "Query",
     "QueryExample",
     "QueryTransition",
+    "ReleaseAudit",
+    "ReleaseDraw",
+    "ReleaseKey",
     "Revision",
 ]

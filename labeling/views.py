@@ -15,7 +15,8 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
-from labeling.judging.access import can_judge, get_query_for
+from labeling.audits.release_selectors import queries_to_audit
+from labeling.judging.access import auditing_problem, can_judge, get_query_for
 from labeling.judging.assignments import still_labeling
 from labeling.learning.choice import orders_open_to
 from labeling.queries.categories import CATEGORIES
@@ -75,6 +76,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     filters["sort"] = chosen(request.GET, "sort", SORTS)
     reviewer = at_least(request.user, Role.REVIEWER)
     states = Query.State.choices
+    to_audit = queries_to_audit(request.user)
     context: dict[str, Any] = {
         "rows": queries_overview(
             user=request.user,
@@ -89,6 +91,8 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "splits": Query.Split.choices,
         "categories": list(CATEGORIES),
         "activity": annotator_activity() if reviewer else [],
+        "to_audit": to_audit,
+        "images_to_audit": sum(images for _, images in to_audit),
         "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:10],
     }
     return render(request, "labeling/dashboard.html", context)
@@ -115,6 +119,24 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
     return _studio(request, query, audit=True, target=round(100 * settings.CERTIFICATE_RECALL, 2))
+
+
+@login_required
+@require_safe
+def release_audit_next(request: HttpRequest) -> HttpResponse:
+    """To the first query in which a release's audit waits for the person, else to the dashboard."""
+    waiting = queries_to_audit(request.user)
+    return redirect("query-release-audit", waiting[0][0].pk) if waiting else redirect("dashboard")
+
+
+@login_required
+@require_safe
+def release_audit(request: HttpRequest, pk: int) -> HttpResponse:
+    """The labeling page over what the query's audits for releases drew."""
+    query = get_query_for(request.user, pk)
+    if auditing_problem(request.user, query):
+        return redirect("query-detail", pk=pk)
+    return _studio(request, query, audit=True, of_release=True)
 
 
 @login_required

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from django.db.models import OuterRef, Q, Subquery
 
 from benchmark.releases.snapshot.certificates import UNANIMOUS
-from benchmark.releases.snapshot.snapshot import DrawnRound, PoolImage
+from benchmark.releases.snapshot.snapshot import (
+    AuditedImage,
+    DrawnRound,
+    PoolImage,
+    ReleasedAudit,
+    Seed,
+)
 from labeling.audits.models import Draw, DrawRound
+from labeling.audits.release_selectors import populations
 from labeling.audits.selectors import contested_label, unpacked
 from labeling.candidates.models import Candidate
 from labeling.judging.progress import consensus_on
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
+from retrieval.flags.selectors import is_withdrawn
 
 
 def released_audits() -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
@@ -57,8 +67,7 @@ def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
     ranked = Candidate.objects.filter(list=rounds[0].candidate_list_id, rank__lte=rounds[0].size)
     images = ranked.order_by("rank").values_list("rank", "image_id")
     labels = _labels(query)
-    gone = ImageWithdrawal.objects.filter(restored_at=None, image__in=ranked.values("image"))
-    withdrawn = set(gone.values_list("image", flat=True))
+    withdrawn = _withdrawn(ranked.values("image"))
     for rank, image_id in images:
         number, place = draws.get(image_id, (0, 0))
         yield PoolImage(
@@ -71,6 +80,90 @@ def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
             round=number,
             place=place if number in counted else 0,
         )
+
+
+def released_release_audits() -> Iterator[
+    tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]
+]:
+    """The audits for releases of each query that has any, what they could select, and their seeds,
+    by query id; of queries that aren't completed, those of which something was displayed.
+    """
+    queries = (
+        Query.objects.filter(release_audits__isnull=False)
+        .filter(Q(state=Query.State.COMPLETE) | Q(release_draws__displayed_at__isnull=False))
+        .select_related("current_list")
+        .defer("current_list__text_vector")
+        .order_by("query_id")
+        .distinct()
+    )
+    for query in queries:
+        yield _release_audits(query)
+
+
+def _release_audits(query: Query) -> tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]:
+    pool, number = query.current_list, query.query_id
+    selectable = list(populations(query))
+    last = selectable[-1][0]
+    covers = (
+        query.state == Query.State.COMPLETE
+        and pool is not None
+        and (last.candidate_list_id, last.size) == (pool.pk, pool.size)
+    )
+    audits = [
+        ReleasedAudit(
+            query_id=number,
+            audit=one.number,
+            split=query.split,
+            key=bytes(one.release_key.key).hex(),
+            share=one.release_key.share,
+            covers=covers and one == last,
+            unjudged=one.unjudged,
+            found=one.found,
+        )
+        for one, _ in selectable
+    ]
+    labels = _labels(query)
+    of_audit = {image_id: one.number for one, images in selectable for image_id in images}
+    if covers:
+        ranked = Candidate.objects.filter(list=last.candidate_list_id, rank__lte=last.size)
+        for image_id in ranked.values_list("image", flat=True):
+            if image_id not in labels:
+                of_audit.setdefault(image_id, 0)
+    withdrawn = _withdrawn(list(of_audit))
+    draws = query.release_draws.filter(seed_for=None)
+    shown = dict(draws.values_list("image", "displayed_at"))
+    audited = [
+        AuditedImage(
+            query_id=number,
+            image_id=image_id,
+            audit=audit,
+            drawn=image_id in shown,
+            label=labels.get(image_id, "") if image_id in shown else "",
+            withdrawn=image_id in withdrawn,
+        )
+        for image_id, audit in sorted(of_audit.items())
+        if image_id not in withdrawn or shown.get(image_id)
+    ]
+    return audits, audited, _seeds(query)
+
+
+def _seeds(query: Query) -> list[Seed]:
+    """The seeds that were shown, without withdrawn images."""
+    own = query.judgments.filter(annotator=OuterRef("seed_for"), image=OuterRef("image"))
+    shown = (
+        query.release_draws.filter(seed_for__isnull=False, displayed_at__isnull=False)
+        .filter(~is_withdrawn("image"))
+        .annotate(relevance=Subquery(own.values("relevance")))
+        .order_by("image_id", "seed_for_id")
+        .values_list("image_id", "relevance")
+    )
+    return [Seed(query.query_id, image_id, relevance or "") for image_id, relevance in shown]
+
+
+def _withdrawn(images: Any) -> set[int]:
+    """Those of the images, ids or a subquery, that are withdrawn now."""
+    gone = ImageWithdrawal.objects.filter(restored_at=None, image__in=images)
+    return set(gone.values_list("image", flat=True))
 
 
 def _labels(query: Query) -> dict[int, str]:

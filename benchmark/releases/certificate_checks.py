@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,26 +16,37 @@ import pyarrow.parquet as pq
 from benchmark.releases.formats.certificates import (
     CERTIFICATES_FILE,
     COLUMNS,
+    RELEASE_CERTIFICATE_FILE,
     VAL_CERTIFICATES_FILE,
+    VAL_RELEASE_CERTIFICATE_FILE,
     certificate_lines,
 )
 from benchmark.releases.formats.writing import csv_value
 from benchmark.releases.snapshot.certificates import UNANIMOUS, audits, certificate
+from benchmark.releases.snapshot.release_certificate import release_certificate
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import (
     HEADER_FILE,
     OPEN_FOLDER,
+    AuditedImage,
     DrawnRound,
     PoolImage,
+    ReleasedAudit,
+    Seed,
     Snapshot,
 )
 from core.csv_rows import RowError, csv_rows
-from labeling.audits.draws import draw_order
+from labeling.audits.draws import draw_order, selected
 
 #: The folders of snapshots, with the files of certificates that follow from them.
 _FOLDERS: Final = {
     SNAPSHOT_FOLDER: (CERTIFICATES_FILE, VAL_CERTIFICATES_FILE),
     OPEN_FOLDER: (VAL_CERTIFICATES_FILE,),
+}
+#: The same of the release's own certificate, with the split that each file is of.
+_RELEASE_FILES: Final = {
+    SNAPSHOT_FOLDER: {RELEASE_CERTIFICATE_FILE: "", VAL_RELEASE_CERTIFICATE_FILE: "val"},
+    OPEN_FOLDER: {VAL_RELEASE_CERTIFICATE_FILE: "val"},
 }
 
 
@@ -46,6 +60,12 @@ class CertificateChecks:
     draws: int = 0
     withdrawn: int = 0
     """Draws whose label can't be checked, as their images were withdrawn from the corpus."""
+    audits: int = 0
+    """For the release's own certificate."""
+    audited: int = 0
+    """Images that these could select."""
+    selected: int = 0
+    """Of which they selected these."""
     differences: list[str] = field(default_factory=list)
 
 
@@ -63,6 +83,7 @@ def certificates_check(directory: Path) -> CertificateChecks:
     for folder in folders:
         snapshot = Snapshot(directory / folder)
         checks = _check(snapshot, directory, _FOLDERS[folder])
+        _release_check(snapshot, directory, _RELEASE_FILES[folder], checks)
         if folder == folders[0]:
             found = checks
         else:
@@ -73,6 +94,12 @@ def certificates_check(directory: Path) -> CertificateChecks:
 def _check(snapshot: Snapshot, directory: Path, files: Sequence[str]) -> CertificateChecks:
     header = snapshot.header
     found = CertificateChecks(release=f"{header.name} v{header.version}")
+    of_release: dict[int, set[int]] = defaultdict(set)
+    for image in snapshot.audited():
+        if image.drawn:
+            of_release[image.query_id].add(image.image_id)
+    for seed in snapshot.seeds():
+        of_release[seed.query_id].add(seed.image_id)
     # A file's rows, by query id and round, as they should be.
     expected: dict[str, dict[tuple[str, str], list[str]]] = {name: {} for name in files}
     pools = set()
@@ -85,7 +112,7 @@ def _check(snapshot: Snapshot, directory: Path, files: Sequence[str]) -> Certifi
         found.withdrawn += sum(one.place > 0 and one.withdrawn for one in pool)
         wrong = [*_pool_differences(snapshot, rounds, pool)]
         wrong += [line for one in rounds for line in _draw_differences(one, pool)]
-        wrong += _label_differences(snapshot, pool)
+        wrong += _label_differences(snapshot, pool, of_release[query_id])
         try:
             made = certificate(snapshot, rounds, pool)
         except (ValueError, KeyError) as error:
@@ -148,22 +175,30 @@ def _draw_differences(drawn_round: DrawnRound, pool: Sequence[PoolImage]) -> Ite
         yield f"round {number}: it drew {len(drawn)} images, but could draw {len(order)}"
 
 
-def _label_differences(snapshot: Snapshot, pool: Sequence[PoolImage]) -> Iterator[str]:
-    """Labels that aren't those of the release's pairs and judgments, and draws left out."""
-    query_id = pool[0].query_id
+def _votes(
+    snapshot: Snapshot, query_id: int
+) -> tuple[dict[int, bool], dict[int, list[tuple[str, str]]]]:
+    """The relevance of a query's judged images, and the (relevance, source) of their judgments."""
     relevant = {
         one["image_id"]: one["relevant"]
         for one in _of_query(snapshot, "pairs", query_id, ("image_id", "relevant"))
     }
-    votes: dict[int, set[str]] = defaultdict(set)
-    audited = set()
+    votes: dict[int, list[tuple[str, str]]] = defaultdict(list)
     columns = ("image_id", "relevance", "source")
     for one in _of_query(snapshot, "judgments", query_id, columns):
-        votes[one["image_id"]].add(one["relevance"])
-        if one["source"] == "audit":
-            audited.add(one["image_id"])
+        votes[one["image_id"]].append((one["relevance"], one["source"]))
+    return relevant, votes
+
+
+def _label_differences(
+    snapshot: Snapshot, pool: Sequence[PoolImage], of_release: Collection[int]
+) -> Iterator[str]:
+    """Labels that aren't those of the release's pairs and judgments, and draws left out; those of
+    the audit for the release are no round's."""
+    relevant, votes = _votes(snapshot, pool[0].query_id)
     for image in pool:
-        if image.image_id in audited and not image.round:
+        in_audit = any(source == "audit" for _, source in votes[image.image_id])
+        if in_audit and not image.round and image.image_id not in of_release:
             yield f"image {image.image_id} was judged in an audit, but no round drew it"
         # What was withdrawn has no pair and no judgment in the release.
         if not image.withdrawn or image.image_id in relevant:
@@ -175,12 +210,12 @@ def _label_differences(snapshot: Snapshot, pool: Sequence[PoolImage]) -> Iterato
                 )
 
 
-def _labels(relevant: bool | None, votes: Collection[str]) -> list[str]:
+def _labels(relevant: bool | None, votes: Collection[tuple[str, str]]) -> list[str]:
     """The labels that an image can have, by its pair and its judgments."""
     if relevant is None:
         return [""]
-    if len(votes) == 1:
-        return [UNANIMOUS.get(vote, vote) for vote in votes]
+    if len(different := {relevance for relevance, _ in votes}) == 1:
+        return [UNANIMOUS.get(vote, vote) for vote in different]
     # Whether a reviewer has decided the judgments don't say.
     return ["relevant"] if relevant else ["not_relevant", "undecided"]
 
@@ -196,6 +231,89 @@ def _of_query(
     rows = pq.read_table(snapshot.path(table), columns=list(columns), filters=chosen)
     found: list[dict[str, Any]] = rows.to_pylist()
     return found
+
+
+def _release_check(
+    snapshot: Snapshot, directory: Path, files: dict[str, str], found: CertificateChecks
+) -> None:
+    """Check the release's own certificate; adds to what was found."""
+    audits = {(one.query_id, one.audit): one for one in snapshot.release_audits()}
+    found.audits = len(audits)
+    seeds = groupby(snapshot.seeds(), key=attrgetter("query_id"))
+    by_query = {query_id: list(some) for query_id, some in seeds}
+    for query_id, images in groupby(snapshot.audited(), key=attrgetter("query_id")):
+        audited = list(images)
+        found.audited += sum(one.audit > 0 for one in audited)
+        found.selected += sum(one.drawn for one in audited)
+        found.withdrawn += sum(one.drawn and one.withdrawn for one in audited)
+        wrong = _selection_differences(audits, audited)
+        # Those of other queries aren't in the release.
+        if query_id in snapshot.labeled_queries:
+            mixed_in = by_query.get(query_id, [])
+            wrong = chain(wrong, _judgment_differences(snapshot, query_id, audited, mixed_in))
+        found.differences += [f"query {query_id}: {one}" for one in wrong]
+    for one in audits.values():
+        if one.covers and one.query_id not in snapshot.labeled_queries:
+            found.differences.append(f"query {one.query_id}: audited, but not in the release")
+    for name, split in files.items():
+        made = release_certificate(snapshot, split)
+        wanted = None if made is None else json.loads(json.dumps(asdict(made)))
+        path = directory / name
+        there = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        if wanted is None or there is None:
+            if wanted is not there:
+                problem = "is missing" if wanted else "is there, but nothing was audited"
+                found.differences.append(f"{name} {problem}")
+            continue
+        found.differences += [
+            f"{name}: {key} is {there.get(key)!r}, computed again {wanted.get(key)!r}"
+            for key in dict.fromkeys([*wanted, *there])
+            if there.get(key) != wanted.get(key)
+        ]
+
+
+def _selection_differences(
+    audits: Mapping[tuple[int, int], ReleasedAudit], audited: Sequence[AuditedImage]
+) -> Iterator[str]:
+    """Images of a query that weren't selected by the key, and what isn't there."""
+    if len({one.image_id for one in audited}) < len(audited):
+        yield "an image could be selected twice"
+    counts = Counter(one.audit for one in audited)
+    for number in sorted(counts.keys() - {0}):
+        audit = audits.get((audited[0].query_id, number))
+        if audit is None:
+            yield f"audit {number} for the release is missing"
+        elif counts[number] > audit.unjudged:
+            yield f"audit {number} could select {audit.unjudged} images, not {counts[number]}"
+    for image in audited:
+        audit = audits.get((image.query_id, image.audit))
+        wanted = audit is not None and selected(
+            bytes.fromhex(audit.key), image.query_id, image.image_id, audit.share
+        )
+        if image.drawn != wanted:
+            yield f"image {image.image_id} is {'not ' * wanted}drawn, but not so by the key"
+
+
+def _judgment_differences(
+    snapshot: Snapshot, query_id: int, audited: Sequence[AuditedImage], seeds: Sequence[Seed]
+) -> Iterator[str]:
+    """Draws and seeds whose labels aren't those of the release."""
+    relevant, votes = _votes(snapshot, query_id)
+    for image in audited:
+        if image.drawn and not image.withdrawn:
+            allowed = _labels(relevant.get(image.image_id), votes[image.image_id])
+            if image.label not in allowed:
+                yield (
+                    f"image {image.image_id} is {_words(image.label)} to the audit for the release,"
+                    f" but {' or '.join(_words(one) for one in allowed)} by its judgments"
+                )
+        elif not image.audit and image.image_id in relevant:
+            yield f"image {image.image_id} has a judgment, but not to the audit for the release"
+    for seed in seeds:
+        if seed.relevance and seed.relevance not in {one for one, _ in votes[seed.image_id]}:
+            yield f"nobody judged the seed {seed.image_id} {_words(seed.relevance)}"
+        if len(votes[seed.image_id]) < 1 + bool(seed.relevance):
+            yield f"the seed {seed.image_id} was found by nobody else"
 
 
 def _file_differences(path: Path, expected: dict[tuple[str, str], list[str]]) -> Iterator[str]:

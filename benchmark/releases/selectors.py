@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from math import floor
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +15,10 @@ from django.http import Http404
 from benchmark.releases.access import file_visible_to, labels_visible_to
 from benchmark.releases.difference.difference import without_test_labels
 from benchmark.releases.formats.base import Access
+from benchmark.releases.formats.certificates import (
+    RELEASE_CERTIFICATE_FILE,
+    VAL_RELEASE_CERTIFICATE_FILE,
+)
 from benchmark.releases.formats.image_files import REFUSED_FILE
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.models import Release
@@ -150,6 +156,28 @@ def refused_images_for(user: Any, release: Release) -> dict[str, Any] | None:
     have it."""
     named = (entry for entry in files_for(user, release) if entry["name"] == REFUSED_FILE)
     return next(named, None)
+
+
+def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | None:
+    """What the release's own certificate says, of the validation split alone where the user may not
+    see the test labels; None where there is none. Members as in `ReleaseCertificate`, with the
+    recall and the confidence in percent, rounded down.
+    """
+    whole = labels_visible_to(user, release, "test")
+    name = RELEASE_CERTIFICATE_FILE if whole else VAL_RELEASE_CERTIFICATE_FILE
+    path = release_file_path(release=release, name=name)
+    if path is None or not file_visible_to(user, release, Access.OPEN):
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    percents = {
+        f"{name}_percent": f"{floor(1000 * value + 1e-9) / 10:g}"
+        for name, value in (
+            ("recall", found["recall_at_least"]),
+            ("confidence", found["confidence"]),
+        )
+        if value is not None
+    }
+    return found | percents
 
 
 def access_of(entry: dict[str, Any]) -> Access:

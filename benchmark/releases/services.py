@@ -29,6 +29,7 @@ from core.files import atomic_directory
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_retry
 from core.locks import session_lock
+from labeling.audits.release_services import release_keys_end
 from labeling.audits.services import draw_keys_end
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
@@ -223,8 +224,9 @@ def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> Wri
 
 @transaction.atomic
 def _record(release: Release, written: Written) -> None:
-    published = {bytes.fromhex(one.key) for one in Snapshot(release.snapshot_directory).rounds()}
-    draw_keys_end(keys=published)
+    snapshot = Snapshot(release.snapshot_directory)
+    draw_keys_end(keys={bytes.fromhex(one.key) for one in snapshot.rounds()})
+    release_keys_end(keys={bytes.fromhex(one.key) for one in snapshot.release_audits()})
     counts = written.counts
     Release.objects.filter(pk=release.pk).update(
         made_at=Now(),

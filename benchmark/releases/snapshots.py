@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from benchmark.releases import fixed_lists, images
-from benchmark.releases.audits import released_audits
+from benchmark.releases.audits import released_audits, released_release_audits
 from benchmark.releases.labels import (
     Effort,
     complete_query_count,
@@ -180,6 +180,15 @@ def _audits_write(writer: SnapshotWriter) -> None:
                 write_round(one)
             for image in pool:
                 write_image(image)
+    with (
+        writer.rows("release_audits") as write_audit,
+        writer.rows("audited") as write_image,
+        writer.rows("seeds") as write_seed,
+    ):
+        for audits, audited, seeds in released_release_audits():
+            for write, rows in ((write_audit, audits), (write_image, audited), (write_seed, seeds)):
+                for row in rows:
+                    write(row)
 
 
 def _rerank_model(release: Release) -> EmbeddingModel | None:

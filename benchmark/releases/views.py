@@ -59,6 +59,7 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
         "versions": selectors.release_versions(release),
         "groups": selectors.file_groups_for(request.user, release),
         "archive": selectors.archive_for(request.user, release),
+        "certificate": selectors.release_certificate_for(request.user, release),
         "refused": selectors.refused_images_for(request.user, release),
         "difference": difference,
         "changes": sentences(difference) if difference else [],

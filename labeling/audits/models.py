@@ -1,4 +1,4 @@
-"""What a query's audits drew: never changed, so that a certificate can be counted again."""
+"""What audits drew: never changed, so that a certificate can be counted again."""
 
 from __future__ import annotations
 
@@ -99,3 +99,103 @@ class Draw(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query_id}/{self.image_id}: draw {self.place} of round {self.round_id}"
+
+
+class ReleaseKey(models.Model):
+    """The secret that selects what the audits of the next release take, shown to nobody until a
+    release publishes it, which ends its use. One is in use at a time.
+    """
+
+    key = models.BinaryField(
+        max_length=KEY_BYTES, validators=[MinLengthValidator(KEY_BYTES)], editable=False
+    )
+    share = models.FloatField(help_text="with this probability an unjudged image is audited")
+    made_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(share__gt=0, share__lt=1), name="release_key_share"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"release key {self.pk}"
+
+
+class ReleaseAudit(models.Model):
+    """The audit of a query for releases: of the first `size` images of a list those that nobody had
+    judged, of which the key selects some. What an earlier audit of the query could select isn't
+    part of a later one.
+    """
+
+    # No index of its own: the unique constraint begins with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.CASCADE, related_name="release_audits", db_index=False
+    )
+    number = models.PositiveIntegerField(help_text="of the query's audits for releases, from 1")
+    release_key = models.ForeignKey(ReleaseKey, on_delete=models.PROTECT, related_name="audits")
+    candidate_list = models.ForeignKey(CandidateList, on_delete=models.CASCADE, related_name="+")
+    size = models.PositiveIntegerField(help_text="so many ranks of the list")
+    drawn_from = models.BinaryField(
+        help_text="a bit a rank, the first the highest: could be selected"
+    )
+    unjudged = models.PositiveIntegerField(help_text="how many those are")
+    found = models.PositiveIntegerField(help_text="relevant images of the list then")
+    seeds = models.PositiveIntegerField(help_text="known positives to mix in")
+    drawn_at = models.DateTimeField(auto_now_add=True)
+    drawn_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["query", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["query", "number"], name="release_audit_number_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"release audit {self.number} of query {self.query_id}"
+
+
+class ReleaseDraw(models.Model):
+    """An image that a release's audit selected, or a seed: a known positive for one person who
+    hasn't judged it, which shows whether they recognize it. Only `displayed_at` changes, once.
+    """
+
+    # No indexes of their own: the unique constraints begin with the query.
+    query = models.ForeignKey(
+        Query, on_delete=models.CASCADE, related_name="release_draws", db_index=False
+    )
+    audit = models.ForeignKey(ReleaseAudit, on_delete=models.CASCADE, related_name="draws")
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
+    place = models.BigIntegerField(help_text="random: auditors see them in this order")
+    seed_for = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="+",
+        help_text="empty for a draw",
+    )
+    displayed_at = models.DateTimeField(
+        null=True, help_text="to anybody, or published; empty before"
+    )
+
+    class Meta:
+        ordering = ["query", "place", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["query", "image"],
+                condition=models.Q(seed_for=None),
+                name="release_draw_image_once",
+            ),
+            models.UniqueConstraint(
+                fields=["query", "image", "seed_for"],
+                name="release_draw_seed_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.image_id}: of release audit {self.audit_id}"

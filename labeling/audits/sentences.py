@@ -19,8 +19,8 @@ def certificate_sentences(
     """What was found and drawn, what that bounds, and what the target still costs: "Found 30. Of
     4,500 unjudged images 300, drawn at random, were judged; none is relevant. …"
 
-    `release_draws` is how many of the pool's images the release's audit takes, where it is known.
-    The other arguments and errors as in bounds.more_without_hit.
+    `release_draws` is about how many of the pool's images a release's audit takes; None where there
+    is none. The other arguments and errors as in bounds.more_without_hit.
     """
     missing = missing_at_most(rounds, found=found, confidence=confidence)
     begin = f"Found {_number(found)}."

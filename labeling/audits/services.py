@@ -11,20 +11,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.errors import Conflict, Forbidden, QueryGone
-from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
-from labeling.audits.selectors import AuditState, audit_state, packed
-from labeling.candidates.models import Candidate
+from labeling.audits.selectors import AuditState, audit_state, images_at, packed
 from labeling.candidates.services import lock_query
 from labeling.judging.access import judging_problem
 from labeling.queries.models import Query
 
 LARGEST_DRAW = 100
-# An array is one value; of thousands of ranks Django's own condition would make as many.
-_IMAGES = f"""
-SELECT image_id FROM {Candidate._meta.db_table} WHERE list_id = %s AND rank = ANY(%s::int[])
-"""
 
 
 def draw_key_ensure(*, query: Query) -> DrawKey:
@@ -75,8 +69,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     if missing <= 0 or not state.unjudged:
         return state
     one = _round(query, annotator, state)
-    ranks = (state.left.nonzero()[0] + 1).tolist()
-    left = [image_id for (image_id,) in fetch_all(_IMAGES, [state.pool.pk, ranks])]
+    left = images_at(state.pool.pk, state.left)
     order = draw_order(bytes(one.key), query.query_id, left)
     first = one.draws.count() + 1
     Draw.objects.bulk_create(

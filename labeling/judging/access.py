@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.apps import apps
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from core.access import Role, at_least, role_of
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.queries.models import Assignment, Query, QueryTransition
+from retrieval.flags.selectors import is_withdrawn
 
 
 def queries_visible_to(user: Any) -> QuerySet[Query]:
     """The queries that exist for the user.
 
-    Reviewers and admins see all; annotators the open ones and those that they have judged for or
-    handed in; nobody else any.
+    Reviewers and admins see all; annotators the open ones, those that they have judged for or
+    handed in, and submitted ones in which draws of a release's audit wait for somebody's judgment;
+    nobody else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
@@ -26,7 +29,12 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     # Events, not judgments: annotators who took all of theirs back have still judged.
     judged = JudgmentEvent.objects.filter(query=OuterRef("pk"), annotator=user)
     handed_in = QueryTransition.objects.filter(query=OuterRef("pk"), made_by=user)
-    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in))
+    votes = Judgment.objects.filter(query=OuterRef("query"), image=OuterRef("image"))
+    # By name: audits build on this module.
+    draws = apps.get_model("labeling", "ReleaseDraw").objects.filter(query=OuterRef("pk"))
+    waiting = draws.filter(~Exists(votes), ~is_withdrawn("image"), seed_for=None)
+    to_audit = Q(state=Query.State.SUBMITTED) & Exists(waiting)
+    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in) | to_audit)
 
 
 def sees_query(user: Any, query: Query) -> bool:
@@ -84,6 +92,17 @@ def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -
     if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):
         return ""
     return f"The query is {query.get_state_display().lower()}, so it can't be labeled now."
+
+
+def auditing_problem(user: Any, query: Query) -> str:
+    """Why the user may not judge what a release's audits drew of the query; an empty string if they
+    may. Unlike other judging it goes on after one's hand-in, and until a submitted query is
+    decided on.
+    """
+    open_states = (Query.State.OPEN, Query.State.SUBMITTED)
+    if at_least(user, Role.ANNOTATOR) and query.state in open_states:
+        return ""
+    return judging_problem(user, query)
 
 
 def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool:

@@ -15,7 +15,7 @@ from django.db.models import Max, Q
 
 from core.access import Role, role_of
 from labeling.candidates.services import lock_query_shared
-from labeling.judging.access import judging_problem, own_assignment
+from labeling.judging.access import auditing_problem, judging_problem, own_assignment
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
 from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
 from labeling.queries.models import Query
@@ -119,10 +119,11 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     query is refused. A new item is refused unless the query may be judged by this person now, or
     could be when they acted and nobody has decided on it since (`_closed_at`), its image isn't
     withdrawn and is in the current list (source "list"), drawn by an audit of the query (source
-    "audit") or in the corpus (the others),
-    and the current judgment is the one that the client expects or equals the new one; items apply
-    one after another. Taking back a judgment that isn't there is stored too, so that a repeat is
-    recognized. Raises ValueError for more than LARGEST_BATCH items and QueryGone.
+    "audit"; what a release's audit shows to the person is judged after their hand-in too) or in the
+    corpus (the others), and the current judgment is the one that the client expects or equals the
+    new one; items apply one after another. Taking back a judgment that isn't there is stored too,
+    so that a repeat is recognized. Raises ValueError for more than LARGEST_BATCH items and
+    QueryGone.
 
     Locks: the query shared, then the annotator, both until the transaction ends. So of two requests
     with the same client id one stores it and the other finds it, and batches neither deadlock nor
@@ -145,7 +146,12 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     drawn = set(
         query.draws.filter(image__in=audited).values_list("image", flat=True) if audited else ()
     )
+    of_release = query.release_draws.filter(
+        Q(seed_for=None) | Q(seed_for=annotator), image__in=audited, displayed_at__isnull=False
+    )
+    offered = set(of_release.values_list("image", flat=True) if audited else ())
     closed = judging_problem(annotator, query)
+    closed_to_audit = auditing_problem(annotator, query) if offered else closed
     closed_at = _closed_at(query, annotator) if closed else None
     revisions = _revisions(query, annotator, items)
     outcomes = []
@@ -160,10 +166,12 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             detail = "revision: it is none of this query for this person."
             outcomes.append(_refused(item, facts, RefusalCode.INVALID, detail))
             continue
-        if refusal := _refusal(item, facts, "" if in_time else closed, query):
+        of_audit = item.source == JudgmentSource.AUDIT and item.image_id in offered
+        shut = closed_to_audit if of_audit else closed
+        if refusal := _refusal(item, facts, "" if in_time else shut, query):
             outcomes.append(_refused(item, facts, *refusal))
             continue
-        if item.source == JudgmentSource.AUDIT and item.image_id not in drawn:
+        if item.source == JudgmentSource.AUDIT and not of_audit and item.image_id not in drawn:
             outcomes.append(_refused(item, facts, RefusalCode.NOT_DRAWN, _NOT_DRAWN))
             continue
         event = writer.add(

@@ -13,6 +13,7 @@ from django.db.models import Max, ProtectedError
 from core.access import Role, at_least, role_of
 from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
+from labeling.audits.release_services import release_audit_ensure
 from labeling.audits.services import draw_key_ensure
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_ensure, lock_query
@@ -176,7 +177,8 @@ def query_transition(
     with the last part, and open until then; their "open" of an open query resumes it. A
     reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
     Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
-    needs a note then.
+    needs a note then. Where the query isn't given up, its audit for the next release is drawn at
+    the first of these (`audits.release_services`).
 
     A query that nobody has judged for can't be completed, and one that leaves something open
     (`review.selectors.left_open`) only with a note that says why; the query keeps both until it is
@@ -203,11 +205,14 @@ def query_transition(
     _check_plain("note", note)
     if give_up == Query.RejectReason.OTHER and not note.strip():
         raise TransitionIncomplete("note", "A note that says why is needed.")
-    if to_state == Query.State.SUBMITTED and (give_up or not at_least(by, Role.REVIEWER)):
+    handed_in = to_state == Query.State.SUBMITTED
+    if handed_in and (give_up or not at_least(by, Role.REVIEWER)):
         if not assignment_hand_in(query=query, annotator=by, reason=give_up, note=note):
             return query
         if not at_least(by, Role.REVIEWER) and still_labeling(query):
             to_state = query.state
+    if handed_in and not give_up:
+        release_audit_ensure(query=query, by=by)
     if to_state == Query.State.OPEN and to_state != query.state:
         _check_corpus(query)
     unmet = _check_complete(query, note) if to_state == Query.State.COMPLETE else []

@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db.models import Count, F, Q
 
 from core.access import Role, at_least
+from labeling.audits.release_selectors import draws_waiting
 from labeling.candidates.models import Candidate
 from labeling.judging.consensus import Agreement, Vote, agreement, consensus
 from labeling.judging.models import Judgment, Relevance
@@ -70,7 +71,7 @@ class OpenPoint:
     """Something that a completion of a query would leave open."""
 
     kind: str
-    """"rule", "unsure" or "disputed"."""
+    """"rule", "unsure", "disputed" or "audit"."""
     count: int
     """Of images; 0 for the rule."""
     text: str
@@ -79,7 +80,8 @@ class OpenPoint:
 
 def left_open(query: Query) -> list[OpenPoint]:
     """What completing the query now would leave open: the stop rule where the consensus doesn't
-    meet it, and those of `images_to_review` that nobody has decided.
+    meet it, those of `images_to_review` that nobody has decided, and what is left of the audit for
+    the next release.
     """
     found = []
     stop = progress(query).stop
@@ -93,6 +95,10 @@ def left_open(query: Query) -> list[OpenPoint]:
         if count := doubts[kind]:
             images = "1 image is" if count == 1 else f"{count:,} images are"
             found.append(OpenPoint(kind, count, f"{images} {kind}."))
+    if count := draws_waiting(query):
+        images = "1 image" if count == 1 else f"{count:,} images"
+        text = f"{images} of the release's audit left to judge; unjudged, each counts as a hit."
+        found.append(OpenPoint("audit", count, text))
     return found
 
 

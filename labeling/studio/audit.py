@@ -12,14 +12,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import Conflict
+from labeling.audits.release_selectors import AuditQueue, audit_queue
+from labeling.audits.release_services import release_draws_show
 from labeling.audits.selectors import AuditState, audit_state, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.selectors import list_status
-from labeling.judging.access import get_query_for, judging_problem
+from labeling.judging.access import auditing_problem, get_query_for, judging_problem
 from labeling.judging.services import latest_event
 from labeling.queries.models import Query
-from labeling.studio.audit_serializers import AuditSerializer, DrawSerializer
-from labeling.studio.candidates import drawn_images
+from labeling.studio.audit_serializers import (
+    AuditSerializer,
+    DrawSerializer,
+    ReleaseAuditSerializer,
+)
+from labeling.studio.candidates import audit_images, drawn_images
 
 _NOT_READY = OpenApiResponse(description="the list isn't ready")
 
@@ -51,6 +57,44 @@ class AuditActions:
         data.is_valid(raise_exception=True)
         state = audit_draw(query=query, annotator=request.user, count=data.validated_data["count"])
         return _answer(query, request.user, state)
+
+    @extend_schema(responses={200: ReleaseAuditSerializer})
+    @action(detail=True, methods=["get"], url_path="release-audit")
+    def release_audit(self, request: Request, pk: int) -> Response:
+        """What is to be judged of the query's audits for releases (whoever sees the query, also
+        after handing in)."""
+        query = get_query_for(request.user, pk)
+        if problem := auditing_problem(request.user, query):
+            raise PermissionDenied(problem)
+        return _queue_answer(query, request.user, audit_queue(query, request.user))
+
+    @extend_schema(request=DrawSerializer, responses={200: ReleaseAuditSerializer})
+    @action(detail=True, methods=["post"], url_path="release-audit/draws")
+    def release_audit_draws(self, request: Request, pk: int) -> Response:
+        """Show images of the query's audits for releases until so many wait to be judged: all of
+        them, with the source audit. Sent twice, it shows the same.
+        """
+        query = get_query_for(request.user, pk)
+        data = DrawSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        count = data.validated_data["count"]
+        queue = release_draws_show(query=query, annotator=request.user, count=count)
+        return _queue_answer(query, request.user, queue)
+
+
+def _queue_answer(query: Query, user: Any, queue: AuditQueue) -> Response:
+    answer = {
+        "annotator": user.pk,
+        "query": {"state": query.state, "can_label": True},
+        "list": list_status(query),
+        "cursor": latest_event(query, user),
+        "left": queue.left,
+        "to_judge": len(queue.to_judge),
+        "results": audit_images(
+            query=query, user=user, judged=queue.judged, to_judge=queue.to_judge
+        ),
+    }
+    return Response(ReleaseAuditSerializer(answer).data)
 
 
 def _answer(query: Query, user: Any, state: AuditState) -> Response:

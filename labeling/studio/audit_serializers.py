@@ -27,7 +27,7 @@ class DrawnImageSerializer(CandidateSerializer):
 
     rank = None  # type: ignore[assignment]
     score = None  # type: ignore[assignment]
-    to_judge = serializers.BooleanField(help_text="nobody has judged it")
+    to_judge = serializers.BooleanField(help_text="it waits for a judgment")
 
 
 class AuditSerializer(serializers.Serializer):
@@ -51,6 +51,20 @@ class AuditSerializer(serializers.Serializer):
     then = CertificateSerializer(help_text="what will be if none of them is relevant")
     results = DrawnImageSerializer(
         many=True, help_text="one's own last judged draws, then those to judge, in draw order"
+    )
+
+
+class ReleaseAuditSerializer(serializers.Serializer):
+    """What a person is to judge of the query's audits for releases."""
+
+    annotator = serializers.IntegerField(help_text="one's own user id")
+    query = QueryStatusSerializer()
+    list = ListSerializer()
+    cursor = serializers.IntegerField(help_text="for `changes`")
+    left = serializers.IntegerField(help_text="images that wait, shown or not")
+    to_judge = serializers.IntegerField(help_text="of these, those shown")
+    results = DrawnImageSerializer(
+        many=True, help_text="one's own last judged images, then those to judge"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -229,7 +229,7 @@ class DrawnImage:
     flags: list[str]
     """The kinds of its open flags, whoever raised them."""
     to_judge: bool
-    """Whether nobody has judged it."""
+    """Whether nobody has judged it; of a seed, whether the person hasn't."""
 
 
 def drawn_images(*, query: Query, user: Any, state: AuditState) -> list[DrawnImage]:
@@ -239,7 +239,16 @@ def drawn_images(*, query: Query, user: Any, state: AuditState) -> list[DrawnIma
     own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("image"))
     judged = query.draws.filter(Exists(own)).order_by("-round__number", "-place")
     before = list(judged.values_list("image_id", flat=True)[:LAST_JUDGED])
-    wanted = [*reversed(before), *state.to_judge]
+    return audit_images(query=query, user=user, judged=before[::-1], to_judge=state.to_judge)
+
+
+def audit_images(
+    *, query: Query, user: Any, judged: Sequence[int], to_judge: Sequence[int]
+) -> list[DrawnImage]:
+    """The last LAST_JUDGED of the judged images, then those to judge; without withdrawn ones. At
+    most four SQL queries.
+    """
+    wanted = [*judged[-LAST_JUDGED:], *to_judge]
     flags = ImageFlag.objects.filter(image=OuterRef("pk"), state=ImageFlag.State.OPEN)
     own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("pk"))
     images = Image.objects.filter(~is_withdrawn()).annotate(
@@ -250,7 +259,7 @@ def drawn_images(*, query: Query, user: Any, state: AuditState) -> list[DrawnIma
     if not hidden:
         images = images.select_related("species").prefetch_related("species__names")
     known: dict[int, Any] = images.in_bulk(wanted)
-    waiting = set(state.to_judge)
+    waiting = set(to_judge)
     return [
         DrawnImage(
             image=known[pk],

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from labeling.audits.models import DrawKey
+from labeling.audits.models import DrawKey, ReleaseKey
 from tests.annotator.addresses import addresses
 from tests.annotator.world import World, make_world
 from tests.conftest import api_of, client_of
@@ -99,6 +99,7 @@ def test_the_keys_of_draws_are_nowhere(
     """As text, bytes, hexadecimal digits or base 64, in answers and in the files of a release."""
     key = b"a-secret-of-32-bytes-for-draws-x"
     assert DrawKey.objects.update(key=key) == len(world.queries)
+    assert ReleaseKey.objects.update(key=key) == 1
     written = [key, key.hex().encode(), base64.b64encode(key)[:40]]
 
     def told(text: bytes) -> bool:

@@ -55,6 +55,9 @@ def named(world: World) -> dict[str, dict[str, Any]]:
             "path_parameters": query, "body": {"image": FIRST_ID + 1, "relevant": False},
         },
         "POST /api/queries/{id}/audit/draws/": {"path_parameters": query, "body": {"count": 1}},
+        "POST /api/queries/{id}/release-audit/draws/": {
+            "path_parameters": query, "body": {"count": 1},
+        },
         "POST /api/queries/{id}/extend/": {"path_parameters": query, "body": {"count": 1}},
         "POST /api/queries/import/": {
             "query": {"name": "queries_val.csv"}, "body": CSV, "media_type": "text/csv",

@@ -29,11 +29,12 @@ OTHERS = 10
 
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
-    "Dashboard": 8,
-    "Dashboard of an annotator": 6,
+    "Dashboard": 9,
+    "Dashboard of an annotator": 7,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,
+    "Audit of a release": 4,
     "Query": 16,
     "Query of an annotator": 9,
     "Review": 5,
@@ -44,6 +45,7 @@ STATEMENTS = {
     "API: outline of a list": 6,
     "API: candidates": 6,
     "API: audit": 9,
+    "API: audit of a release": 6,
     "API: what is new": 7,
     "API: images to review": 8,
     "API: image": 4,

@@ -119,6 +119,7 @@ def make_world(settings: Any, folder: Path) -> World:
     """Fill an empty database; files lie below `folder`."""
     settings.VAR_DIR = folder / "var"
     settings.EMBEDDING_MODEL = toy_model()
+    settings.RELEASE_AUDIT_SHARE = 0.5
     embedding_model_get_or_create(name=settings.EMBEDDING_MODEL)
     people = {role.value: person(f"the-{role.value}", role) for role in Role}
     admin, annotator = people[Role.ADMIN], people[Role.ANNOTATOR]

@@ -18,6 +18,7 @@ from PIL import Image
 from benchmark.releases.formats.base import ImageFiles
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.releases.snapshot.snapshot import (
+    AuditedImage,
     DrawnRound,
     FixedImage,
     Header,
@@ -25,6 +26,8 @@ from benchmark.releases.snapshot.snapshot import (
     Pair,
     PoolImage,
     QueryVector,
+    ReleasedAudit,
+    Seed,
     Snapshot,
     SnapshotImage,
     SnapshotQuery,
@@ -163,6 +166,9 @@ def write_snapshot(
     vectors: Iterable[QueryVector] = (),
     rounds: Iterable[DrawnRound] = (),
     pools: Iterable[PoolImage] = (),
+    release_audits: Iterable[ReleasedAudit] = (),
+    audited: Iterable[AuditedImage] = (),
+    seeds: Iterable[Seed] = (),
 ) -> Snapshot:
     """Write a snapshot from rows in their order into `directory`, made where it isn't there."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -176,6 +182,9 @@ def write_snapshot(
     writer.table("vectors", vectors)
     writer.table("rounds", rounds)
     writer.table("pools", pools)
+    writer.table("release_audits", release_audits)
+    writer.table("audited", audited)
+    writer.table("seeds", seeds)
     return Snapshot(directory)
 
 

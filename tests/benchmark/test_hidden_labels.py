@@ -20,7 +20,14 @@ from django.test import Client
 from benchmark.leaderboard.selectors import board_runs
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_claim, release_fill
-from benchmark.releases.snapshot.snapshot import DrawnRound, FixedImage, PoolImage
+from benchmark.releases.snapshot.snapshot import (
+    AuditedImage,
+    DrawnRound,
+    FixedImage,
+    PoolImage,
+    ReleasedAudit,
+    Seed,
+)
 from benchmark.runs.baselines import baselines_begin
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_publish
@@ -28,7 +35,7 @@ from benchmark.runs.submissions import short_rankings
 from benchmark.scoring.hidden import FEWEST_QUERIES, LabelsHidden, summarize
 from core.access import Role
 from core.jobs.services import job_slice_run
-from labeling.audits.draws import KEY_BYTES, draw_order
+from labeling.audits.draws import KEY_BYTES, draw_order, selected
 from retrieval.corpus.models import Image
 from tests.annotator.addresses import addresses
 from tests.benchmark.runs import rankings, scored_run
@@ -38,6 +45,8 @@ from tests.conftest import api_of, client_of, person
 
 VAL, TEST = range(1, 5), range(5, 17)
 IMAGES = range(1, 81)
+KEY = "5e" * KEY_BYTES
+"""Of the release's audits."""
 CATEGORIES = ("Species ID", "Human Impact", "Health and Disease")
 #: What differs from one answer to the next by itself.
 PASSING = (
@@ -88,6 +97,23 @@ def pool_of(query_id: int, shift: int) -> list[PoolImage]:
     ]
 
 
+def audited_of(query_id: int, shift: int) -> list[AuditedImage]:
+    """The images that nobody had judged, by the labels that they got."""
+    relevant = relevant_to(query_id, shift)
+    drawn = {one for one in IMAGES if selected(bytes.fromhex(KEY), query_id, one, 0.3)}
+    return [
+        AuditedImage(
+            query_id=query_id,
+            image_id=number,
+            audit=1,
+            drawn=number in drawn,
+            label=("relevant" if number in relevant else "not_relevant") * (number in drawn),
+            withdrawn=False,
+        )
+        for number in IMAGES[40 + (query_id in TEST) * (shift % 5) :]
+    ]
+
+
 def make_release(version: int, shift: int, test_labels: str) -> Release:
     """A release of four validation and twelve test queries with all of its files."""
     options = {"rerank_model": "", "test_labels": test_labels}
@@ -121,6 +147,27 @@ def make_release(version: int, shift: int, test_labels: str) -> Release:
                 DrawnRound(one.query_id, 1, key_of(one.query_id, shift), True) for one in queries
             ],
             pools=[image for one in queries for image in pool_of(one.query_id, shift)],
+            release_audits=[
+                ReleasedAudit(
+                    one.query_id,
+                    1,
+                    one.split,
+                    KEY,
+                    0.3,
+                    True,
+                    40,
+                    one.query_id * shift * (one.query_id in TEST),
+                )
+                for one in queries
+            ],
+            audited=[image for one in queries for image in audited_of(one.query_id, shift)],
+            seeds=[
+                Seed(one.query_id, min(relevant_to(one.query_id, shift)), relevance)
+                for one in queries
+                for relevance in ("relevant", "not_relevant")[
+                    : 1 + (one.query_id in TEST) * ((one.query_id + shift) % 2)
+                ]
+            ],
         )
 
     return release_fill(release=release, steps=(), take=take)
@@ -225,6 +272,9 @@ TELLING = (
     "/releases/1/files/inquire_annotations.csv",
     "/releases/1/files/certificates.csv",
     "/releases/1/files/snapshot/rounds.parquet",
+    "/releases/1/files/release_certificate.json",
+    "/releases/1/files/snapshot/audited.parquet",
+    "/releases/1/",
     "/releases/1/archive",
     "/releases/1/statistics/",
     "/releases/1/leaderboard/?split=test&measure=AP@50&task=full&view=category&beside=2",

@@ -16,7 +16,8 @@ class Command(BaseCommand):
     help = (
         "Compute the certificates of a release again from the files that export_release wrote to "
         "DIR: that each round drew the first images in the order of its published key, that the "
-        "counts follow from rounds, draws and labels, and the bounds from the counts. Names each "
+        "counts follow from rounds, draws and labels, and the bounds from the counts; the same of "
+        "the release's own certificate, whose audits selected images by its key. Names each "
         "difference; the exit status is 1 if there is any."
     )
     # Needs files alone, on whichever machine.
@@ -34,7 +35,7 @@ class Command(BaseCommand):
             raise CommandError(f"Can't read the release: {error}") from error
         for one in found.differences:
             self.stderr.write(one)
-        if not found.queries and not found.differences:
+        if not (found.queries or found.audits or found.differences):
             self.stdout.write(f"{found.release} has no audits, so there is nothing to check.")
             return
         self.stdout.write(
@@ -45,6 +46,13 @@ class Command(BaseCommand):
             "those that it could draw; labels are those of the release's pairs and judgments; "
             "found, unjudged, draws and hits follow from draws and labels, and bounds from these."
         )
+        if found.audits:
+            self.stdout.write(
+                "The release's own certificate: "
+                f"{counted(found.audits, 'audit', 'audits')}, which selected "
+                f"{counted(found.selected, 'image', 'images')} of {found.audited:,} by the "
+                "published keys, as computed again; counts and bound follow from their labels."
+            )
         if found.withdrawn:
             self.stdout.write(
                 f"Not checked: the labels of {counted(found.withdrawn, 'draw', 'draws')} whose "

@@ -20,21 +20,29 @@ In a query's last row, else blank:
 
 Counts are by the labels that stand in the release; see `labeling.audits.bounds`. Rows go by query
 id, then round.
+
+release_certificate.json, release_certificate_val.json: what the audits for the release bound of all
+its queries together, as `ReleaseCertificate` has it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from benchmark.releases.formats.base import Access, Format, ImageFiles, WrittenFile
-from benchmark.releases.formats.writing import spreadsheet_text, write_csv
+from benchmark.releases.formats.writing import spreadsheet_text, text_file, write_csv
 from benchmark.releases.snapshot.certificates import QueryCertificate, certificates
+from benchmark.releases.snapshot.release_certificate import release_certificate
 from benchmark.releases.snapshot.snapshot import Snapshot
 
 CERTIFICATES_FILE: Final = "certificates.csv"
 VAL_CERTIFICATES_FILE: Final = "certificates_val.csv"
+RELEASE_CERTIFICATE_FILE: Final = "release_certificate.json"
+VAL_RELEASE_CERTIFICATE_FILE: Final = "release_certificate_val.json"
 COLUMNS: Final = (
     "query_id",
     "round",
@@ -54,7 +62,7 @@ COLUMNS: Final = (
 
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write both files; none without rows."""
+    """Write the files of either kind; none without audits."""
     made = list(certificates(snapshot))
     files = []
     for name, access, chosen in (
@@ -68,6 +76,14 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
                 for line in certificate_lines(one, snapshot.header.confidence)
             )
             files.append(write_csv(directory, name, access, COLUMNS, lines))
+    for name, access, split in (
+        (RELEASE_CERTIFICATE_FILE, Access.LABELS, ""),
+        (VAL_RELEASE_CERTIFICATE_FILE, Access.OPEN, "val"),
+    ):
+        if whole := release_certificate(snapshot, split):
+            with text_file(directory, name) as file:
+                file.write(json.dumps(asdict(whole), indent=2) + "\n")
+            files.append(WrittenFile(name, access))
     return files
 
 
@@ -93,7 +109,8 @@ def certificate_lines(one: QueryCertificate, confidence: float) -> Iterator[tupl
 FORMAT = Format(
     key="certificates",
     title="Certificates",
-    about="How many relevant images of a query can be missing, by random audits.",
+    about="How many relevant images of a query, and of the release, can be missing, by random "
+    "audits.",
     write=write,
     since=2,
 )

@@ -43,6 +43,10 @@ from benchmark.releases.formats.writing import (
 )
 from benchmark.releases.snapshot.certificates import certificates
 from benchmark.releases.snapshot.licenses import UNKNOWN, License, license_of
+from benchmark.releases.snapshot.release_certificate import (
+    ReleaseCertificate,
+    release_certificate,
+)
 from benchmark.releases.snapshot.snapshot import Header, Snapshot, SnapshotQuery
 from benchmark.scoring.qrels import fit
 from labeling.judging.consensus import Agreement, agreement
@@ -182,6 +186,8 @@ class Facts:
     images: ImageFacts
     audits: AuditFacts | None
     """None where no query of these was audited."""
+    release_audits: ReleaseCertificate | None
+    """The release's own certificate, of these queries; None where there is none."""
     names = SPLITS
 
     @property
@@ -293,6 +299,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
         lists=list_facts(labeled),
         images=image_facts(snapshot),
         audits=audit_facts(labeled),
+        release_audits=release_certificate(labeled, "" if labeled is snapshot else "val"),
     )
 
 

@@ -77,6 +77,12 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     for audited in ("rounds", "pools"):
         if snapshot.path(audited).exists():
             copy(audited, of_labeled)
+    if snapshot.path("release_audits").exists():
+        # Also of queries of that split that aren't released.
+        val = {one.query_id for one in snapshot.release_audits() if one.split == "val"}
+        chosen = pa.array(sorted(val), type=pa.int64())
+        for audited in ("release_audits", "audited", "seeds"):
+            copy(audited, lambda batch: batch.filter(pc.is_in(batch["query_id"], chosen)))
     columns = (pq.read_table(there.path(one), columns=["image_id"]) for one in ("pairs", "fixed"))
     named = pa.concat_tables(columns)["image_id"]
     copy("images", lambda batch: batch.filter(pc.is_in(batch["image_id"], value_set=named)))

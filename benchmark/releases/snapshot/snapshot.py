@@ -12,6 +12,10 @@
     pools.parquet      PoolImage, every image of the pools that the rounds drew from, by query id
                        and rank; like the rounds not in snapshots of imported benchmarks, nor in
                        those from before there were audits
+    release_audits.parquet   ReleasedAudit, the audits for releases, by query id and number; where
+                       the next two are, this is
+    audited.parquet    AuditedImage, what those could select, by query id and image id
+    seeds.parquet      Seed, known positives mixed into them, by query id and image id
 
 The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
 snapshots give equal bytes. Readers stream batches; memory doesn't grow with the corpus.
@@ -268,6 +272,56 @@ class PoolImage:
     """Among the draws of that round, from 1; 0 where that isn't among the `DrawnRound`s."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedAudit:
+    """An audit for releases of a query, which may itself not be released: what was audited stays in
+    the sum. Without those of other queries of which nothing was ever displayed."""
+
+    query_id: int
+    audit: int
+    """Its number among the query's audits for releases, from 1."""
+    split: str
+    """Of the query: "val" or "test"."""
+    key: str
+    """By which it selected, see `labeling.audits.draws`: hexadecimal."""
+    share: float
+    """With this probability it selected each image."""
+    covers: bool
+    """Whether the query is released with the candidate list that this audit, its last, was of."""
+    unjudged: int
+    """Images that it could select."""
+    found: int
+    """Relevant images of the list when it was drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedImage:
+    """An image that an audit for releases could select, or one of the list of a query so covered
+    that no audit could select and that has no judgment any more. Without images that were withdrawn
+    before they were displayed."""
+
+    query_id: int
+    image_id: int
+    audit: int
+    """The number of the audit; 0 for none."""
+    drawn: bool
+    """Whether it was selected."""
+    label: str
+    """Of a drawn one, as of a `PoolImage`; else empty."""
+    withdrawn: bool
+    """Whether it was withdrawn since; its pair and judgments are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A known positive that was shown to a person who hadn't judged it, among draws."""
+
+    query_id: int
+    image_id: int
+    relevance: str
+    """What they judged; empty where they haven't."""
+
+
 TABLES: Final[dict[str, type]] = {
     "queries": SnapshotQuery,
     "pairs": Pair,
@@ -277,6 +331,9 @@ TABLES: Final[dict[str, type]] = {
     "vectors": QueryVector,
     "rounds": DrawnRound,
     "pools": PoolImage,
+    "release_audits": ReleasedAudit,
+    "audited": AuditedImage,
+    "seeds": Seed,
 }
 
 
@@ -368,11 +425,23 @@ class Snapshot:
 
     def rounds(self) -> Iterator[DrawnRound]:
         """The rounds of audits, by query id and number."""
-        return self._rows("rounds", DrawnRound) if self.path("rounds").exists() else iter(())
+        return self._rows_if_any("rounds", DrawnRound)
 
     def pools(self) -> Iterator[PoolImage]:
         """The images of the pools of queries with rounds, by query id and rank."""
-        return self._rows("pools", PoolImage) if self.path("pools").exists() else iter(())
+        return self._rows_if_any("pools", PoolImage)
+
+    def release_audits(self) -> Iterator[ReleasedAudit]:
+        """The audits for releases, by query id and number."""
+        return self._rows_if_any("release_audits", ReleasedAudit)
+
+    def audited(self) -> Iterator[AuditedImage]:
+        """What those could select, by query id and image id."""
+        return self._rows_if_any("audited", AuditedImage)
+
+    def seeds(self) -> Iterator[Seed]:
+        """The seeds that were shown, by query id and image id."""
+        return self._rows_if_any("seeds", Seed)
 
     def qrels(self) -> Qrels:
         """The consensus as arrays; all queries of the release."""
@@ -383,6 +452,10 @@ class Snapshot:
     def path(self, table: str) -> Path:
         """Where a table's file is."""
         return self.directory / f"{table}.parquet"
+
+    def _rows_if_any(self, table: str, row: type[Row]) -> Iterator[Row]:
+        """None where an earlier version wrote the snapshot, or a benchmark was imported."""
+        return self._rows(table, row) if self.path(table).exists() else iter(())
 
     def _rows(self, table: str, row: type[Row]) -> Iterator[Row]:
         with pq.ParquetFile(self.path(table)) as file:

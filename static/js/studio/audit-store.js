@@ -7,7 +7,7 @@ import { ReviewStore } from "./review-store.js";
 import { LETTERS } from "./stopping.js";
 
 /** So many drawn images wait to be judged: each counts as relevant until then, so they are few. */
-const AHEAD = 5;
+export const AHEAD = 5;
 
 export class AuditStore extends ReviewStore {
   constructor(apiBase, address) {
@@ -36,7 +36,7 @@ export class AuditStore extends ReviewStore {
     const stay = this.items.map((item) => now.get(item.image) ?? gone(item));
     this.items = [...stay, ...found.results.filter(({ image }) => !known.has(image))];
     this.found = found;
-    if (found.then.met) this.drawing = false;
+    if (found.then?.met) this.drawing = false;
     return {
       ...found,
       images: this.items.map(({ image }) => image),

@@ -21,36 +21,18 @@ export function sentences(...texts) {
 
 const percent = (share) => `${Math.floor(100 * share + 1e-9)} %`;
 
-class Audit {
+/** Reads an audit again when judgments are stored, and goes on to what was drawn meanwhile. */
+export class AuditReader {
   /** @param {Studio} studio its store is an AuditStore */
   constructor(studio) {
     this.studio = studio;
     this.store = studio.store;
     this.reading = null;
     this.again = false;
-    this.relevant = 0;
-    this.pauseButton = studio.root.querySelector("[data-audit-pause]");
-    this.bound = studio.root.querySelector("[data-bound]");
-  }
-
-  wire() {
-    const { studio, store } = this;
     studio.outbox.addEventListener("answer", () => this.read());
-    studio.on("labels", () => this.#judged());
-    studio.on("progress", () => this.#render());
-    studio.on("state", ({ state }) => {
-      // What there is to do then, the end says too.
-      if (state === "end") studio.notices.hide("hit");
-      this.#render();
-    });
-    this.pauseButton.addEventListener("click", () => {
-      store.drawing = false;
-      this.#render();
-      studio.say("Nothing more is drawn. Judge what is drawn already.");
-    });
   }
 
-  /** Reads the certificate again, once at a time, and goes on where everything had been judged. */
+  /** Once at a time, and goes on where everything had been judged. */
   async read() {
     if (this.reading) {
       this.again = true;
@@ -72,6 +54,31 @@ class Audit {
       return;
     }
     if (studio.state === "end" && store.next(0, { unlabeled: true })) await studio.toNextUnlabeled();
+  }
+}
+
+class Audit extends AuditReader {
+  constructor(studio) {
+    super(studio);
+    this.relevant = 0;
+    this.pauseButton = studio.root.querySelector("[data-audit-pause]");
+    this.bound = studio.root.querySelector("[data-bound]");
+  }
+
+  wire() {
+    const { studio, store } = this;
+    studio.on("labels", () => this.#judged());
+    studio.on("progress", () => this.#render());
+    studio.on("state", ({ state }) => {
+      // What there is to do then, the end says too.
+      if (state === "end") studio.notices.hide("hit");
+      this.#render();
+    });
+    this.pauseButton.addEventListener("click", () => {
+      store.drawing = false;
+      this.#render();
+      studio.say("Nothing more is drawn. Judge what is drawn already.");
+    });
   }
 
   /** After a hit the ranking is the cheaper way to find more. */

@@ -9,6 +9,7 @@ import { mount as mountHistory } from "./history.js";
 import { mount as mountKeys } from "./keys.js";
 import { mount as mountLearned } from "./learned.js";
 import { mount as mountReference } from "./reference.js";
+import { mount as mountReleaseAudit } from "./release-audit.js";
 import { mount as mountReview } from "./review.js";
 import { mount as mountSimilar } from "./similar.js";
 import { mount as mountSingle } from "./single.js";
@@ -31,7 +32,7 @@ const mounts = [
   mountReference,
   mountFlags,
   mountHistory,
-  ...(studio.audit ? [mountAudit] : [mountSimilar]),
+  ...(studio.audit ? [studio.ofRelease ? mountReleaseAudit : mountAudit] : [mountSimilar]),
   ...(studio.review ? [mountReview] : []),
   ...(studio.listed ? [mountGrid, mountChart, mountStop, mountFilters] : []),
 ];

@@ -13,6 +13,7 @@ import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keys.js";
 import { LearnedStore } from "./learned-store.js";
 import { Notices } from "./messages.js";
+import { ReleaseAuditStore } from "./release-audit.js";
 import { ReviewStore } from "./review-store.js";
 import { ELSEWHERE, SOURCES } from "./stopping.js";
 import { CandidateStore } from "./store.js";
@@ -55,6 +56,8 @@ export class Studio {
     this.learned = "learned" in root.dataset;
     /** The address of the query's audit, where its draws are labeled. */
     this.audit = root.dataset.audit ?? "";
+    /** Whether that audit is a release's. */
+    this.ofRelease = "ofRelease" in root.dataset;
     /** Whether the candidate list is labeled. */
     this.listed = !this.review && !this.audit;
     this.store = this.#newStore();
@@ -86,6 +89,7 @@ export class Studio {
 
   #newStore() {
     if (this.review) return new ReviewStore(this.api, this.review);
+    if (this.ofRelease) return new ReleaseAuditStore(this.api, this.audit);
     if (this.audit) return new AuditStore(this.api, this.audit);
     return this.learned ? new LearnedStore(this.api) : new CandidateStore(this.api);
   }
