@@ -13,6 +13,7 @@ from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
 from core.ids import LARGEST_ID
+from labeling.candidates.rules import DEFAULT_RULE, parse_rule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = (BASE_DIR / "manage.py").is_file()
@@ -65,6 +66,11 @@ ANNOTATORS_CHOOSE_ORDER = env.flag("ANNOTATORS_CHOOSE_ORDER", default=True)
 LEARN_FROM_EVERYONE = env.flag("LEARN_FROM_EVERYONE")
 CERTIFICATE_RECALL = env.share("CERTIFICATE_RECALL", 0.9)
 CERTIFICATE_CONFIDENCE = env.share("CERTIFICATE_CONFIDENCE", 0.95)
+HAND_IN_RULE = env.text("HAND_IN_RULE", DEFAULT_RULE)
+try:
+    parse_rule(HAND_IN_RULE)
+except ValueError as error:
+    raise BadSetting(f"HAND_IN_RULE: {error}") from None
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
 SEARCH_EXACT_IMAGES = env.number("SEARCH_EXACT_IMAGES", 100_000, minimum=0)
 SEARCH_TIMEOUT = env.number("SEARCH_TIMEOUT", 20, minimum=1, maximum=110)

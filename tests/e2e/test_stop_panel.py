@@ -265,7 +265,9 @@ def test_a_reviewer_completes_from_the_panel(site: Site, log_in: Callable[..., P
     panel.get_by_role("button", name="Complete").click()
     # The rule isn't met, so the page that says so asks for the reason.
     expect(page.get_by_role("heading", name="Complete query")).to_be_visible()
-    expect(page.locator("[data-left-open]")).to_contain_text("The stop rule isn't met: 0 of 100")
+    expect(page.locator("[data-left-open]")).to_contain_text(
+        "The stop rule “streak or exhausted” isn't met: 0 of 100"
+    )
     page.get_by_label("Why the query is complete").fill("Only two of them exist.")
     page.get_by_role("button", name="Complete").click()
     expect(page.get_by_text("The query is complete now.")).to_be_visible()
