@@ -105,16 +105,17 @@ class Certificate(Rule):
 
     def __post_init__(self) -> None:
         if not all(0 < one < 1 for one in astuple(self) if one is not None):
-            raise ValueError(f"recall and confidence must lie between 0 and 1: {self}")
+            raise ValueError("recall and confidence must lie between 0 and 1")
 
     def state(self, evidence: Evidence) -> RuleState:
-        full = Certificate(self.recall, self.confidence or evidence.confidence)
-        met, recall = evidence.certified(self.recall, full.confidence or 0)
+        confidence = self.confidence or evidence.confidence
+        met, recall = evidence.certified(self.recall, confidence)
         if recall is None:
             sentence = "nothing found, " + ("nor missing" if met else "so no recall is certified")
         else:
             shown = floor(100 * recall + 1e-9)
             sentence = f"{shown} % of {100 * self.recall:g} % recall certified"
+        full = Certificate(self.recall, confidence)
         return full._state(met, recall or 0, self.recall, sentence)
 
 
