@@ -367,7 +367,7 @@ def test_where_a_certificate_is_asked_for_the_streak_is_a_place_to_pause(
     expect(panel.get_by_role("heading")).to_have_text("A place to pause")
     expect(panel.locator("[data-stop-verdict]")).to_contain_text("asks for a certificate")
     page.context.set_offline(False)
-    tiles.wait_stored(site, "ann", query, [(140, NOT)])
+    tiles.wait_saved(page)
     panel.get_by_role("button", name="Continue labeling").click()
     open_panel(page)
     certificate = panel.locator("[data-stop-rules] li").nth(1)
