@@ -13,6 +13,7 @@ from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
 from core.ids import LARGEST_ID
+from labeling.candidates.rules import DEFAULT_RULE, parse_rule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = (BASE_DIR / "manage.py").is_file()
@@ -68,6 +69,11 @@ CERTIFICATE_CONFIDENCE = env.share("CERTIFICATE_CONFIDENCE", 0.95)
 # Of what is unjudged when a query is first handed in; 0 for no audits of releases.
 RELEASE_AUDIT_SHARE = env.share("RELEASE_AUDIT_SHARE", 0.01, zero=True)
 RELEASE_AUDIT_SEEDS = env.number("RELEASE_AUDIT_SEEDS", 40, minimum=0, maximum=10_000)
+HAND_IN_RULE = env.text("HAND_IN_RULE", DEFAULT_RULE)
+try:
+    parse_rule(HAND_IN_RULE)
+except ValueError as error:
+    raise BadSetting(f"HAND_IN_RULE: {error}") from None
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
 SEARCH_EXACT_IMAGES = env.number("SEARCH_EXACT_IMAGES", 100_000, minimum=0)
 SEARCH_TIMEOUT = env.number("SEARCH_TIMEOUT", 20, minimum=1, maximum=110)

@@ -18,11 +18,13 @@ from rest_framework.viewsets import GenericViewSet
 
 from core.access import Role, at_least, require_role, role_of
 from core.api.parameters import parameters
+from labeling.audits.hand_in import hand_in_state
+from labeling.candidates.rules import HandInState
 from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
 from labeling.judging.api import LabelingActions
-from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import Progress, progress
 from labeling.learning.api import LearningActions
+from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.imports import LARGEST_UPLOAD, queries_import_uploads
 from labeling.lifecycle.opening import queries_open
 from labeling.lifecycle.serializers import (
@@ -70,6 +72,7 @@ class QueryDetail:
 
     overview: QueryOverview
     own_progress: Progress
+    hand_in: HandInState
     transitions: tuple[str, ...]
     given_up: Assignment | None
     assignment: Assignment | None
@@ -222,6 +225,7 @@ class QueryViewSet(
         detail = QueryDetail(
             overview,
             own_progress=own,
+            hand_in=hand_in_state(query, own.stop),
             transitions=allowed,
             given_up=given_up(query, request.user),
             assignment=part,

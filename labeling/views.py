@@ -16,9 +16,10 @@ from core.address_choices import chosen
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from labeling.audits.release_selectors import queries_to_audit
+from labeling.audits.selectors import audit_aim
 from labeling.judging.access import auditing_problem, can_judge, get_query_for
-from labeling.judging.assignments import still_labeling
 from labeling.learning.choice import orders_open_to
+from labeling.lifecycle.assignments import still_labeling
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
@@ -118,7 +119,7 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
-    return _studio(request, query, audit=True, target=round(100 * settings.CERTIFICATE_RECALL, 2))
+    return _studio(request, query, audit=True, target=round(100 * audit_aim(query).target, 2))
 
 
 @login_required

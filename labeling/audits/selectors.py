@@ -20,7 +20,7 @@ from labeling.audits.sentences import certificate_sentences
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.consensus import Consensus
 from labeling.judging.models import Judgment
-from labeling.judging.progress import consensus_on
+from labeling.judging.progress import consensus_on, hand_in_rule
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
 
@@ -53,6 +53,15 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
+class Aim:
+    """What audits are to certify."""
+
+    target: float
+    """The recall."""
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class AuditState:
     """A query's audits of its present pool."""
 
@@ -73,6 +82,7 @@ class AuditState:
     """Whether the next draw belongs to it."""
     left: Mask
     """By rank less 1: the images that can still be drawn."""
+    aim: Aim
 
     @property
     def drawn(self) -> int:
@@ -92,12 +102,21 @@ class AuditState:
     @property
     def now(self) -> Certificate:
         """What is certain now: what is displayed and not judged counts as a hit."""
-        return certificate(self.rounds, self.found)
+        return certificate(self.rounds, self.found, self.aim)
 
     @property
     def then(self) -> Certificate:
         """What would be certain if nothing of `to_judge` is relevant."""
-        return certificate(self.hopeful, self.found)
+        return certificate(self.hopeful, self.found, self.aim)
+
+
+def audit_aim(query: Query) -> Aim:
+    """The certificate that the query's rule for handing in asks for, else the settings'."""
+    asked = hand_in_rule(query).certificate
+    return Aim(
+        target=asked.recall if asked else settings.CERTIFICATE_RECALL,
+        confidence=(asked and asked.confidence) or settings.CERTIFICATE_CONFIDENCE,
+    )
 
 
 def pool_words(pool: CandidateList) -> str:
@@ -205,6 +224,7 @@ def audit_state(query: Query) -> AuditState:
         last=last,
         goes_on=goes_on,
         left=left,
+        aim=audit_aim(query),
     )
 
 
@@ -244,15 +264,15 @@ def unpacked(bits: bytes | memoryview, size: int) -> Mask:
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=size).astype(np.bool_)
 
 
-def certificate(rounds: list[AuditRound], found: int) -> Certificate:
-    """What rounds bound under the settings' target and confidence."""
-    sure: dict[str, Any] = {"found": found, "confidence": settings.CERTIFICATE_CONFIDENCE}
-    aim = sure | {"target": settings.CERTIFICATE_RECALL}
-    more = more_without_hit(rounds, **aim)
+def certificate(rounds: list[AuditRound], found: int, aim: Aim) -> Certificate:
+    """What rounds bound."""
+    sure: dict[str, Any] = {"found": found, "confidence": aim.confidence}
+    aimed = sure | {"target": aim.target}
+    more = more_without_hit(rounds, **aimed)
     share = settings.RELEASE_AUDIT_SHARE
     draws = round(share * rounds[0].unjudged) if share else None
     return Certificate(
-        sentence=certificate_sentences(rounds, **aim, release_draws=draws),
+        sentence=certificate_sentences(rounds, **aimed, release_draws=draws),
         missing_at_most=missing_at_most(rounds, **sure),
         recall_at_least=recall_at_least(rounds, **sure),
         met=more == 0,

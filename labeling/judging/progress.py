@@ -13,6 +13,7 @@ from django.db.models import Count, Max
 
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
+from labeling.candidates.rules import HandInRule, parse_rule
 from labeling.candidates.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
 from labeling.judging.consensus import Consensus, Vote, consensus_by_key
 from labeling.judging.models import Judgment, JudgmentEvent
@@ -78,6 +79,11 @@ def minimum_labels(query: Query) -> int:
     current = query.current_list
     filtered = current is not None and bool(current.species_ids)
     return 0 if filtered else settings.MINIMUM_LABELS
+
+
+def hand_in_rule(query: Query) -> HandInRule:
+    """The rule that allows to hand the query in: its own, or the setting's."""
+    return parse_rule(query.hand_in_rule or settings.HAND_IN_RULE)
 
 
 def progress(query: Query, annotator: Any = None) -> Progress:

@@ -17,12 +17,42 @@ class StopSerializer(serializers.Serializer):
     """The stop rules applied to the labeled prefix of the list."""
 
     rule = serializers.ChoiceField(choices=["streak", "exhausted", "none"])
-    met = serializers.BooleanField(help_text="the query may be handed in")
+    met = serializers.BooleanField(
+        help_text="the streak or the exhausted list; what allows to hand in is the query's rule"
+    )
     streak_met = serializers.BooleanField(help_text="allows to stop once minimum_met holds too")
     exhausted = serializers.BooleanField(help_text="every image of the filter is labeled")
     required = serializers.IntegerField(help_text="consecutive negatives that meet the rule")
     minimum = serializers.IntegerField(help_text="labels required besides the streak, 0 for none")
     minimum_met = serializers.BooleanField()
+
+
+class RuleStateSerializer(serializers.Serializer):
+    """How a rule stands."""
+
+    rule = serializers.CharField(help_text="in full, as certificate:0.9:0.95")
+    name = serializers.CharField()
+    title = serializers.CharField(help_text="for people")
+    met = serializers.BooleanField()
+    value = serializers.FloatField()
+    of = serializers.FloatField(help_text="where a meter of the value is full")
+    sentence = serializers.CharField(help_text="how far it is")
+
+
+class WaySerializer(serializers.Serializer):
+    """Rules that together allow to hand in."""
+
+    met = serializers.BooleanField()
+    rules = RuleStateSerializer(many=True)
+
+
+class HandInSerializer(serializers.Serializer):
+    """How the rule that allows to hand a query in stands."""
+
+    rule = serializers.CharField()
+    met = serializers.BooleanField()
+    met_by = serializers.CharField(help_text="the rules of the way that is met, else empty")
+    ways = WaySerializer(many=True, help_text="one that is met suffices")
 
 
 class ProgressSerializer(serializers.Serializer):

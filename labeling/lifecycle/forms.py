@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from core.ids import ids_of
 from labeling.queries.categories import ICONIC_GROUPS
@@ -44,10 +45,12 @@ class QueryForm(forms.ModelForm):
             "scientific_terms",
             "guidelines",
             "order",
+            "hand_in_rule",
         )
         labels = {
             "query_id": "Query number",
             "scientific_terms": "Uses terms that only an expert knows",
+            "hand_in_rule": "Rule for handing in",
         }
         help_texts = {
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
@@ -60,6 +63,10 @@ class QueryForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self.original = (self.instance.text, self.instance.query_id)
         self.fields["query_id"].required = self.fields["order"].required = False
+        self.fields["hand_in_rule"].help_text = (
+            "Streak, certificate:0.9 (a recall that audits certify) or exhausted, joined by “and” "
+            f"or “or”. Leave it empty for the usual: {settings.HAND_IN_RULE}."
+        )
         groups = [(name, name) for name in ICONIC_GROUPS if name]
         self.fields["split"] = forms.ChoiceField(
             choices=[("", "To be drawn"), *Query.Split.choices],

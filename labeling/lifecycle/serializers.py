@@ -12,11 +12,11 @@ from core.access import names_hidden_from
 from core.api.fields import IdField, TextField, TruthField
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
-from labeling.judging.serializers import ProgressSerializer
+from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.lifecycle.opening import MOST_AT_ONCE
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
 from labeling.queries.files import MAX_QUERY_ID
-from labeling.queries.models import Assignment, Query
+from labeling.queries.models import Query
 from retrieval.corpus.serializers import SpeciesBriefSerializer
 from retrieval.species.selectors import species_resolve
 
@@ -43,6 +43,9 @@ class QuerySerializer(serializers.Serializer):
         choices=Query.Order.choices,
         source="query.order",
         help_text="in which its images are labeled where nobody chooses another",
+    )
+    hand_in_rule = serializers.CharField(
+        source="query.hand_in_rule", help_text="what allows to hand it in; empty: the setting's"
     )
     species = serializers.SerializerMethodField(
         help_text="the filter, empty for the whole corpus; null where names are hidden"
@@ -84,7 +87,7 @@ class AssignmentSerializer(serializers.Serializer):
     """A part in the query that is handed in: by the rule that was met, or with a reason or note."""
 
     handed_in_at = serializers.DateTimeField()
-    rule = serializers.ChoiceField(choices=Assignment.Rule.choices, allow_blank=True)
+    rule = serializers.CharField(help_text="what met the query's rule; empty for nothing")
     reason = serializers.ChoiceField(
         choices=Query.RejectReason.choices, allow_blank=True, help_text="of giving up"
     )
@@ -103,6 +106,7 @@ class QueryDetailSerializer(QuerySerializer):
     """A query with one's own progress beside the consensus, and the changes one may make."""
 
     own_progress = ProgressSerializer()
+    hand_in = HandInSerializer(help_text="by one's own labels")
     transitions = serializers.ListField(
         child=serializers.ChoiceField(choices=Query.State.choices),
         help_text="states that the user may ask for; an annotator's submitted and open hand in and "
@@ -164,6 +168,13 @@ class QueryWriteSerializer(serializers.Serializer):
         allow_blank=True, required=False, trim_whitespace=False, max_length=20_000
     )
     order = serializers.ChoiceField(choices=Query.Order.choices, required=False)
+    hand_in_rule = TextField(
+        max_length=100,
+        allow_blank=True,
+        required=False,
+        help_text="streak, certificate:0.9 (a recall, and behind another colon a confidence) or "
+        "exhausted, joined by “and” or “or”; blank for the setting's",
+    )
     species = serializers.ListField(
         child=SpeciesNameField(),
         required=False,

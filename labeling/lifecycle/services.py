@@ -15,9 +15,10 @@ from core.errors import Conflict
 from core.locks import lock_key, transaction_lock
 from labeling.audits.release_services import release_audit_ensure
 from labeling.audits.services import draw_key_ensure
+from labeling.candidates.rules import parse_rule
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_ensure, lock_query
-from labeling.judging.assignments import assignment_hand_in, assignment_resume, still_labeling
+from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume, still_labeling
 from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
@@ -48,6 +49,7 @@ class QueryFields(TypedDict, total=False):
     scientific_terms: bool
     guidelines: str
     order: str
+    hand_in_rule: str
     species: Iterable[Species]
 
 
@@ -63,6 +65,7 @@ def query_create(
     scientific_terms: bool = False,
     guidelines: str = "",
     order: str = Query.Order.CLIP,
+    hand_in_rule: str = "",
     species: Iterable[Species] = (),
 ) -> Query:
     """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
@@ -81,6 +84,7 @@ def query_create(
         scientific_terms=scientific_terms,
         guidelines=guidelines,
         order=order,
+        hand_in_rule=hand_in_rule,
         created_by=created_by,
     )
     _check(query)
@@ -173,8 +177,8 @@ def query_transition(
 
     Opening requests a candidate list where none fits, makes the key of the draws, and resumes
     everybody's part; it is refused where there is nothing to label (`_check_corpus`). An
-    annotator's "submitted" hands in their own part (`judging.assignments`): the query is submitted
-    with the last part, and open until then; their "open" of an open query resumes it. A
+    annotator's "submitted" hands in their own part (`lifecycle.assignments`): the query is
+    submitted with the last part, and open until then; their "open" of an open query resumes it. A
     reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
     Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
     needs a note then. Where the query isn't given up, its audit for the next release is drawn at
@@ -309,7 +313,9 @@ def _next_query_id() -> int:
 
 
 def _check(query: Query) -> None:
-    """Raise ValidationError for what the model's own checks or ours find wrong, by field."""
+    """Raise ValidationError for what the model's own checks or ours find wrong, by field; write
+    its rule the usual way.
+    """
     errors: dict[str, list[str]] = {}
     if not query.text.strip():
         errors["text"] = ["The text is blank."]
@@ -318,6 +324,11 @@ def _check(query: Query) -> None:
             errors[field] = ["NUL characters can't be stored."]
     if query.iconic_group and query.iconic_group not in ICONIC_GROUPS:
         errors["iconic_group"] = [f"Unknown; known are {', '.join(ICONIC_GROUPS)}, or blank."]
+    try:
+        rule = query.hand_in_rule.strip()
+        query.hand_in_rule = str(parse_rule(rule)) if rule else ""
+    except ValueError as error:
+        errors["hand_in_rule"] = [str(error)]
     try:
         # Constraints are checked by the database, which can't take a NUL character.
         query.full_clean(

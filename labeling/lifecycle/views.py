@@ -17,10 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
 from core.errors import Conflict
+from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.services import list_refresh
 from labeling.judging.access import can_judge, get_query_for, own_assignment
-from labeling.judging.assignments import still_labeling
 from labeling.judging.progress import annotators_of, progress
+from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.examples import pinned_examples
 from labeling.lifecycle.forms import GiveUpForm, QueryForm, QueryImportForm, RejectForm
 from labeling.lifecycle.imports import (
@@ -58,7 +59,8 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
     shown_progress = progress(query, annotator=None if reviewer else request.user)
     rejection_request = given_up(query, request.user)
-    early = "submitted" in allowed and not shown_progress.stop.met
+    hand_in = hand_in_state(query, shown_progress.stop)
+    early = "submitted" in allowed and not hand_in.met
     names = {
         "open": "Resume" if part else "Open it" if query.state == "draft" else "Reopen",
         "submitted": "Submit" if reviewer else "Hand in",
@@ -81,10 +83,8 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
             key=lambda item: ["complete", "open", "submitted", "draft"].index(item[0]),
         ),
         "main_transition": not rejection_request
-        and (
-            query.state in ("draft", "submitted")
-            or (query.state == "open" and shown_progress.stop.met)
-        ),
+        and (query.state in ("draft", "submitted") or (query.state == "open" and hand_in.met)),
+        "hand_in": hand_in,
         "hand_in_note": early,
         "give_up_form": GiveUpForm(auto_id="give-up-%s") if "submitted" in allowed else None,
         "given_up": rejection_request,

@@ -58,6 +58,12 @@ class Query(models.Model):
     )
     guidelines = models.TextField(blank=True)
     order = models.CharField(max_length=7, choices=Order, default=Order.CLIP)
+    hand_in_rule = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text="what allows to hand it in, as `labeling.candidates.rules` reads it; empty for "
+        "the setting's",
+    )
     species = models.ManyToManyField(Species, blank=True, related_name="queries")
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     reject_reason = models.CharField(max_length=20, choices=RejectReason, blank=True)
@@ -148,12 +154,6 @@ class Assignment(models.Model):
     query removes all.
     """
 
-    class Rule(models.TextChoices):
-        """The stop rules; see `labeling.candidates.stopping`."""
-
-        STREAK = "streak", "Stop rule met"
-        EXHAUSTED = "exhausted", "List exhausted"
-
     query = models.ForeignKey(
         Query, on_delete=models.CASCADE, related_name="assignments", db_index=False
     )
@@ -162,10 +162,10 @@ class Assignment(models.Model):
     )
     handed_in_at = models.DateTimeField(default=timezone.now)
     rule = models.CharField(
-        max_length=10,
-        choices=Rule,
+        max_length=300,
         blank=True,
-        help_text="the stop rule that was met; empty for none",
+        help_text="what met the query's rule: streak, exhausted, streak and certificate:0.9:0.95; "
+        "empty for nothing",
     )
     reason = models.CharField(
         max_length=20,

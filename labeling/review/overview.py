@@ -14,8 +14,9 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from core.access import Role, at_least
+from labeling.candidates.rules import Evidence
 from labeling.judging.access import can_judge, queries_visible_to
-from labeling.judging.progress import Progress
+from labeling.judging.progress import Progress, hand_in_rule
 from labeling.queries.models import Assignment, Query
 from labeling.review.figures import Tally, figures_of, tallies
 
@@ -32,6 +33,13 @@ class QueryOverview:
     can_label: bool
     handed_in: bool
     """Whether the user, as an annotator, has handed in their part."""
+
+    @property
+    def stop_met(self) -> bool:
+        """Whether the query's rule for handing in is met without its certificates, which would take
+        counting the audits of every query.
+        """
+        return hand_in_rule(self.query).state(Evidence(self.progress.stop)).met
 
 
 @dataclass(frozen=True, slots=True)

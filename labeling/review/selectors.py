@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db.models import Count, F, Q
 
 from core.access import Role, at_least
+from labeling.audits.hand_in import hand_in_state
 from labeling.audits.release_selectors import draws_waiting
 from labeling.candidates.models import Candidate
 from labeling.judging.consensus import Agreement, Vote, agreement, consensus
@@ -79,17 +80,14 @@ class OpenPoint:
 
 
 def left_open(query: Query) -> list[OpenPoint]:
-    """What completing the query now would leave open: the stop rule where the consensus doesn't
-    meet it, those of `images_to_review` that nobody has decided, and what is left of the audit for
-    the next release.
+    """What completing the query now would leave open: its rule where the consensus doesn't meet it,
+    those of `images_to_review` that nobody has decided, and what is left of the audit for the next
+    release.
     """
     found = []
-    stop = progress(query).stop
-    if not stop.met:
-        text = f"The stop rule isn't met: {stop.streak} of {stop.required} negatives in a row"
-        if not stop.minimum_met:
-            text += f", {stop.judged} of {stop.minimum} labels"
-        found.append(OpenPoint("rule", 0, f"{text}."))
+    rule = hand_in_state(query, progress(query).stop)
+    if not rule.met:
+        found.append(OpenPoint("rule", 0, rule.unmet))
     doubts = Counter(doubt.kind for doubt in _doubts(query) if not doubt.decided)
     for kind in KINDS:
         if count := doubts[kind]:

@@ -14,11 +14,12 @@ from rest_framework.response import Response
 
 from core.access import Role, names_hidden_from, require_role
 from core.api.parameters import parameters
+from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
 from labeling.judging.access import can_judge, get_query_for
 from labeling.judging.progress import progress
-from labeling.judging.serializers import ProgressSerializer
+from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.judging.services import latest_event
 from labeling.lifecycle.examples import example_pin, example_unpin
 from labeling.studio.candidates import candidates_at, review_candidates, similar_images
@@ -66,6 +67,7 @@ class StudioActions:
                 "list": ListSerializer(list_status(query)).data,
                 "progress": ProgressSerializer(own).data,
                 "minimum_labels": own.stop.minimum,
+                "hand_in": HandInSerializer(hand_in_state(query, own.stop)).data,
                 "images": found.images,
                 "scores": found.scores,
                 "relevance": found.relevance,

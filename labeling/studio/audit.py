@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.decorators import action
@@ -105,8 +104,8 @@ def _answer(query: Query, user: Any, state: AuditState) -> Response:
         # Read before the labels: what is judged meanwhile is new to `changes`.
         "cursor": latest_event(query, user),
         "pool": pool_words(state.pool),
-        "target": settings.CERTIFICATE_RECALL,
-        "confidence": settings.CERTIFICATE_CONFIDENCE,
+        "target": state.aim.target,
+        "confidence": state.aim.confidence,
         "found": state.found,
         "unjudged": state.unjudged,
         "drawn": state.drawn,

@@ -12,7 +12,7 @@ from core.api.fields import IdField, TextField, TruthField
 from labeling.candidates.serializers import ListSerializer
 from labeling.judging.consensus import DECIDING_ROLES
 from labeling.judging.models import Judgment, JudgmentSource, Relevance
-from labeling.judging.serializers import ProgressSerializer
+from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.queries.models import Query
 from labeling.review.selectors import KINDS
 from labeling.studio.reference import MOST_EXAMPLES, MOST_LOOKALIKES, MOST_SPECIES, Lookalike
@@ -106,6 +106,7 @@ class OutlineSerializer(serializers.Serializer):
     list = ListSerializer()
     progress = ProgressSerializer(help_text="one's own")
     minimum_labels = serializers.IntegerField(help_text="labels required, 0 for none")
+    hand_in = HandInSerializer(help_text="by one's own labels")
     images = serializers.ListField(
         child=serializers.IntegerField(allow_null=True),
         help_text="ids; null for an image that is no longer there",

@@ -66,6 +66,12 @@ def test_every_way_in_says_what_is_wrong(way, tmp_path):
             "90",
             "CERTIFICATE_RECALL='90': write a number between 0 and 1.",
         ),
+        (
+            "HAND_IN_RULE",
+            "streak or luck",
+            "HAND_IN_RULE: “luck” is no stop rule. Known are streak, certificate:0.9, exhausted; "
+            "join several by “and” or “or”.",
+        ),
         ("HTTPS_ONLY", "maybe", "HTTPS_ONLY='maybe': write true or false."),
         (
             "LOG_LEVEL",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
+from labeling.candidates.rules import Evidence, HandInState, parse_rule
 from labeling.candidates.stopping import stop_state
 
 pytestmark = pytest.mark.e2e
@@ -26,6 +28,10 @@ REFUSAL = """async ([relevance, options]) => {
     return error.name;
   }
   return null;
+}"""
+RULES = """async ([handIns, progress, list]) => {
+  const { handInState } = await import("/static/js/studio/rules.js");
+  return handIns.map((handIn) => handInState(handIn, progress, list));
 }"""
 CLOCK = """async (steps) => {
   const { ActiveClock } = await import("/static/js/studio/clock.js");
@@ -109,3 +115,37 @@ def test_the_clock_counts_while_the_page_is_seen_and_somebody_acts(
     ]
     for steps, taken in cases:
         assert script_page.evaluate(CLOCK, steps) == [taken, sum(taken)]
+
+
+@pytest.mark.parametrize("streak", [2, 3])
+@pytest.mark.parametrize("certified", [False, True])
+def test_the_browser_counts_what_it_can_of_a_rule(
+    script_page: Page, streak: int, certified: bool
+) -> None:
+    texts = (
+        "streak", "exhausted", "certificate:0.9", "streak or exhausted",
+        "streak and certificate:0.9 or exhausted", "certificate:0.8 or exhausted and streak",
+    )  # fmt: skip
+
+    def told(negatives: int) -> list[HandInState]:
+        labels = [(rank, "not_relevant") for rank in range(1, negatives + 1)]
+        stop = stop_state(labels, length=9, complete=True, streak_required=3)
+        evidence = Evidence(stop, lambda recall, confidence: (certified, 0.5))
+        return [parse_rule(text).state(evidence) for text in texts]
+
+    # The page had the rule before anything was labeled.
+    stop = {
+        "rule": "streak" if streak == 3 else "none", "streak_met": streak == 3, "minimum": 0,
+        "minimum_met": True, "exhausted": False, "required": 3,
+    }  # fmt: skip
+    progress = {"stop": stop, "streak": streak, "judged": streak, "candidates": 9, "remaining": 6}
+    whole = {"complete": True, "size": 9, "total": 9, "unembedded": 0}
+    given = [asdict(one) for one in told(0)]
+    found = script_page.evaluate(RULES, [given, progress, whole])
+    expected = told(streak)
+    assert [one["met"] for one in found] == [one.met for one in expected]
+    for state, text, one in zip(expected, texts, found, strict=True):
+        asks = "certificate" in text and not state.met and streak == 3
+        assert (one["pause"], bool(one["wanting"])) == (asks, not state.met)
+        holds = [rule.met for way in state.ways for rule in way.rules]
+        assert [row["holds"] for row in one["rows"]] == holds

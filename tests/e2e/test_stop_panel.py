@@ -265,7 +265,9 @@ def test_a_reviewer_completes_from_the_panel(site: Site, log_in: Callable[..., P
     panel.get_by_role("button", name="Complete").click()
     # The rule isn't met, so the page that says so asks for the reason.
     expect(page.get_by_role("heading", name="Complete query")).to_be_visible()
-    expect(page.locator("[data-left-open]")).to_contain_text("The stop rule isn't met: 0 of 100")
+    expect(page.locator("[data-left-open]")).to_contain_text(
+        "The stop rule “streak or exhausted” isn't met: 0 of 100"
+    )
     page.get_by_label("Why the query is complete").fill("Only two of them exist.")
     page.get_by_role("button", name="Complete").click()
     expect(page.get_by_text("The query is complete now.")).to_be_visible()
@@ -349,6 +351,41 @@ def test_a_minimum_of_labels_is_a_rule_of_its_own(site: Site, log_in: Callable[.
     press(page, "n", 2)
     expect(panel).to_be_visible()
     assert rules(panel)["Minimum number of labels"] == ("120 of 120", True)
+
+
+def test_where_a_certificate_is_asked_for_the_streak_is_a_place_to_pause(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    rule = "streak and certificate:0.9"
+    query = site.open_query("a wren in a hedge, stopping", hand_in_rule=rule)
+    tiles.label(site, "ann", query, dict.fromkeys(range(1, 41), "relevant") | all_not(41, 139))
+    page = log_in("ann")
+    open_label_page(page, site, query)
+    panel = page.locator("[data-stop]")
+    page.context.set_offline(True)
+    press(page, "n")
+    expect(panel.get_by_role("heading")).to_have_text("A place to pause")
+    expect(panel.locator("[data-stop-verdict]")).to_contain_text("asks for a certificate")
+    page.context.set_offline(False)
+    tiles.wait_saved(page)
+    panel.get_by_role("button", name="Continue labeling").click()
+    open_panel(page)
+    certificate = panel.locator("[data-stop-rules] li").nth(1)
+    expect(certificate).to_contain_text("80 % of 90 % recall certified")
+    assert rules(panel)["Negatives in a row"] == ("100 of 100", True)
+    expect(panel.get_by_label("Why hand in now?")).to_be_visible()
+    panel.get_by_role("link", name="Audit").click()
+    page.get_by_role("button", name="Draw images").click()
+    expect(page.locator("[data-single][data-painted='1']")).to_be_visible()
+    press(page, "n", 4)
+    expect(page.locator("[data-message]")).to_contain_text("Certified")
+    page.get_by_role("link", name="To the ranking").click()
+    expect(panel.get_by_role("heading")).to_have_text("The stop rule is met")
+    assert rules(panel)["And a certificate"] == ("90 % of 90 % recall certified", True)
+    expect(panel.locator("[data-stop-early]")).to_be_hidden()
+    panel.get_by_role("button", name="Hand in").click()
+    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
+    assert last_transition(site, query) == ("submitted", "", "")
 
 
 def test_an_exhausted_list_is_handed_in_without_a_note(

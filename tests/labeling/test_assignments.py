@@ -9,8 +9,8 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from labeling.judging.access import can_judge
-from labeling.judging.assignments import still_labeling
 from labeling.judging.models import JudgmentSource
+from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.imports import judgments_import
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from labeling.audits.bounds import AuditRound, missing_at_most
 from labeling.audits.draws import draw_order
 from labeling.audits.models import Draw, DrawKey, DrawRound
-from labeling.audits.selectors import AuditState, audit_state, certificate, pool_words
+from labeling.audits.selectors import Aim, AuditState, audit_state, certificate, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.services import list_extend
 from labeling.judging.models import JudgmentEvent
@@ -238,11 +238,10 @@ class TestCounting:
 def test_a_certificate_is_out_of_reach_where_it_takes_thousands() -> None:
     """45 of 50 found is within reach in a small pool; 30 of 5,000 takes 2,438 draws."""
     wide, small = AuditRound(30, 4500, 0, 0), AuditRound(30, 200, 0, 0)
-    assert (certificate([wide], 30).more_without_hit, certificate([wide], 30).out_of_reach) == (
-        2438,
-        True,
-    )
-    assert not certificate([small], 30).out_of_reach
+    aim = Aim(target=0.9, confidence=0.95)
+    far = certificate([wide], 30, aim)
+    assert (far.more_without_hit, far.out_of_reach) == (2438, True)
+    assert not certificate([small], 30, aim).out_of_reach
 
 
 class TestApi:

@@ -16,8 +16,6 @@ from retrieval.corpus.models import Image
 from tests.labeling.conftest import MakeQuery, make_images
 from tests.labeling.judging import judge
 
-RULE = "The stop rule isn't met: 0 of 100 negatives in a row."
-
 
 @pytest.fixture
 def images(toy_model: Any) -> list[Image]:

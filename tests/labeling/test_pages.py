@@ -312,7 +312,7 @@ def test_a_query_page_tells_of_time_minimum_and_agreement(
     assert '<td class="numeric nowrap">1 h 00 min</td>' in text
     assert "<dt>Minimum labels</dt><dd>1,500</dd>" in text
     own = clients["annotator"].get(page).content.decode()
-    assert "2 negatives in a row, but 2 of 1,500 labels required." in own
+    assert "2 of 2 negatives in a row, 2 of 1,500 labels, or 2 of " in own
     assert "<dt>Active time, 1.0 s per image</dt><dd>2 s</dd>" in own
     assert "otto" not in own
 

@@ -62,7 +62,7 @@ def test_a_fresh_list_in_short(
     query = open_query()
     body = outlined(annotator_api, query)
     assert list(body) == [
-        "annotator", "query", "list", "progress", "minimum_labels", "images", "scores",
+        "annotator", "query", "list", "progress", "minimum_labels", "hand_in", "images", "scores",
         "relevance", "sources", "withdrawn", "flagged", "cursor",
     ]  # fmt: skip
     assert body["annotator"] == annotator.pk

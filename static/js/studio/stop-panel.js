@@ -2,6 +2,7 @@
 import { api } from "../api.js";
 import { button, make, modal, showState } from "../dom.js";
 import { counted, duration, number, pace, trouble } from "../words.js";
+import { handInState } from "./rules.js";
 import { goTo } from "./strip.js";
 
 class StopPanel {
@@ -17,8 +18,15 @@ class StopPanel {
     this.attempt = 0;
   }
 
-  get continued() {
-    return sessionStorage.getItem(this.key) !== null;
+  /** How the query's rule stands. */
+  get rule() {
+    return handInState(this.store.handIn, this.store.progress, this.store.list);
+  }
+
+  /** Why the panel opens by itself, if it does: "met", "pause" or "". */
+  get occasion() {
+    const { met, pause } = this.rule;
+    return met ? "met" : pause ? "pause" : "";
   }
 
   wire() {
@@ -63,18 +71,20 @@ class StopPanel {
     return this.dialog.querySelector(`[data-stop-do="${name}"]`);
   }
 
-  /** Opens by itself when the rule becomes met, once the act that met it is over. */
+  /** Opens by itself when the rule becomes met or the streak long enough, once the act that did it is over. */
   #progressed() {
     if (this.studio.state === "loading" || !this.store.size) return;
-    const { stop } = this.store.progress;
-    this.studio.root.toggleAttribute("data-stop-met", stop.met);
-    if (!stop.met) sessionStorage.removeItem(this.key);
+    const { occasion } = this;
+    const { exhausted } = this.store.progress.stop;
+    const continued = sessionStorage.getItem(this.key) === occasion;
+    this.studio.root.toggleAttribute("data-stop-met", occasion === "met");
+    if (!occasion) sessionStorage.removeItem(this.key);
     if (this.dialog.open) this.#fill();
-    if (!stop.met || stop.exhausted || this.continued || this.studio.closed || this.opening) return;
+    if (!occasion || exhausted || continued || this.studio.closed || this.opening) return;
     this.opening = true;
     queueMicrotask(() => {
       this.opening = false;
-      if (!this.studio.blocked && this.store.progress.stop.met) this.open();
+      if (!this.studio.blocked && this.occasion) this.open();
     });
   }
 
@@ -84,12 +94,13 @@ class StopPanel {
     this.#remember();
   }
 
-  /** Whoever continued once isn't asked again until the rule was unmet. */
+  /** Whoever continued once isn't asked again until the occasion was over. */
   #remember() {
-    if (this.store.progress.stop.met) sessionStorage.setItem(this.key, "");
+    const { occasion } = this;
+    if (occasion) sessionStorage.setItem(this.key, occasion);
   }
 
-  /** What only the server knows: the states that this person may decide. */
+  /** What only the server knows: the states that this person may decide, and the certificate. */
   async #read() {
     try {
       this.detail = await api(this.studio.api);
@@ -97,17 +108,20 @@ class StopPanel {
       // Handing in stays possible; the server checks it.
       return;
     }
-    if (this.dialog.open) this.#fill();
+    this.store.handIn = this.detail.hand_in;
+    this.#progressed();
   }
 
   #fill() {
     const { progress, list } = this.store;
-    const { stop } = progress;
-    const title = stop.exhausted ? "The list is exhausted" : stop.met ? "The stop rule is met" : "Where you stand";
+    const { rule } = this;
+    const title = progress.stop.exhausted
+      ? "The list is exhausted"
+      : { met: "The stop rule is met", pause: "A place to pause", "": "Where you stand" }[this.occasion];
     this.dialog.querySelector("[data-stop-title]").textContent = title;
-    this.dialog.toggleAttribute("data-met", stop.met);
-    this.dialog.querySelector("[data-stop-verdict]").textContent = this.#verdict(progress);
-    const lines = rules(progress, list).map((rule) => this.#rule(rule));
+    this.dialog.toggleAttribute("data-met", rule.met);
+    this.dialog.querySelector("[data-stop-verdict]").textContent = this.studio.closed || verdict(rule, progress);
+    const lines = rule.rows.map((one) => this.#row(one));
     this.dialog.querySelector("[data-stop-rules]").replaceChildren(...lines);
     const figures = {
       relevant: number(progress.relevant),
@@ -121,16 +135,12 @@ class StopPanel {
     const unsubmitted = this.studio.views.grid?.unsubmitted ?? 0;
     const open = todo(openEnds(this.store), progress.unsure, unsubmitted).map((item) => this.#todo(item));
     this.dialog.querySelector("[data-stop-todo]").replaceChildren(...open);
-    this.#offer(progress, list);
+    this.#offer(rule, progress, list);
   }
 
-  #verdict(progress) {
-    return this.studio.closed || verdict(progress);
-  }
-
-  #rule({ name, holds, value, of, text, note }) {
+  #row({ name, holds, value, of, text, note }) {
     const meter = make("progress", {
-      max: String(Math.max(1, of)),
+      max: String(of || 1),
       value: String(Math.min(value, of)),
       "aria-label": name,
     });
@@ -153,15 +163,17 @@ class StopPanel {
     return make("li", {}, make("span", { text }), rank ? button("Go there", there) : null);
   }
 
-  #offer({ stop, remaining }, list) {
+  #offer({ met, pause }, { remaining }, list) {
     const may = this.detail?.transitions ?? (this.studio.closed ? [] : ["submitted"]);
     const handIn = this.#button("hand-in");
     handIn.hidden = !may.includes("submitted");
+    handIn.classList.toggle("primary", !pause);
+    this.dialog.querySelector("[data-stop-audit]").classList.toggle("primary", pause);
     const complete = this.#button("complete");
     complete.hidden = !may.includes("complete");
     complete.classList.toggle("primary", handIn.hidden);
     this.#button("extend").hidden = this.studio.closed !== "" || remaining > 0 || list.size >= list.total;
-    this.dialog.querySelector("[data-stop-early]").hidden = stop.met || handIn.hidden;
+    this.dialog.querySelector("[data-stop-early]").hidden = met || handIn.hidden;
     this.dialog.querySelector("[data-stop-give-up]").hidden = handIn.hidden;
     this.#others();
     this.dialog.querySelector("[data-stop-note-hint]").textContent =
@@ -184,7 +196,7 @@ class StopPanel {
 
   #handIn() {
     const note = this.dialog.querySelector("[data-stop-note]");
-    const early = !this.store.progress.stop.met;
+    const early = !this.rule.met;
     if (early && this.studio.user.role === "annotator" && !note.value.trim()) {
       this.#say("Give a reason for stopping here, or continue labeling.", true);
       note.focus();
@@ -234,6 +246,8 @@ class StopPanel {
       }
       this.#busy(false);
       this.#say(trouble(error, "Nothing was handed in; try again."), true);
+      // The rule may stand otherwise than this page knew.
+      this.#read();
     }
   }
 
@@ -291,64 +305,16 @@ export function mount(studio) {
   new StopPanel(studio).wire();
 }
 
-/**
- * The rules, and whether they are met.
- * @returns {{name: string, holds: boolean, value: number, of: number, text: string, note: string}[]}
- */
-function rules(progress, list) {
-  const { stop, streak, judged, candidates } = progress;
-  const found = [
-    {
-      name: "Negatives in a row",
-      holds: stop.streak_met,
-      value: streak,
-      of: stop.required,
-      text: `${number(streak)} of ${number(stop.required)}`,
-      note: "",
-    },
-  ];
-  if (stop.minimum) {
-    found.push({
-      name: "Minimum number of labels",
-      holds: stop.minimum_met,
-      value: judged,
-      of: stop.minimum,
-      text: `${number(judged)} of ${number(stop.minimum)}`,
-      note: "",
-    });
-  }
-  found.push({
-    name: "Or the whole list labeled",
-    holds: stop.exhausted,
-    value: judged,
-    of: candidates,
-    text: `${number(judged)} of ${number(candidates)}`,
-    note: outside(list),
-  });
-  return found;
-}
-
-/** Why a list labeled to its end would still not be exhausted; else empty. */
-function outside(list) {
-  if (list.complete) return "";
-  if (list.size < list.total) {
-    return `The list holds ${number(list.size)} of ${number(list.total)} images; it can be extended at its end.`;
-  }
-  return list.unembedded ? `${counted(list.unembedded, "image")} of the filter can't be ranked yet.` : "";
-}
-
 /** Whether one may stop, in a sentence. */
-function verdict({ stop, streak, judged, remaining }) {
-  if (stop.exhausted) return "The list is exhausted: every image is labeled. Hand it in, or step back to check.";
-  if (stop.met) {
+function verdict({ met, pause, reason, wanting }, { stop, streak, remaining }) {
+  if (met && stop.exhausted) return "The list is exhausted: every image is labeled. Hand it in, or step back to check.";
+  if (met) return `The stop rule is met: ${reason}. Hand in, or continue if you expect more relevant images.`;
+  if (pause) {
     const row = `${number(streak)} candidates in a row are not relevant`;
-    return `The stop rule is met: ${row}. Hand in, or continue if you expect more relevant images.`;
+    return `${row}: a place to pause, not a proof. The stop rule asks for ${wanting}: audit this query.`;
   }
-  const wanting = [];
-  if (!stop.streak_met) wanting.push(`${counted(stop.required - streak, "more negative")} in a row`);
-  if (!stop.minimum_met) wanting.push(counted(stop.minimum - judged, "more label"));
   const end = remaining ? "" : " The end of the list is reached.";
-  return `Not yet: ${wanting.join(" and ")} needed.${end}`;
+  return `Not yet: ${wanting} needed.${end}`;
 }
 
 /**

@@ -38,6 +38,8 @@ export class CandidateStore extends EventTarget {
     this.cursor = 0;
     this.required = 100;
     this.minimum = 0;
+    /** The rule that allows to hand in, and how it stood, as the API gave it last. */
+    this.handIn = null;
     this.matching = null;
     /** Counts the changes of labels; `touched` has the count at each image's last one. */
     this.acts = 0;
@@ -104,7 +106,8 @@ export class CandidateStore extends EventTarget {
   }
 
   /** Notes what the stop rules ask for. */
-  readRules({ progress, minimum_labels }) {
+  readRules({ progress, minimum_labels, hand_in }) {
+    this.handIn = hand_in;
     this.required = progress.stop.required;
     this.minimum = minimum_labels;
     this.timing = progress;

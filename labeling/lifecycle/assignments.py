@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from core.access import Role
+from labeling.audits.hand_in import hand_in_state
 from labeling.judging.access import own_assignment
 from labeling.judging.models import Judgment, JudgmentSource
 from labeling.judging.progress import progress
@@ -38,8 +39,8 @@ def assignment_hand_in(
     """Hand in a person's part in an open query; None if it is handed in already.
 
     With a `reason` the person requests rejection, whether they have judged or not. Otherwise they
-    must have judged, and a stop rule must be met by their own labels or by the consensus, or a
-    `note` must say why they stop. The caller holds the query's lock. Raises TransitionRefused.
+    must have judged, and the query's rule must be met by their own labels or by the consensus, or
+    a `note` must say why they stop. The caller holds the query's lock. Raises TransitionRefused.
     """
     if own_assignment(annotator, query) is not None:
         return None
@@ -60,19 +61,13 @@ def assignment_resume(*, query: Query, annotator: Any) -> None:
 
 
 def _rule_met(query: Query, annotator: Any, note: str) -> str:
-    """The stop rule that is met; empty where the note replaces it. Raises TransitionRefused."""
+    """What meets the query's rule; empty where the note replaces it. Raises TransitionRefused."""
     if not query.judgments.filter(annotator=annotator).exists():
         raise TransitionRefused("Only annotators who have judged for the query can hand it in.")
-    own = progress(query, annotator=annotator).stop
-    for stop in (own, progress(query).stop):
-        if stop.met:
-            return stop.rule
-    if note.strip():
-        return ""
-    found = f"{own.streak} of {own.required} negatives in a row"
-    if not own.minimum_met:
-        found += f", {own.judged} of {own.minimum} labels"
+    own = hand_in_state(query, progress(query, annotator=annotator).stop)
+    met_by = own.met_by or hand_in_state(query, progress(query).stop).met_by
+    if met_by or note.strip():
+        return met_by
     raise TransitionRefused(
-        f"The stop rule isn't met yet: {found}. "
-        "Continue labeling, or hand in with a note that says why you stop here."
+        f"{own.unmet} Continue labeling, or hand in with a note that says why you stop here."
     )

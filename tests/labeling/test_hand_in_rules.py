@@ -1,0 +1,258 @@
+"""What allows to hand in a query: one rule or several, of the setting or its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from labeling.audits.bounds import AuditRound, more_without_hit
+from labeling.audits.hand_in import hand_in_state
+from labeling.audits.services import audit_draw
+from labeling.candidates.rules import Evidence, HandInState, parse_rule
+from labeling.candidates.stopping import stop_state
+from labeling.judging.progress import progress
+from labeling.lifecycle.services import query_create, query_transition
+from labeling.queries.models import Query
+from labeling.queries.transitions import TransitionRefused
+from labeling.review.overview import queries_overview
+from labeling.review.selectors import left_open
+from retrieval.corpus.models import Image
+from tests.labeling.conftest import FIRST_ID, MakeQuery, fields, make_images
+from tests.labeling.judging import item, judge, record
+
+NO = "not_relevant"
+BOTH = "streak and certificate:0.5"
+
+
+def state(
+    text: str, *, negatives: int, certified: float | None = 0.0, length: int = 9, minimum: int = 0
+) -> HandInState:
+    """The rule after so many negatives of a list, with a streak of 3."""
+    labels = [(rank, NO) for rank in range(1, negatives + 1)]
+    stop = stop_state(labels, length=length, complete=True, streak_required=3, minimum=minimum)
+    return parse_rule(text).state(
+        Evidence(stop, lambda recall, _: ((certified or 0) >= recall, certified))
+    )
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        ("text", "written"),
+        [
+            ("streak or exhausted", "streak or exhausted"),
+            (" Streak  OR\texhausted ", "streak or exhausted"),
+            ("certificate:0.90", "certificate:0.9"),
+            (
+                "streak and certificate:.9:0.99 or exhausted",
+                "streak and certificate:0.9:0.99 or exhausted",
+            ),
+        ],
+    )
+    def test_are_written_one_way(self, text: str, written: str) -> None:
+        assert str(parse_rule(text)) == written
+        assert parse_rule(written) == parse_rule(text)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "", "luck", "streak or", "streak exhausted", "streak:100", "certificate",
+            "certificate:1", "certificate:nan", "certificate:90", "certificate:0.9:0",
+            "certificate:0.9:0.9:0.9", "certificate:x", "(streak)",
+        ],
+    )  # fmt: skip
+    def test_others_are_refused_with_those_that_are_known(self, text: str) -> None:
+        with pytest.raises(ValueError, match=r"Known are streak, certificate:0\.9, exhausted"):
+            parse_rule(text)
+
+    @pytest.mark.parametrize(
+        ("text", "negatives", "certified", "met_by"),
+        [
+            ("streak or exhausted", 2, 1, ""),
+            ("streak or exhausted", 3, 0, "streak"),
+            ("streak or exhausted", 9, 0, "exhausted"),
+            ("exhausted or streak", 9, 0, "exhausted"),
+            ("exhausted", 3, 1, ""),
+            ("certificate:0.9 or exhausted", 3, 0.8, ""),
+            ("certificate:0.9 or exhausted", 0, 0.9, "certificate:0.9:0.95"),
+            ("certificate:0.9 or exhausted", 9, 0.9, "exhausted"),
+            ("streak and certificate:0.9:0.99", 3, 0.8, ""),
+            ("streak and certificate:0.9:0.99", 2, 0.9, ""),
+            ("streak and certificate:0.9:0.99", 3, 0.9, "streak and certificate:0.9:0.99"),
+            ("streak and certificate:0.9 or certificate:0.5", 2, 0.9, "certificate:0.5:0.95"),
+        ],
+    )
+    def test_are_met_together_or_by_one_of_several(
+        self, text: str, negatives: int, certified: float, met_by: str
+    ) -> None:
+        found = state(text, negatives=negatives, certified=certified)
+        assert (found.met_by, found.met) == (met_by, met_by != "")
+
+    def test_say_what_is_missing(self) -> None:
+        found = state("streak and certificate:0.9 or exhausted", negatives=2, certified=0.899)
+        assert found.unmet == (
+            "The stop rule “streak and certificate:0.9 or exhausted” isn't met: "
+            "2 of 3 negatives in a row and 89 % of 90 % recall certified, "
+            "or 2 of 9 images labeled."
+        )
+        # Not what is there.
+        found = state("streak and certificate:0.9", negatives=3, certified=None)
+        assert found.unmet.endswith("isn't met: nothing found, so no recall is certified.")
+        found = state("streak", negatives=3, minimum=500)
+        assert found.unmet.endswith("isn't met: 3 of 3 negatives in a row, 3 of 500 labels.")
+
+    def test_the_audits_aim_at_the_highest_recall(self) -> None:
+        rule = parse_rule("certificate:0.5 and streak or certificate:0.8:0.99")
+        assert str(rule.certificate) == "certificate:0.8:0.99"
+        assert parse_rule("streak").certificate is None
+
+
+@pytest.fixture
+def images(toy_model: Any, settings: Any) -> list[Image]:
+    settings.STOP_STREAK = 3
+    return make_images(20)
+
+
+@pytest.fixture
+def query(images: list[Image], open_query: MakeQuery, annotator: Any) -> Query:
+    """Its streak is long enough; 2 are found and 15 unjudged."""
+    query = open_query(hand_in_rule=BOTH)
+    judge(query, annotator, range(2), "relevant")
+    judge(query, annotator, range(2, 5), NO)
+    return query
+
+
+def audit(query: Query, annotator: Any) -> int:
+    """Draw, and judge not relevant, until the rule is met; returns the number of draws."""
+    drawn = 0
+    while not hand_in_state(query, progress(query).stop).met:
+        [image_id] = audit_draw(query=query, annotator=annotator, count=1).to_judge
+        record(query, annotator, item(image_id - FIRST_ID, NO, source="audit"))
+        drawn += 1
+    return drawn
+
+
+def test_a_streak_is_not_enough_where_a_certificate_is_asked_for(
+    query: Query, annotator: Any
+) -> None:
+    with pytest.raises(TransitionRefused) as refused:
+        query_transition(query=query, to_state="submitted", by=annotator)
+    assert str(refused.value) == (
+        f"The stop rule “{BOTH}” isn't met: 11 % of 50 % recall certified. "
+        "Continue labeling, or hand in with a note that says why you stop here."
+    )
+    planned = more_without_hit([AuditRound(2, 15, 0, 0)], found=2, target=0.5)
+    assert audit(query, annotator) == planned
+    query_transition(query=query, to_state="submitted", by=annotator)
+    assert query.assignments.get().rule == "streak and certificate:0.5:0.95"
+
+
+def test_a_note_replaces_the_rule(query: Query, annotator: Any) -> None:
+    query_transition(query=query, to_state="submitted", by=annotator, note="Tired.")
+    part = query.assignments.get()
+    assert (part.rule, part.note) == ("", "Tired.")
+
+
+def test_the_certificate_is_the_querys_whoever_hands_in(
+    query: Query, annotator: Any, other_annotator: Any
+) -> None:
+    audit(query, annotator)
+    judge(query, other_annotator, [3], NO)  # a streak of their own they have not
+    query_transition(query=query, to_state="submitted", by=other_annotator)
+    assert query.assignments.get().rule == "streak and certificate:0.5:0.95"
+
+
+def test_a_draw_that_nobody_judged_speaks_against_it(
+    query: Query, annotator: Any, reviewer: Any
+) -> None:
+    audit(query, annotator)
+    assert left_open(query) == []
+    audit_draw(query=query, annotator=annotator, count=1)
+    [point] = left_open(query)
+    assert (point.kind, point.text.startswith(f"The stop rule “{BOTH}” isn't met: ")) == (
+        "rule",
+        True,
+    )
+    done = query_transition(query=query, to_state="complete", by=reviewer, note="Enough.")
+    assert (done.left_open, done.completion_reason) == (point.text, "Enough.")
+
+
+def test_the_setting_is_the_rule_of_queries_without_one(
+    query: Query, open_query: MakeQuery, annotator: Any, settings: Any
+) -> None:
+    settings.HAND_IN_RULE = "exhausted"
+    other = open_query("a frog")
+    judge(other, annotator, range(20), NO)
+    judge(query, annotator, range(5, 20), NO)
+    stops = [progress(one, annotator=annotator).stop for one in (query, other)]
+    found = [hand_in_state(one, stop) for one, stop in zip((query, other), stops, strict=True)]
+    assert [one.rule for one in found] == [BOTH, "exhausted"]
+    # Judged whole, nothing can be missing.
+    assert [one.met for one in found] == [True, True]
+
+
+def test_the_api_tells_how_it_stands_and_the_audit_aims_at_it(
+    query: Query, annotator_api: APIClient
+) -> None:
+    address = f"/api/queries/{query.pk}/"
+    told = annotator_api.get(f"{address}outline/").json()["hand_in"]
+    assert told == annotator_api.get(address).json()["hand_in"]
+    assert (told["rule"], told["met"], told["met_by"]) == (BOTH, False, "")
+    [way] = told["ways"]
+    assert not way["met"]
+    streak, certificate = way["rules"]
+    assert (streak["name"], streak["met"], streak["value"], streak["of"]) == ("streak", True, 3, 3)
+    assert certificate == {
+        "rule": "certificate:0.5:0.95",
+        "name": "certificate",
+        "title": "A certificate",
+        "met": False,
+        "value": pytest.approx(2 / 17),
+        "of": 0.5,
+        "sentence": "11 % of 50 % recall certified",
+    }
+    assert annotator_api.get(f"{address}audit/").json()["target"] == 0.5
+
+
+def test_only_rules_for_certificates_count_audits(
+    query: Query, open_query: MakeQuery, django_assert_num_queries: Any
+) -> None:
+    usual = open_query("a frog")
+    stop = progress(usual).stop
+    with django_assert_num_queries(0):
+        hand_in_state(usual, stop)
+    with django_assert_num_queries(2):
+        hand_in_state(query, stop)
+
+
+def test_pages_call_a_streak_no_stop_then(
+    query: Query, annotator: Any, clients: dict[str, Client]
+) -> None:
+    [row] = queries_overview(user=annotator)
+    assert (row.progress.stop.met, row.stop_met) == (True, False)
+    assert "recall certified" in clients["annotator"].get(f"/queries/{query.pk}/").content.decode()
+    audit(query, annotator)
+    page = clients["annotator"].get(f"/queries/{query.pk}/").content.decode()
+    assert "The stop rule is met: streak and certificate:0.5:0.95." in page
+
+
+def test_a_query_gets_its_rule_by_form_and_api(
+    query: Query, admin: Any, admin_api: APIClient, clients: dict[str, Client]
+) -> None:
+    address = f"/api/queries/{query.pk}/"
+    body = admin_api.patch(address, {"hand_in_rule": " Certificate:0.90  or exhausted"}).json()
+    assert body["hand_in_rule"] == "certificate:0.9 or exhausted"
+    answer = admin_api.patch(address, {"hand_in_rule": "luck"})
+    assert (answer.status_code, fields(answer)) == (400, ["hand_in_rule"])
+    assert "“luck” is no stop rule." in answer.json()["errors"][0]["detail"]
+    form = {"text": query.text, "category": query.category, "split": "val"}
+    edit = f"/queries/{query.pk}/edit/"
+    refused = clients["admin"].post(edit, form | {"hand_in_rule": "streak or"})
+    assert "“streak or” is no stop rule." in refused.content.decode()
+    assert clients["admin"].post(edit, form | {"hand_in_rule": ""}).status_code == 302
+    query.refresh_from_db()
+    assert query.hand_in_rule == ""
+    made = query_create(text="a newt", category="Species ID", created_by=admin)
+    assert made.hand_in_rule == ""
