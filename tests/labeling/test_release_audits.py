@@ -15,8 +15,8 @@ from labeling.audits.release_selectors import populations, queries_to_audit
 from labeling.audits.release_services import release_draws_show, release_keys_end
 from labeling.audits.selectors import audit_state
 from labeling.candidates.services import list_extend
-from labeling.judging.assignments import still_labeling
 from labeling.judging.models import Judgment
+from labeling.lifecycle.assignments import still_labeling
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryExample
 from labeling.review.selectors import images_to_review, left_open
