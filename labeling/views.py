@@ -107,7 +107,12 @@ def label(request: HttpRequest, pk: int) -> HttpResponse:
     if not can_judge(request.user, query):
         return redirect("query-detail", pk=pk)
     orders = orders_open_to(request.user, query)
-    order = Query.Order(chosen(request.GET, "order", orders) or orders[0])
+    remembered = f"order of query {query.pk}"
+    if wanted := chosen(request.GET, "order", orders):
+        request.session[remembered] = wanted
+    else:
+        wanted = request.session.get(remembered, "")
+    order = Query.Order(wanted if wanted in orders else orders[0])
     others = [Query.Order(other) for other in orders if other != order]
     return _studio(request, query, order=order, other_orders=others)
 

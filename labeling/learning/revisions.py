@@ -130,19 +130,19 @@ def revision_queue(*, query: Query, user: Any) -> Queue:
     return Queue(made, _queue(pool, image_ids, set(own.labels), learned=learned))
 
 
-def revision_problem(revision: Revision) -> str:
+def revision_problem(revision: Revision) -> str | None:
     """What differs where a revision is computed again from its list, its judgments and its
     direction; empty where nothing does.
 
     The order is compared by its checksum, hence bit for bit, by the database's own scan; the
-    direction within what refits differ (`ridge.agree`). An image of it that was taken down since
-    leaves nothing to compare with, so then this is empty.
+    direction within what refits differ (`ridge.agree`). None where an image of it was taken down
+    since, which leaves nothing to compare with.
     """
     found = revision.candidate_list
     model, text = _basis(found)
     pool = _pool_at(found, revision.size, revision.made_at)
     if ImageTakedown.objects.filter(image__in=pool.image_ids.tolist()).exists():
-        return ""
+        return None
     w = np.array(revision.direction, np.float16)
     products = image_products(model=model, vector=w, image_ids=pool.image_ids, scan=True)
     if _checksum(*_ordered(*products)) != revision.checksum:

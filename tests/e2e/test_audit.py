@@ -8,8 +8,18 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from tests.e2e.labeling import open_label_page, own, press, saved, wait_painted
+from tests.e2e.tiles import prefer, tile, wait_seen
 from tests.site import Site
 
+HAND_IN = """
+from django.conf import settings
+from annotator.models import User
+from labeling.lifecycle.services import query_transition
+from labeling.queries.models import Query
+settings.RELEASE_AUDIT_SHARE, settings.RELEASE_AUDIT_SEEDS = 0.2, 100_000
+ann = User.objects.get(username="ann")
+query_transition(query=Query.objects.get(pk={query}), to_state="submitted", by=ann, note="done")
+"""
 FOUND = 40
 NEGATIVE = 100
 """Negatives in a row, so that the rule is met."""
@@ -92,3 +102,38 @@ def test_a_hit_leads_back_to_the_ranking(site: Site, log_in: Callable[..., Page]
     expect(notice).to_have_count(0)
     page.get_by_role("link", name="To the ranking").click()
     page.wait_for_url(re.compile(r"/label/"))
+
+
+def test_the_audit_of_a_release_by_pages(site: Site, log_in: Callable[..., Page]) -> None:
+    query = site.open_query("a bird on a wire")
+    images = [one["image"] for one in site.candidates("ann", query)["results"]]
+    found, rest = images[:10], images[10:20]
+    site.judge("ann", query, [(image, "relevant") for image in found])
+    site.judge("ann", query, [(image, "not_relevant") for image in rest])
+    site.served.manage("shell", "-c", HAND_IN.format(query=query))
+    page = log_in("otto", "/")
+    prefer(site, "otto", view="grid", grid_size=12)
+    page.locator(".notice", has_text="left to audit").get_by_role("link", name="Audit").click()
+    first = 1
+    while page.locator("#studio").get_attribute("data-state") != "end":
+        ranks = wait_seen(page, first)
+        expect(page.locator("[data-grid-kind]")).to_have_text("Drawn images")
+        tile(page, ranks[0]).click()
+        page.keyboard.press("Enter")
+        saved(page)
+        first = ranks[-1] + 1
+        page.wait_for_function(
+            """next => document.querySelector("#studio").dataset.state === "end"
+              && document.querySelector("[data-message]").textContent.includes("left to audit")
+              || document.querySelector("[data-grid]").dataset.first === String(next)""",
+            arg=first,
+        )
+    expect(page.locator("[data-message]")).to_contain_text("Nothing left to audit")
+    assert page.locator("[data-show=rank], [data-show=score]").count() == 0
+    judged = own(site, "otto", query)
+    assert {source for _, source in judged.values()} == {"audit"}
+    # Every known positive was mixed in, and the others are what nobody had judged.
+    assert judged.keys() >= set(found)
+    assert len(judged) > len(found)
+    assert judged.keys().isdisjoint(rest)
+    assert len(judged) == first - 1

@@ -18,8 +18,10 @@ from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.learning.revisions import Queue, revision_problem, revision_queue
 from labeling.queries.models import Query
+from retrieval.corpus.models import Image
 from retrieval.flags.services import image_withdraw
 from retrieval.ranking.scan import exact_scores
+from retrieval.takedown.services import image_take_down
 from tests.labeling.conftest import FIRST_ID, make_images
 from tests.labeling.judging import current_list, item, judge, ranked, record, stored
 
@@ -168,7 +170,7 @@ def test_a_revision_that_was_tampered_with_is_found(
     call_command("verify_lists", stdout=said)
     assert "2 revisions" in said.getvalue()
     Revision.objects.filter(pk=made.pk).update(**change)
-    assert problem in revision_problem(Revision.objects.get(pk=made.pk))
+    assert problem in str(revision_problem(Revision.objects.get(pk=made.pk)))
     with pytest.raises(CommandError, match="0 of 1 lists differ, and 1 of 2 revisions"):
         call_command("verify_lists", stderr=StringIO())
 
@@ -184,7 +186,20 @@ def test_another_direction_with_its_own_order_is_found(query: Query, annotator: 
     Revision.objects.filter(pk=made.pk).update(
         direction=direction_of(other), checksum=other.checksum
     )
-    assert "direction" in revision_problem(Revision.objects.get(pk=made.pk))
+    assert "direction" in str(revision_problem(Revision.objects.get(pk=made.pk)))
+
+
+def test_a_revision_with_an_image_that_was_taken_down_is_left_out(
+    query: Query, annotator: Any, admin: Any
+) -> None:
+    judge(query, annotator, [0, 1], "not_relevant")
+    judge(query, annotator, [58, 59], "relevant")
+    made = queue_of(query, annotator).revision
+    image_take_down(image=Image.objects.get(pk=FIRST_ID + 20), reason="A face", by=admin)
+    assert revision_problem(made) is None
+    said = StringIO()
+    call_command("verify_lists", stdout=said)
+    assert "1 revisions can't be compared" in said.getvalue()
 
 
 def test_a_list_that_grew_has_a_revision_of_its_own(
@@ -356,6 +371,9 @@ def test_the_page_has_the_querys_order_or_the_chosen_one(
     assert not learns("annotator")
     assert learns("annotator", "?order=learned")
     assert learns("annotator", "?order=best") == 404
+    assert learns("annotator")  # as chosen before
+    assert not learns("annotator", "?order=clip")
+    assert not learns("annotator")
     settings.ANNOTATORS_CHOOSE_ORDER = False
     assert learns("annotator", "?order=learned") == 404
     assert learns("reviewer", "?order=learned")

@@ -29,13 +29,16 @@ class Command(BaseCommand):
         lists = CandidateList.objects.filter(frozen_at__isnull=False)
         if query:
             lists = lists.filter(query__query_id__in=query)
-        differing = checked = wrong = revisions = 0
+        differing = checked = wrong = revisions = incomplete = 0
         for candidate_list in lists.select_related("query", "embedding_model").iterator():
             checked += 1
             for revision in candidate_list.revisions.select_related("annotator"):
                 revisions += 1
                 revision.candidate_list = candidate_list
-                if problem := revision_problem(revision):
+                problem = revision_problem(revision)
+                if problem is None:
+                    incomplete += 1
+                elif problem:
                     wrong += 1
                     self.stderr.write(
                         f"{revision} of query {candidate_list.query.query_id}: {problem}"
@@ -53,5 +56,10 @@ class Command(BaseCommand):
                 f"{differing} of {checked} lists differ, and {wrong} of {revisions} revisions."
             )
         self.stdout.write(f"{checked} lists are the same bit for bit")
-        if revisions:
-            self.stdout.write(f"{revisions} revisions of the order that learns are, too")
+        if revisions > incomplete:
+            same = revisions - incomplete
+            self.stdout.write(f"{same} revisions of the order that learns are, too")
+        if incomplete:
+            self.stdout.write(
+                f"{incomplete} revisions can't be compared, since images of theirs were taken down"
+            )

@@ -6,9 +6,6 @@ import { api } from "../api.js";
 import { ReviewStore } from "./review-store.js";
 import { LETTERS } from "./stopping.js";
 
-/** So many drawn images wait to be judged: each counts as relevant until then, so they are few. */
-export const AHEAD = 5;
-
 export class AuditStore extends ReviewStore {
   constructor(apiBase, address) {
     super(apiBase, address);
@@ -18,12 +15,14 @@ export class AuditStore extends ReviewStore {
     this.drawing = false;
     /** Why it stopped, for people. */
     this.paused = "";
+    /** How many drawn images are to wait. */
+    this.ahead = () => 1;
   }
 
   read() {
     if (!this.drawing) return api(this.address);
     const { to_judge: waiting, then } = this.found;
-    const count = Math.min(AHEAD, waiting + (then.more_without_hit ?? AHEAD)) || 1;
+    const count = Math.min(this.ahead(), waiting + (then.more_without_hit ?? Infinity)) || 1;
     return api(`${this.address}draws/`, { method: "POST", body: { count } });
   }
 
@@ -54,6 +53,10 @@ export class AuditStore extends ReviewStore {
 
   where(rank) {
     return `drawn image ${rank}`;
+  }
+
+  get kind() {
+    return "Drawn images";
   }
 
   sourceAt() {

@@ -1,6 +1,9 @@
 /** What the labeling page shows of an audit besides its images: the certificate, and whether more is drawn. */
 import { counted, number } from "../words.js";
 
+/** One by one so many drawn images wait: each counts as relevant until it is judged. */
+const AHEAD = 5;
+
 /** Draws, and shows the first image to judge. */
 export function draw(studio) {
   studio.store.drawing = true;
@@ -11,7 +14,7 @@ export function draw(studio) {
 /** Says where a certificate for the query alone takes more draws than make sense. */
 export function reach({ met, out_of_reach: out }) {
   if (met || !out) return "";
-  return "For this query alone that is out of reach. Each draw still tightens the bound.";
+  return "For this query alone that is out of reach; a release’s certificate bounds all its queries together, with few draws of each.";
 }
 
 /** As one text in which no number is apart from its percent sign. */
@@ -30,6 +33,8 @@ export class AuditReader {
     this.reading = null;
     this.again = false;
     studio.outbox.addEventListener("answer", () => this.read());
+    this.store.ahead = () => (studio.view === "grid" ? studio.views.grid.size : AHEAD);
+    studio.on("view", (view) => view === "grid" && this.read());
   }
 
   /** Once at a time, and goes on where everything had been judged. */
@@ -39,6 +44,7 @@ export class AuditReader {
       return;
     }
     const { studio, store } = this;
+    const { size } = store;
     this.reading = store.load();
     try {
       await this.reading;
@@ -48,6 +54,7 @@ export class AuditReader {
     } finally {
       this.reading = null;
     }
+    if (store.size > size) store.dispatchEvent(new Event("list"));
     if (this.again) {
       this.again = false;
       await this.read();

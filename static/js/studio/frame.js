@@ -58,7 +58,7 @@ function mountActions(studio) {
   }
   studio.action("undo", () => studio.undo());
   studio.action("redo", () => studio.redo());
-  if (studio.listed) {
+  if (studio.gridded) {
     studio.action("toggle_view", () => studio.setView(studio.view === "single" ? "grid" : "single"));
   }
   studio.action("next_unlabeled", () => studio.state !== "loading" && studio.toNextUnlabeled());

@@ -1,12 +1,12 @@
 /** The tiles of a page in the document: rows and cells, thumbnails, what they show, which were on screen. */
 import { make } from "../dom.js";
-import { RELEVANCE_NAMES, RELEVANCE_SIGNS } from "../words.js";
+import { RELEVANCE_NAMES, RELEVANCE_SIGNS, sentence } from "../words.js";
 
 /** Of a tile; less of it on screen is not seen. */
 const SEEN_FROM = 0.6;
 
-function name({ rank, relevance, flagged }, mark, tile) {
-  const parts = [`Rank ${rank}`];
+function name({ where, relevance, flagged }, mark, tile) {
+  const parts = [sentence(where)];
   if (relevance) parts.push(`labeled ${RELEVANCE_NAMES[relevance].toLowerCase()}`);
   if (mark && mark !== relevance) parts.push(`marked ${RELEVANCE_NAMES[mark].toLowerCase()}`);
   if (!mark) parts.push("not marked");

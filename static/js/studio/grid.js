@@ -1,6 +1,6 @@
 /** The grid: a page of thumbnails on which what is relevant is marked, submitted whole. */
 import { isTyping, make } from "../dom.js";
-import { counted, RELEVANCE_NAMES } from "../words.js";
+import { counted, RELEVANCE_NAMES, sentence } from "../words.js";
 import { Marks } from "./grid-marks.js";
 import { allowedSize, neighbor, Painter, steppedSize, TileBoard, tilesUnder, DEFAULT_TILES } from "./grid-tiles.js";
 
@@ -13,7 +13,7 @@ class GridView {
     this.studio = studio;
     this.store = studio.store;
     this.root = studio.root.querySelector("[data-grid]");
-    this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.api}`);
+    this.marks = new Marks(`grid-marks ${studio.user.id} ${studio.audit || studio.api}`);
     this.submitted = new Map();
     /** Of the page before, what was not on screen and so not submitted. */
     this.left = [];
@@ -75,7 +75,7 @@ class GridView {
     this.marks.set(entry, relevance);
     this.#drawTile(this.index);
     this.#sum();
-    this.studio.announce(`Rank ${entry.rank}, marked ${RELEVANCE_NAMES[relevance].toLowerCase()}`);
+    this.#announceMark(entry, relevance);
   }
 
   toggle() {
@@ -84,8 +84,12 @@ class GridView {
     this.marks.set(entry, this.marks.toggled(entry, "relevant"));
     this.#drawTile(this.index);
     this.#sum();
-    const shown = this.marks.shown(entry);
-    this.studio.announce(`Rank ${entry.rank}, ${shown ? `marked ${RELEVANCE_NAMES[shown].toLowerCase()}` : "not marked"}`);
+    this.#announceMark(entry, this.marks.shown(entry));
+  }
+
+  #announceMark({ rank }, relevance) {
+    const mark = relevance ? `marked ${RELEVANCE_NAMES[relevance].toLowerCase()}` : "not marked";
+    this.studio.announce(`${sentence(this.store.where(rank))}, ${mark}`);
   }
 
   move(direction) {
@@ -107,7 +111,8 @@ class GridView {
       return;
     }
     const judgments = this.marks.judgments(on.map((rank) => this.store.entry(rank)));
-    if (judgments.length && !this.studio.judge(judgments)) {
+    const source = this.store.sourceAt(on[0]);
+    if (judgments.length && !this.studio.judge(judgments, { source })) {
       this.studio.sayWhyNot();
       return;
     }
@@ -232,7 +237,8 @@ class GridView {
 
   #drawTile(index) {
     const entry = this.#entry(index);
-    this.board.draw(index, entry, this.marks.shown(entry), this.marks.isDraft(entry));
+    const where = this.store.where(entry.rank);
+    this.board.draw(index, { ...entry, where }, this.marks.shown(entry), this.marks.isDraft(entry));
   }
 
   #point(index) {
@@ -316,10 +322,10 @@ class GridView {
     this.studio.announce(sum + next);
   }
 
-  /** Where the page stands: the ranks of the list, or the places of another order. */
+  /** Where the page stands: the ranks of the list, or places. */
   #span() {
     const [from, to] = [this.ranks[0], this.ranks.at(-1)].map((rank) => this.store.placeOf(rank));
-    return { kind: this.store.reordered ? "Places" : "Ranks", from, to };
+    return { kind: this.store.kind, from, to };
   }
 
   /** Says that marks on other pages are still to be submitted. */

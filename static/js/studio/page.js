@@ -34,7 +34,8 @@ const mounts = [
   mountHistory,
   ...(studio.audit ? [studio.ofRelease ? mountReleaseAudit : mountAudit] : [mountSimilar]),
   ...(studio.review ? [mountReview] : []),
-  ...(studio.listed ? [mountGrid, mountChart, mountStop, mountFilters] : []),
+  ...(studio.gridded ? [mountGrid] : []),
+  ...(studio.listed ? [mountChart, mountStop, mountFilters] : []),
 ];
 if (studio.learned) mounts.push(mountLearned);
 for (const mount of mounts) mount(studio);

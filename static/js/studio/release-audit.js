@@ -1,12 +1,12 @@
 /** The labeling page over what a release's audit drew of a query: images in their order, until none is left. */
 import { api } from "../api.js";
 import { counted, number } from "../words.js";
-import { AHEAD, AuditStore } from "./audit-store.js";
+import { AuditStore } from "./audit-store.js";
 import { AuditReader } from "./audit.js";
 
 export class ReleaseAuditStore extends AuditStore {
   read() {
-    return api(`${this.address}draws/`, { method: "POST", body: { count: AHEAD } });
+    return api(`${this.address}draws/`, { method: "POST", body: { count: this.ahead() } });
   }
 
   /** Unlike other labeling, it goes on after one's hand-in. */

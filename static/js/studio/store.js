@@ -197,6 +197,11 @@ export class CandidateStore extends EventTarget {
     return `rank ${rank}`;
   }
 
+  /** What the grid calls the places: "Ranks". */
+  get kind() {
+    return this.reordered ? "Places" : "Ranks";
+  }
+
   /** Whether the page shows the list in another order than its own. */
   get reordered() {
     return false;

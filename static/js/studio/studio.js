@@ -60,6 +60,8 @@ export class Studio {
     this.ofRelease = "ofRelease" in root.dataset;
     /** Whether the candidate list is labeled. */
     this.listed = !this.review && !this.audit;
+    /** Whether the page has the grid. */
+    this.gridded = !this.review;
     this.store = this.#newStore();
     this.outbox = new Outbox({ user: user.id, query, url: `${this.api}judgments/` });
     this.undoStack = new UndoStack({ user: user.id, query });
@@ -68,7 +70,7 @@ export class Studio {
     this.notices = new Notices(root.querySelector("[data-notices]"));
     this.views = {};
     const view = this.preferences.get("view");
-    this.view = VIEWS.includes(view) && this.listed ? view : "single";
+    this.view = VIEWS.includes(view) && this.gridded ? view : "single";
     this.rank = null;
     /** When the address was changed, within the last ADDRESSES_IN. */
     this.addressed = [];
