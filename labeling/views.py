@@ -131,6 +131,7 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def release_audit_next(request: HttpRequest) -> HttpResponse:
     """To the first query in which a release's audit waits for the person, else to the dashboard."""
+    require_role(request.user, Role.ANNOTATOR)
     waiting = queries_to_audit(request.user)
     return redirect("query-release-audit", waiting[0][0].pk) if waiting else redirect("dashboard")
 

@@ -64,19 +64,35 @@ def test_numbers_that_no_row_has_are_found_nowhere(clients: dict[str, list[Any]]
     assert walked > 1000
 
 
-def test_no_answer_is_kept_by_a_shared_cache(world: World, clients: dict[str, list[Any]]) -> None:
-    """Images alone may be kept, by the browser that was given them."""
+def test_no_answer_is_kept_by_a_shared_cache_or_has_a_key_of_draws(
+    world: World, clients: dict[str, list[Any]], settings: Any
+) -> None:
+    """Images alone may be kept, by the browser that was given them. Keys are nowhere, not in the
+    files of a release either: as text, bytes, hexadecimal digits or base 64.
+    """
+    key = b"a-secret-of-32-bytes-for-draws-x"
+    assert DrawKey.objects.update(key=key) == len(world.queries)
+    assert ReleaseKey.objects.update(key=key) == 1
+    written = [one.lower() for one in (key, key.hex().encode(), base64.b64encode(key)[:40])]
+
+    def told(text: bytes) -> bool:
+        return any(one in text.lower() for one in written)
+
     kept = set()
     for role in ROLES:
         for route in world.addresses:
-            if route.startswith("admin/jsi18n"):
-                continue
             client = clients[role][route.startswith("api/") and role != "anonymous"]
             answer = client.get(f"/{route}")
+            assert not told(b"".join(answer)), (role, route)
+            if route.startswith("admin/jsi18n"):
+                continue
             header = answer.headers["Cache-Control"]
             assert "private" in header or answer.status_code == 503, (role, route, header)
             if "no-store" not in header:
                 kept.add((route, header))
+    files = [path for path in Path(settings.VAR_DIR).rglob("*") if path.is_file()]
+    assert files
+    assert [path for path in files if told(path.read_bytes())] == []
     image = {world.image.url[1:], world.image.thumbnail_url[1:]}
     assert kept == {(route, "private, max-age=31536000, immutable") for route in image}
 
@@ -91,28 +107,6 @@ def test_the_log_in_and_a_release_s_files_are_not_kept(
             answer = client.get(f"{prefix}/releases/{world.release.pk}/{name}")
             assert answer.status_code == 200
             assert answer.headers["Cache-Control"] == PRIVATE
-
-
-def test_the_keys_of_draws_are_nowhere(
-    world: World, clients: dict[str, list[Any]], settings: Any
-) -> None:
-    """As text, bytes, hexadecimal digits or base 64, in answers and in the files of a release."""
-    key = b"a-secret-of-32-bytes-for-draws-x"
-    assert DrawKey.objects.update(key=key) == len(world.queries)
-    assert ReleaseKey.objects.update(key=key) == 1
-    written = [key, key.hex().encode(), base64.b64encode(key)[:40]]
-
-    def told(text: bytes) -> bool:
-        return any(one.lower() in text.lower() for one in written)
-
-    for role in ROLES:
-        for route in world.addresses:
-            client = clients[role][route.startswith("api/") and role != "anonymous"]
-            answer = client.get(f"/{route}")
-            assert not told(b"".join(answer)), (role, route)
-    files = [path for path in Path(settings.VAR_DIR).rglob("*") if path.is_file()]
-    assert files
-    assert [path for path in files if told(path.read_bytes())] == []
 
 
 #: Parameters of pages, each with a value that means nothing.

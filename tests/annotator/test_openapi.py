@@ -1,4 +1,5 @@
-"""The API answers as its description says: schemathesis with all its checks, as each role.
+"""The API answers as its description says: schemathesis with all its checks, as those who see
+nothing, their own and everything.
 
 `st run ADDRESS/api/schema/ -H "Authorization: Token …"` with the configuration beside this file
 does the same of any served application, with as many examples as one likes.
@@ -98,7 +99,7 @@ def answers(report: Path) -> dict[str, set[int]]:
     return found
 
 
-def test_each_role_is_answered_as_the_description_says(
+def test_people_are_answered_as_the_description_says(
     world: World, live_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -106,7 +107,7 @@ def test_each_role_is_answered_as_the_description_says(
     file.write_text(configuration(world))
     reached: set[str] = set()
     operations = set()
-    for role in ("anonymous", *world.people):
+    for role in ("anonymous", "annotator", "admin"):
         report = tmp_path / f"{role}.ndjson"
         person = world.people.get(role)
         header = ["-H", f"Authorization: Token {token_of(person)}"] if person else []

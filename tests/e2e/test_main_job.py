@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import NARROW, PHONE
 from tests.e2e.labeling import box, open_label_page, press, wait_painted
 from tests.site import Site
 
@@ -72,20 +71,6 @@ def test_from_a_search_to_an_evaluated_release(
     site.served.manage("export_run", str(run), "--release", str(release))
     printed = site.served.manage("evaluate", str(run), "--release", str(release), "--k", "50")
     assert "AP@50" in printed.stdout
-
-
-@pytest.mark.parametrize("viewport", [PHONE, NARROW])
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/search/?text=a+bird", "/corpus/", "/releases/", "/queries/new/", "/queries/import/"],
-)
-def test_no_page_is_wider_than_a_phone(
-    site: Site, log_in: Callable[..., Page], path: str, viewport: dict[str, int]
-) -> None:
-    page = log_in("ada", viewport=viewport)
-    page.goto(site.url + path)
-    expect(page.locator("main")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 
 def test_the_labeling_page_fits_a_phone_without_scrolling(
