@@ -195,13 +195,14 @@ class TestMaking:
     ) -> None:
         query = audited(1, annotator, split="val")
         drawn(query, annotator, NO)
-        completed(query, annotator, rule="")
+        rule = "streak and certificate:0.9:0.95"
+        completed(query, annotator, rule=rule)
         reason = {"left_open": "1 image is unsure.", "completion_reason": "=late, sorry"}
         Query.objects.filter(pk=query.pk).update(**reason)
         folder = export()
         for name in ("certificates.csv", "certificates_val.csv"):
             [row] = rows(folder / name)
-            assert (row["rule"], row["reason"]) == ("", "'=late, sorry")
+            assert (row["rule"], row["reason"]) == (rule, "'=late, sorry")
         assert verify(folder)[0] == 0
 
     def test_without_audits_there_is_no_file(
