@@ -293,6 +293,13 @@ def test_a_picture_that_failed_comes_when_the_connection_is_back(
     page.wait_for_function("() => window.back.length")
     assert page.evaluate("window.back") == [{"rank": 1, "kind": "image"}]
     assert page.evaluate("window.store.imageNow(1).naturalWidth") > 0
+    # It is known too where the image is fetched for another reason.
+    page.evaluate("window.store.details(2)")
+    page.route("**/images/**", lambda route: route.abort())
+    assert page.evaluate("window.store.image(2).then(() => 'there', () => 'failed')") == "failed"
+    page.unroute("**/images/**")
+    page.evaluate("window.store.prefetch([2], 'image')")
+    page.wait_for_function("() => window.back.length > 1", timeout=4000)
 
 
 def test_somebody_else_at_the_same_browser_sees_only_their_own(

@@ -59,13 +59,7 @@ export class ImageCache extends EventTarget {
   retry() {
     clearTimeout(this.timer);
     this.timer = undefined;
-    for (const rank of [...this.failed]) {
-      this.failed.delete(rank);
-      this.get(rank).then(
-        () => this.dispatchEvent(new CustomEvent("image", { detail: { rank } })),
-        () => {},
-      );
-    }
+    for (const rank of this.failed) this.get(rank);
   }
 
   clear() {
@@ -88,7 +82,9 @@ export class ImageCache extends EventTarget {
     const entry = { element, decoded: false, dropped: false, ready: null };
     entry.ready = this.#load(rank, entry);
     entry.ready.then(
-      () => this.failed.delete(rank),
+      () => {
+        if (this.failed.delete(rank)) this.dispatchEvent(new CustomEvent("image", { detail: { rank } }));
+      },
       () => this.#fail(rank, entry),
     );
     this.entries.set(rank, entry);
