@@ -19,8 +19,8 @@ def certificate_sentences(
     """What was found and drawn, what that bounds, and what the target still costs: "Found 30. Of
     4,500 unjudged images 300, drawn at random, were judged; none is relevant. …"
 
-    `release_draws` is about how many of the pool's images a release's audit takes; None where there
-    is none. The other arguments and errors as in bounds.more_without_hit.
+    `release_draws` is about how many of the pool's images a release's audit takes; None or 0 is
+    left out. The other arguments and errors as in bounds.more_without_hit.
     """
     missing = missing_at_most(rounds, found=found, confidence=confidence)
     begin = f"Found {_number(found)}."
@@ -37,7 +37,7 @@ def certificate_sentences(
         price = f"Only judging all that are left would show {goal}"
     else:
         price = f"{_rounded(more)} more without a hit would certify {goal}"
-    if release_draws is not None and (more is None or release_draws < more):
+    if release_draws and (more is None or release_draws < more):
         verb = "is" if release_draws == 1 else "are"
         price += f"; {release_draws:,} {verb} enough for the release"
     return " ".join([*said, f"{price}."])
