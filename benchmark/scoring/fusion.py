@@ -20,7 +20,7 @@ from benchmark.scoring.run_files import Ranking
 Floats = npt.NDArray[np.float64]
 
 METHODS: Final[Mapping[str, str]] = {"rrf": "RRF", "combsum": "CombSUM", "combmnz": "CombMNZ"}
-NORMALIZATIONS: Final[Mapping[str, str]] = {"min-max": "min-max", "z": "z"}
+NORMALIZATIONS: Final[Mapping[str, str]] = {"min-max": "min-max", "z": "z-score"}
 #: RRF's constant k, as its authors set it.
 RRF_K: Final = 60
 

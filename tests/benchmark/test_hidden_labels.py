@@ -231,11 +231,13 @@ def first_addresses() -> Iterator[str]:
     for split, measure in product(("test", "both"), ("AP@50", "P@1")):
         shown = f"split={split}&measure={measure}"
         yield f"/releases/1/correlations/?{shown}"
+        yield f"/releases/1/bias/?{shown}"
+        yield f"/releases/1/bias.csv?{shown}"
         for task, view in product(Run.Task.values, ("all", "category", "measures")):
             yield f"/releases/1/leaderboard/?{shown}&task={task}&view={view}&beside=2"
         yield f"/runs/1/?{shown}&release=2"
         yield f"/runs/compare/?a=1&b=7&{shown}"
-    for release, extension in product((1, 2), ("csv", "json", "html")):
+    for release, extension in product((1, 2), ("csv", "json", "html", "tex")):
         yield f"/releases/{release}/leaderboard.{extension}"
 
 
@@ -277,6 +279,8 @@ TELLING = (
     "/releases/1/",
     "/releases/1/archive",
     "/releases/1/statistics/",
+    "/releases/1/bias/?split=test",
+    "/releases/1/bias.json?split=both",
     "/releases/1/leaderboard/?split=test&measure=AP@50&task=full&view=category&beside=2",
 )
 
