@@ -279,8 +279,6 @@ TELLING = (
     "/releases/1/",
     "/releases/1/archive",
     "/releases/1/statistics/",
-    "/releases/1/bias/?split=test",
-    "/releases/1/bias.json?split=both",
     "/releases/1/leaderboard/?split=test&measure=AP@50&task=full&view=category&beside=2",
 )
 
