@@ -273,11 +273,11 @@ def _runs_of_models(runs: tuple[Run, ...]) -> dict[str, list[int]]:
 
 
 def _runs_of_runs(runs: tuple[Run, ...], names: tuple[str, ...]) -> dict[str, list[int]]:
-    """Each run of one stage, with those that re-rank it."""
+    """Each run of one stage, with those that re-rank it. A fusion finds what others find."""
     return {
         name: [
             place for place, other in enumerate(runs) if run.pk in (other.pk, other.first_stage_id)
         ]
         for name, run in zip(names, runs, strict=True)
-        if run.first_stage_id is None
+        if run.first_stage_id is None and run.kind != Run.Kind.FUSION
     }
