@@ -99,6 +99,7 @@ _PAGES: Final = {
       Statistics of a release            /releases/{release}/statistics/
       Leaderboard of a release           /releases/{release}/leaderboard/
       Correlations of a release          /releases/{release}/correlations/
+      Bias of a release                  /releases/{release}/bias/
       Submission to a release            /releases/{release}/submit/
       API: release                       /api/releases/{release}/
       API: runs on a release             /api/releases/{release}/runs/

@@ -26,8 +26,9 @@ def export_release(job: Job, deadline: float) -> bool:
 
 @job_handler("score_run")
 def score_run(job: Job, deadline: float) -> bool:
-    """Read a submitted run, score it, make its best possible re-ranks and publish it if that was
-    asked for: in one slice, since an upload is read whole or not at all."""
+    """Read a submitted run or fuse others, score it, make its best possible re-ranks and publish it
+    if that was asked for: in one slice, since an upload is read whole or not at all."""
+    from benchmark.runs.fusions import run_read_fusion
     from benchmark.runs.models import Run
     from benchmark.runs.selectors import NoSnapshot
     from benchmark.runs.services import run_finish, run_publish
@@ -39,6 +40,7 @@ def score_run(job: Job, deadline: float) -> bool:
     if run is not None:
         try:
             run_read(run=run, job=job)
+            run_read_fusion(run=run, job=job)
             run_finish(run=run, job=job)
         except (NoSnapshot, RunDamaged) as error:
             raise JobFailed(str(error)) from error

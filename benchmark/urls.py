@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from benchmark.leaderboard import compare_views, correlation_views, run_views
+from benchmark.leaderboard import bias_views, compare_views, correlation_views, run_views
 from benchmark.leaderboard import views as leaderboard
 from benchmark.releases import views as releases
 from benchmark.releases.splits import views as splits
@@ -29,7 +29,10 @@ urlpatterns = [
     path(
         "releases/<id:pk>/correlations/", correlation_views.correlations_page, name="correlations"
     ),
+    path("releases/<id:pk>/bias/", bias_views.bias_page, name="bias"),
+    path("releases/<id:pk>/bias.<str:extension>", bias_views.bias_file, name="bias-file"),
     path("releases/<id:pk>/submit/", runs.submit_run, name="submit-run"),
+    path("releases/<id:pk>/fuse/", runs.fuse_runs, name="fuse-runs"),
     path("releases/<id:pk>/rerank/", reranking.rerank_run, name="rerank-run"),
     path("simulations/", simulation.simulations, name="simulations"),
     path("simulations/<id:pk>/", simulation.simulation, name="simulation"),

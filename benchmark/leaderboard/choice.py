@@ -189,7 +189,8 @@ def columns_of(choice: Choice, runs: BoardRuns, board: Board) -> tuple[Column, .
     if choice.view == MEASURES:
         return measure_columns([*runs.measures, choice.measure], whole)
     if choice.view == ALL:
-        return measure_columns([*runs.main_measures(choice.split), choice.measure], whole)
+        shown = [*runs.main_measures(choice.split), *runs.coverage(choice.split)]
+        return measure_columns([*shown, choice.measure], whole)
     parts = subsets(board.query_ids, runs.queries, choice.view)
     return subset_columns(choice.measure, (whole, *parts))
 

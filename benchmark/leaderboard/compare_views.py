@@ -123,6 +123,7 @@ def _comparison(
     if not len(a) or np.isnan([a, b]).any():
         return {"problem": "There is no query on which both have this measure."}
     title = mean_title(measure, first.task)
+    tests = statistics.p_values(runs, board, row_a, row_b, measure)
     pairs = _pairs(runs, board.query_ids.tolist(), first, second, a, b, measure)
     return {
         "pairs": pairs,
@@ -130,7 +131,7 @@ def _comparison(
         "verdicts": verdicts(a - b),
         "means": [printed(measure, float(values.mean())) for values in (a, b)],
         "difference": _signed(measure, float((a - b).mean())),
-        "p_value": _p_text(statistics.p_value(runs, board, row_a, row_b, measure)),
+        "p": {name: _p_text(value) for name, value in tests.items()},
         "chart": charts.differences_chart(
             first.name,
             second.name,

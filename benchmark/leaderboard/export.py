@@ -1,4 +1,4 @@
-"""A release's leaderboard as CSV, JSON and one web page: published runs only, both tasks."""
+"""A release's leaderboard as CSV, JSON, LaTeX and one web page: published runs only, both tasks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from django.utils.safestring import mark_safe
 
 from benchmark.leaderboard import page, statistics
 from benchmark.leaderboard.choice import Choice, mean_title
+from benchmark.leaderboard.latex import leaderboard_tex
 from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns, published_runs
 from benchmark.leaderboard.tables import (
     BOTH,
@@ -32,18 +33,20 @@ from benchmark.leaderboard.tables import (
 from benchmark.releases.formats.writing import spreadsheet_text
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
+from benchmark.runs.services import CARD_FIELDS
 
 CONTENT_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
     "html": "text/html; charset=utf-8",
+    "tex": "application/x-tex; charset=utf-8",
 }
 #: What the page is styled with; it must stay readable alone.
 STYLES: Final = ("css/base.css", "css/components.css", "css/tables.css", "css/leaderboard.css")
 SCRIPTS: Final = ("js/board-sort.js", "js/charts.js")
 #: What draws the charts.
 VEGA: Final = "js/vega.mjs"
-CARD: Final = ("link", "description", "parameters", "training_data", "open_weights", "cost")
+CARD: Final = tuple(name for name in CARD_FIELDS if name != "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,16 @@ def file_name(release: Release, extension: str) -> str:
 
 
 def export(release: Release, extension: str) -> str:
-    """The text of an export: "csv", "json" or "html".
+    """The text of an export: "csv", "json", "html" or "tex".
 
     KeyError: another extension. NoSnapshot: the release has nothing to score on.
     """
-    writers = {"csv": leaderboard_csv, "json": leaderboard_json, "html": leaderboard_html}
+    writers = {
+        "csv": leaderboard_csv,
+        "json": leaderboard_json,
+        "html": leaderboard_html,
+        "tex": leaderboard_tex,
+    }
     return writers[extension](release)
 
 

@@ -13,8 +13,9 @@ from django.utils.safestring import SafeString
 from benchmark.charts.charts import MOST_SHAPES
 from benchmark.leaderboard import charts, statistics
 from benchmark.leaderboard.choice import MEASURES, Choice, columns_of, mean_title
-from benchmark.leaderboard.selectors import BoardRuns, version_board
+from benchmark.leaderboard.selectors import FEWEST_JUDGED, JUDGED, BoardRuns, version_board
 from benchmark.leaderboard.tables import (
+    ALL,
     CATEGORY,
     Board,
     Cell,
@@ -62,6 +63,8 @@ class Line:
     """Letters: runs that share one don't differ significantly."""
     beside: str
     """The mean on another version; empty where the run is not scored there."""
+    few_judged: bool = False
+    """Whether fewer than FEWEST_JUDGED of its first 10 images were judged, over all queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,16 @@ class Shown:
     def drawable(self) -> tuple[Line, ...]:
         """All rows, then those of the bounds."""
         return self.lines + (self.bounds.lines if self.bounds else ())
+
+    @property
+    def few_judged(self) -> bool:
+        """Whether a row is marked."""
+        return any(line.few_judged for line in self.drawable)
+
+    @property
+    def covered(self) -> bool:
+        """Whether columns say how far the labels cover the runs' images."""
+        return any(header.key == JUDGED for header in self.headers)
 
 
 def scale_of(measure: str) -> float:
@@ -120,6 +133,7 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
         for column in columns
     ]
     others = _beside(choice, runs, beside) if beside is not None else {}
+    few_judged = _few_judged(choice, runs, made)
     lines = [
         Line(
             run=runs.runs[row.run],
@@ -130,6 +144,7 @@ def shown_table(choice: Choice, runs: BoardRuns, beside: Release | None = None) 
             ),
             groups=letters.get(places[row.run], ""),
             beside=others.get(runs.runs[row.run].pk, ""),
+            few_judged=row.run in few_judged,
         )
         for row in figures.rows
     ]
@@ -252,7 +267,17 @@ def _drawn_measure(choice: Choice) -> dict[str, Any]:
 
 
 def _has_interval(choice: Choice, runs: BoardRuns, column: Column) -> bool:
-    return choice.view != MEASURES or column.measure in runs.main_measures(choice.split)
+    if choice.view not in (ALL, MEASURES):
+        return True
+    return column.measure in (choice.measure, *runs.main_measures(choice.split))
+
+
+def _few_judged(choice: Choice, runs: BoardRuns, made: Board) -> set[int]:
+    """The positions, among the runs of the board, of those that are marked."""
+    if JUDGED not in runs.coverage(choice.split) or not len(made.query_ids):
+        return set()
+    shares = made.of(JUDGED).mean(axis=1)
+    return {run for run, share in zip(made.runs, shares, strict=True) if share < FEWEST_JUDGED}
 
 
 def _header(choice: Choice, column: Column, sorted_by: str) -> Header:

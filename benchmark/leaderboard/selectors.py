@@ -34,6 +34,12 @@ PAPER_MEASURES: Final = {
     Run.Task.RERANK: ("AP@100", "nDCG@100", "RR@100"),
 }
 
+#: How far the labels cover a run's images, beside what it scores.
+COVERAGE: Final = ("Judged@10", "Judged@50", "Bpref", "RBPresidual")
+#: With a smaller share of its first 10 images judged, a run is marked.
+JUDGED: Final = "Judged@10"
+FEWEST_JUDGED: Final = 0.8
+
 #: Rows of scores that are read at a time.
 ROWS_AT_A_TIME: Final = 20
 
@@ -86,6 +92,13 @@ class BoardRuns:
     def main_measures(self, split: str) -> tuple[str, ...]:
         """Keys of the measures of a split's first table, the first of them sorting it."""
         return hidden.MEASURES if self.labels_hidden(split) else PAPER_MEASURES[Run.Task(self.task)]
+
+    def coverage(self, split: str) -> list[str]:
+        """Those of COVERAGE that the reader may see beside a split's first table; none for
+        re-ranking, where images without a judgment count as not relevant."""
+        if self.labels_hidden(split) or self.task != Run.Task.FULL:
+            return []
+        return [key for key in COVERAGE if key in self.measures]
 
     @property
     def measures(self) -> list[str]:

@@ -73,12 +73,19 @@ def groups(runs: BoardRuns, board: Board, measure: str) -> dict[int, str]:
     return cached(compute, "groups", runs.fingerprint, board.split, measure)
 
 
-def p_value(runs: BoardRuns, board: Board, first: int, second: int, measure: str) -> float:
-    """The p-value of two rows' difference by the paired randomization test, uncorrected."""
-    values = board.of(measure)
+def p_values(
+    runs: BoardRuns, board: Board, first: int, second: int, measure: str
+) -> dict[str, float]:
+    """The p-values of two rows' difference by paired tests, uncorrected: "randomization", "t" and
+    "wilcoxon"."""
+    values = board.of(measure)[[first, second]]
     return cached(
-        lambda: significance.randomization_test(values[first], values[second]),
-        *("p", runs.fingerprint, board.split, measure, first, second),
+        lambda: {
+            "randomization": significance.randomization_test(*values),
+            "t": significance.t_test(*values),
+            "wilcoxon": significance.wilcoxon_test(*values),
+        },
+        *("p values", runs.fingerprint, board.split, measure, first, second),
     )
 
 

@@ -286,7 +286,7 @@ def _cell(measure: str, mean: float, best: bool) -> Cell:
 def _best(means: Floats, column: Column, board: Board) -> Collection[int]:
     """Rows that print the column's highest figure; none where fewer than two compete, or where
     more is not better."""
-    if column.measure == "RBPresidual":
+    if column.measure == "RBPresidual" or column.measure.startswith("Judged@"):
         return ()
     rows = [
         row for row in range(len(means)) if row not in board.oracles and not np.isnan(means[row])

@@ -32,6 +32,7 @@ from benchmark.runs.baselines import baselines_begin, baselines_job
 from benchmark.runs.corpus import withdrawn_since
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
+from benchmark.scoring.fusion import METHODS, NORMALIZATIONS
 from benchmark.scoring.hidden import TOO_FEW_SENTENCE
 from core.access import Role, at_least, require_evaluator, require_role
 from core.errors import Conflict
@@ -122,6 +123,9 @@ def _board(choice: Choice, seen: Visible, runs: BoardRuns) -> dict[str, Any]:
         "beside": beside,
         "versions": versions,
         "views": VIEWS.items(),
+        "fusible": [line.run for line in shown.lines if line.run.kind != Run.Kind.RANDOM],
+        "fusions": METHODS.items(),
+        "normalizations": NORMALIZATIONS.items(),
         "no_test": TEST not in runs.splits,
         "too_few": TOO_FEW_SENTENCE,
     }
@@ -130,7 +134,7 @@ def _board(choice: Choice, seen: Visible, runs: BoardRuns) -> dict[str, Any]:
 @login_required
 @require_safe
 def leaderboard_export(request: HttpRequest, pk: int, extension: str) -> HttpResponse:
-    """The published runs as CSV, JSON or one web page."""
+    """The published runs as CSV, JSON, LaTeX or one web page."""
     require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     if extension not in CONTENT_TYPES:

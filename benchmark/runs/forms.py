@@ -48,6 +48,19 @@ class MethodCardForm(forms.ModelForm):
         help_text="Paper or code.",
         widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
     )
+    code = forms.URLField(
+        required=False,
+        max_length=500,
+        assume_scheme="https",
+        label="Code",
+        help_text="Where others find it.",
+        widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
+    )
+    tuning = forms.ChoiceField(
+        choices=[("", "Not stated"), *Run.Tuning.choices],
+        required=False,
+        help_text="Zero-shot: not trained on labels of this corpus or task.",
+    )
     parameters = number_field(
         "Parameters, in millions", "For example 986 for ViT-H/14, text and image side together."
     )
@@ -55,8 +68,8 @@ class MethodCardForm(forms.ModelForm):
 
     class Meta:
         model = Run
-        fields = ("name", "link", "parameters", "training_data", "open_weights", "cost",
-                  "description")  # fmt: skip
+        fields = ("name", "link", "code", "parameters", "training_data", "tuning", "open_weights",
+                  "cost", "description")  # fmt: skip
         labels = {"name": "Method", "training_data": "Training data"}
         help_texts = {
             "name": "The name on the leaderboard.",

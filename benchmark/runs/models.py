@@ -33,8 +33,15 @@ class Run(models.Model):
         MODEL = "model", "Embedding model"
         RANDOM = "random", "Random order"
         BEST = "best", "Best possible re-rank"
+        FUSION = "fusion", "Fusion of runs"
         RERANK_EMBEDDING = "rerank_embedding", "Re-ranked by an embedding model"
         RERANK_MULTIMODAL = "rerank_multimodal", "Re-ranked by a multimodal model"
+
+    class Tuning(models.TextChoices):
+        """Whether a model saw labels of the benchmark's kind before."""
+
+        ZERO_SHOT = "zero_shot", "Zero-shot"
+        TUNED = "tuned", "Tuned for the task"
 
     #: Made here for every release, not by a person: public from the start.
     BASELINES = (Kind.MODEL, Kind.RANDOM, Kind.BEST)
@@ -64,9 +71,13 @@ class Run(models.Model):
 
     # The method card.
     link = models.URLField(max_length=500, blank=True)
+    code = models.URLField(max_length=500, blank=True, help_text="where the code is")
     description = models.TextField(blank=True)
     parameters = models.FloatField(null=True, blank=True, help_text="millions of parameters")
     training_data = models.CharField(max_length=300, blank=True)
+    tuning = models.CharField(
+        max_length=10, choices=Tuning, blank=True, help_text="empty: not stated"
+    )
     open_weights = models.BooleanField(null=True, blank=True, help_text="empty: not stated")
     cost = models.FloatField(
         null=True, blank=True, help_text="US dollars for the whole run; empty: not stated"
@@ -103,7 +114,9 @@ class Run(models.Model):
                 | models.Q(kind__startswith="rerank_", first_stage__isnull=False)
                 # What is re-ranked there are the release's fixed lists.
                 | models.Q(kind__startswith="rerank_", task="rerank")
-                | models.Q(kind__in=["upload", "model", "random"], first_stage__isnull=True),
+                | models.Q(
+                    kind__in=["upload", "model", "random", "fusion"], first_stage__isnull=True
+                ),
                 name="run_first_stage_where_needed",
             ),
             models.CheckConstraint(

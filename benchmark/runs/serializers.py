@@ -29,6 +29,10 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         source="embedding_model.name", default=None, allow_null=True, read_only=True
     )
     link = serializers.CharField(read_only=True, help_text="an address, or empty")
+    code = serializers.CharField(read_only=True, help_text="an address, or empty")
+    tuning = serializers.CharField(
+        read_only=True, help_text="zero_shot or tuned; empty: not stated"
+    )
     state = serializers.SerializerMethodField(
         help_text="ready, or of the job that scores or makes it: queued, running, failed, canceled"
     )

@@ -26,15 +26,19 @@ from core.jobs.services import job_advance, job_cancel, job_create, job_retry
 SCORE_JOB: Final = "score_run"
 #: How many of a first stage's images the rows "best possible re-rank" reorder.
 BEST_DEPTHS: Final = (50, 100)
+#: The kinds of runs over the corpus that "best possible re-rank" rows are made of.
+FIRST_STAGES: Final = (Run.Kind.UPLOAD, Run.Kind.MODEL, Run.Kind.FUSION)
 #: Of parameters (millions) and costs (US dollars), as the database takes them.
 LARGEST_NUMBER: Final = 1e9
 #: The fields of the method card; nothing else of a published run ever changes.
 CARD_FIELDS: Final = (
     "name",
     "link",
+    "code",
     "description",
     "parameters",
     "training_data",
+    "tuning",
     "open_weights",
     "cost",
 )
@@ -110,15 +114,16 @@ def run_score_begin(
     created_by: Any = None,
     publish: bool = False,
     upload: dict[str, str] | None = None,
+    fusion: dict[str, Any] | None = None,
 ) -> Job:
     """Have a run scored by a job, and published then if `publish` is set; one whose job failed is
     taken up again. `upload` has the name and the split of a submitted file that the job reads
-    first."""
+    first, `fusion` the runs that it fuses first (runs, method, normalization)."""
     if run.job is not None and (run.job.state in Job.UNFINISHED or job_retry(job=run.job)):
         return run.job
     run.job = job_create(
         kind=SCORE_JOB,
-        params={"run": run.pk, "publish": publish, "upload": upload},
+        params={"run": run.pk, "publish": publish, "upload": upload, "fusion": fusion},
         created_by=created_by,
         title=f"Score {run.name[:200]} on {run.release}",
     )
@@ -273,7 +278,7 @@ def _bests(run: Run) -> QuerySet[Run]:
 
 
 def _is_first_stage(run: Run) -> bool:
-    return run.task == Run.Task.FULL and run.kind in (Run.Kind.UPLOAD, Run.Kind.MODEL)
+    return run.task == Run.Task.FULL and run.kind in FIRST_STAGES
 
 
 def _progress(job: Job | None, reached: int) -> None:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmark.releases.models import Release
 from benchmark.runs.corpus import withdrawn_since
 from benchmark.runs.forms import MethodCardForm, SubmitForm
+from benchmark.runs.fusions import fusible_runs, run_fuse
 from benchmark.runs.models import Run
 from benchmark.runs.rows import run_rows
 from benchmark.runs.selectors import (
@@ -39,8 +40,9 @@ from benchmark.runs.services import (
 )
 from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import RunRefused, allowance_of, run_submit
+from benchmark.scoring.fusion import METHODS, NORMALIZATIONS
 from core.access import Role, at_least, require_evaluator
-from core.address_choices import chosen, chosen_id
+from core.address_choices import chosen, chosen_id, chosen_ids
 from core.errors import Conflict, LimitReached
 
 
@@ -93,6 +95,28 @@ def _submitted(request: HttpRequest, release: Release, form: SubmitForm) -> Run:
         split=form.cleaned_data["split"],
         card=form.card,
     )
+
+
+@login_required
+@require_POST
+def fuse_runs(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a private run that fuses chosen ones of a release."""
+    require_evaluator(request.user)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    numbers = chosen_ids(request.POST, "run")
+    found = fusible_runs(release, request.user).select_related("release").in_bulk(numbers)
+    try:
+        run = run_fuse(
+            runs=[found[number] for number in numbers if number in found],
+            owner=request.user,
+            method=chosen(request.POST, "method", METHODS, "rrf"),
+            normalization=chosen(request.POST, "normalization", NORMALIZATIONS, "min-max"),
+        )
+    except (Conflict, LimitReached) as error:
+        messages.error(request, str(error))
+        return redirect("leaderboard", pk=pk)
+    messages.success(request, f"“{run.name}” is made and scored now; only you see it.")
+    return redirect("run", pk=run.pk)
 
 
 @login_required

@@ -28,8 +28,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Cutoffs = int | npt.ArrayLike
 
-#: RBP's persistence, how likely one goes on to the next image: ir-measures' default.
-PERSISTENCE: Final = 0.8
+#: RBP's persistence, how likely one goes on to the next image: ir-measures' RBP(p=0.9).
+PERSISTENCE: Final = 0.9
 #: How likely a relevant image satisfies, to ERR: (2^1 - 1) / 2^4, as gdeval (and so ir-measures)
 #: computes it of the grade 1 on TREC's scale to 4.
 SATISFACTION: Final = 1 / 16

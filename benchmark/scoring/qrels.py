@@ -85,6 +85,13 @@ class Qrels:
             kept.tolist(), owners[inside], self.image_ids[inside], self.relevant[inside]
         )
 
+    def where(self, kept: npt.NDArray[np.bool_]) -> Qrels:
+        """All of its queries with those pairs alone that `kept` (n,) marks."""
+        owners = np.repeat(self.query_ids, self.sizes())
+        return Qrels.from_arrays(
+            self.query_ids.tolist(), owners[kept], self.image_ids[kept], self.relevant[kept]
+        )
+
     def totals(self) -> npt.NDArray[np.int64]:
         """(q,) R, the number of relevant images of each query."""
         sums = np.concatenate(([0], np.cumsum(self.relevant, dtype=np.int64)))

@@ -63,7 +63,8 @@ NOT_READ = {
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-token-revoke", "password-link",
     "person-link", "person-deactivate", "person-reactivate",
-    "leaderboard-export", "api-release-file", "api-release-archive", "api-schema", "api-search",
+    "leaderboard-export", "bias-file", "fuse-runs", "api-release-file", "api-release-archive",
+    "api-schema", "api-search",
     "api-query-similar",
 }  # fmt: skip
 OF_RUNS = ("runs/<id:pk>", "runs/compare/", "rerank/")

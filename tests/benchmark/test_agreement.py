@@ -15,7 +15,7 @@ from tests.benchmark.test_evaluation import ranking
 IMAGES = st.integers(0, 25)
 KINDS = {"P": P, "R": R, "AP": AP, "UncappedAP": AP, "nDCG": nDCG, "RR": RR}
 KINDS |= {"Success": Success, "Judged": Judged}
-WHOLE = {"Rprec": Rprec, "AP": AP, "Bpref": Bpref, "RBP": RBP(rel=1)}
+WHOLE = {"Rprec": Rprec, "AP": AP, "Bpref": Bpref, "RBP": RBP(rel=1, p=0.9)}
 
 
 @st.composite

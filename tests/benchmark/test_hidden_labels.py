@@ -231,11 +231,13 @@ def first_addresses() -> Iterator[str]:
     for split, measure in product(("test", "both"), ("AP@50", "P@1")):
         shown = f"split={split}&measure={measure}"
         yield f"/releases/1/correlations/?{shown}"
+        yield f"/releases/1/bias/?{shown}"
+        yield f"/releases/1/bias.csv?{shown}"
         for task, view in product(Run.Task.values, ("all", "category", "measures")):
             yield f"/releases/1/leaderboard/?{shown}&task={task}&view={view}&beside=2"
         yield f"/runs/1/?{shown}&release=2"
         yield f"/runs/compare/?a=1&b=7&{shown}"
-    for release, extension in product((1, 2), ("csv", "json", "html")):
+    for release, extension in product((1, 2), ("csv", "json", "html", "tex")):
         yield f"/releases/{release}/leaderboard.{extension}"
 
 

@@ -135,7 +135,7 @@ def test_who_may_and_what_there_is_not(release, client, researcher):
 
 
 def test_the_command_writes_the_same(release, published, researcher, tmp_path, capsys):
-    for extension in ("csv", "json", "html"):
+    for extension in ("csv", "json", "html", "tex"):
         out = tmp_path / f"board.{extension}"
         call_command("export_leaderboard", "Toy, quoted v1", str(out))
         assert out.read_text(encoding="utf-8") == exported(researcher, release, extension)
@@ -149,3 +149,16 @@ def test_the_command_says_what_is_wrong(release, tmp_path):
         call_command("export_leaderboard", "Other", str(tmp_path / "board.csv"))
     with pytest.raises(CommandError, match="No such file"):
         call_command("export_leaderboard", "Toy, quoted v1", str(tmp_path / "gone" / "board.csv"))
+
+
+def test_latex_tables_are_those_of_the_page(release, published, private, researcher):
+    run_publish(run=scored_run(release, WEAK, name=r"50 % & #1_\a{b}~^", parameters=None))
+    text = exported(researcher, release, "tex")
+    assert "a secret method" not in text
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.count(" & ") for line in rows} == {8}
+    assert rows[0].startswith(r"Method & Params (M) & mAP@50 & nDCG@50 & MRR@50 & Judged@10")
+    assert r"strong & 156 & \textbf{100.0} & \textbf{100.0} & \textbf{1.00} & " in rows[1]
+    odd = r"50 \% \& \#1\_\textbackslash{}a\{b\}\textasciitilde{}\textasciicircum{} & – & 16.7"
+    assert any(line.startswith(odd) for line in rows)

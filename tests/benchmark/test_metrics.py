@@ -202,8 +202,8 @@ def test_every_measure_is_between_0_and_1_and_1_for_the_best_order(query):
 
 
 def test_what_was_not_judged_and_what_follows_is_the_residual_of_rbp():
-    assert rank_biased_precision([True, False, True]) == pytest.approx(0.2 + 0.128)
-    assert rank_biased_residual([True, False, True]) == pytest.approx(1 - (0.2 + 0.128))
+    assert rank_biased_precision([True, False, True]) == pytest.approx(0.1 + 0.081)
+    assert rank_biased_residual([True, False, True]) == pytest.approx(1 - (0.1 + 0.081))
     assert rank_biased_residual([False] * 3) == 1
 
 

@@ -275,7 +275,7 @@ def test_two_runs_query_by_query(weak, strong, admin):
     assert context["means"] == ["100.0", "16.7"]
     assert context["difference"] == "+83.3"
     # Two queries: of the four ways to swap, two are as far apart.
-    assert context["p_value"] == "= 0.500"
+    assert context["p"]["randomization"] == "= 0.500"
     shown = [
         (one.query.query_id, one.text, one.only_first, one.only_second) for one in context["pairs"]
     ]

@@ -15,6 +15,7 @@ from typing import Any
 from django.utils import timezone
 
 from benchmark.releases.models import Release
+from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.releases.snapshot.snapshot import FixedImage, Pair, SnapshotImage, SnapshotQuery
 from tests.benchmark.snapshots import MODEL, header, image, pair, query, write_snapshot
 
@@ -41,6 +42,7 @@ def ready_release(
     pairs: Sequence[Pair] = (),
     images: Sequence[SnapshotImage] = (),
     fixed: Sequence[FixedImage] = (),
+    judgments: Sequence[JudgmentRow] = (),
     origin: str = Release.Origin.MADE,
     previous: Release | None = None,
     corpus_images: int = 6,
@@ -65,6 +67,7 @@ def ready_release(
         pairs=pairs,
         images=images,
         fixed=fixed,
+        judgments=judgments,
     )
     file_list = [
         {

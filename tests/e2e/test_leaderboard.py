@@ -165,6 +165,7 @@ def test_every_page_fits_and_keeps_the_rules(log_in: Any, site: Site, board: Boa
         f"/releases/{board.release}/leaderboard/?view=measures&split=both",
         f"/releases/{board.release}/leaderboard/?task=rerank",
         f"/releases/{board.release}/correlations/",
+        f"/releases/{board.release}/bias/",
         f"/runs/{board.run}/",
         f"/runs/{board.run}/queries/{board.queries[0]}/?other={board.baseline}",
         f"/runs/compare/?a={board.run}&b={board.baseline}",

@@ -98,7 +98,7 @@ def pages(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list
         f"/releases/{release}/",
         *(
             f"/releases/{release}/{name}/"
-            for name in ("statistics", "leaderboard", "correlations", "submit", "rerank")
+            for name in ("statistics", "leaderboard", "correlations", "bias", "submit", "rerank")
         ),
         "/runs/",
         f"/runs/{first}/",

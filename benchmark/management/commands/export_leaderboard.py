@@ -16,13 +16,13 @@ class Command(BaseCommand):
 
     help = (
         "Writes the published runs of a release to OUT, whose name has the format: .csv, .json, "
-        "or .html for one web page that needs no server."
+        ".tex for LaTeX tables, or .html for one web page that needs no server."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which release, and where to."""
         parser.add_argument("release", help=RELEASE_HELP)
-        parser.add_argument("out", type=Path, help="a file name with .csv, .json or .html")
+        parser.add_argument("out", type=Path, help="a file name with .csv, .json, .tex or .html")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the file, replacing one that is there."""

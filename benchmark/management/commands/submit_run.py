@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from benchmark.management.arguments import RELEASE_HELP, find_release, refuse
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
-from benchmark.runs.services import run_contents
+from benchmark.runs.services import CARD_FIELDS, run_contents
 from benchmark.runs.submissions import SPLITS, RunRefused, read_submission, run_submit
 from core.commands.waiting import wait_for_job
 from core.errors import Conflict
@@ -41,8 +41,10 @@ class Command(BaseCommand):
             "--publish", action="store_true", help="show it to everybody once it is scored"
         )
         parser.add_argument("--link", default="", help="paper or code")
+        parser.add_argument("--code", default="", help="where the code is")
         parser.add_argument("--parameters", type=float, help="in millions")
         parser.add_argument("--training-data", default="")
+        parser.add_argument("--tuning", default="", choices=Run.Tuning.values)
         parser.add_argument("--weights", choices=WEIGHTS, help="of the model")
         parser.add_argument("--cost", type=float, help="US dollars for the whole run")
         parser.add_argument("--description", default="")
@@ -55,8 +57,7 @@ class Command(BaseCommand):
             owner = get_user_model().objects.filter(username=options["owner"]).first()
             if owner is None:
                 raise CommandError(f"There is no user {options['owner']!r}.")
-        names = ("name", "link", "parameters", "training_data", "cost", "description")
-        card = {name: options[name] for name in names}
+        card = {name: options[name] for name in CARD_FIELDS if name != "open_weights"}
         card["open_weights"] = WEIGHTS.get(options["weights"])
         try:
             with options["file"].open("rb") as file:
