@@ -138,6 +138,7 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def release_audit_next(request: HttpRequest) -> HttpResponse:
     """To the first query in which a release's audit waits for the person, else to the dashboard."""
+    require_role(request.user, Role.ANNOTATOR)
     waiting = queries_to_audit(request.user)
     return redirect("query-release-audit", waiting[0][0].pk) if waiting else redirect("dashboard")
 
@@ -156,6 +157,7 @@ def release_audit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def second_opinions_next(request: HttpRequest) -> HttpResponse:
     """To the first query in which a second opinion waits for the person, else to the dashboard."""
+    require_role(request.user, Role.ANNOTATOR)
     waiting = queries_for_opinions(request.user)
     return redirect("query-second-opinions", waiting[0][0].pk) if waiting else redirect("dashboard")
 
@@ -203,7 +205,7 @@ def person_labeling(request: HttpRequest, pk: int) -> HttpResponse:
     if pk != request.user.pk:
         require_role(request.user, Role.REVIEWER)
     person = get_object_or_404(get_user_model(), pk=pk)
-    found = patterns(decided=not reviewer)
+    found = patterns(person=person, decided=not reviewer)
     context = {
         "person": person,
         "reviewer": reviewer,

@@ -78,8 +78,8 @@ def reliability(counts: ArrayLike, weights: ArrayLike | None = None) -> Reliabil
         alpha=_known(alpha),
         low=_known(low),
         high=_known(high),
-        raw=_ratio(share @ same.sum(axis=1), share @ table.sum(axis=1)),
-        positive=_ratio(share @ same[:, -1], share @ table[:, -1]),
+        raw=_ratio(float(share @ same.sum(axis=1)), float(share @ table.sum(axis=1))),
+        positive=_ratio(float(share @ same[:, -1]), float(share @ table[:, -1])),
     )
 
 
@@ -107,7 +107,7 @@ def _known(number: float) -> float | None:
 
 
 def _ratio(part: float, whole: float) -> float | None:
-    return float(part / whole) if whole else None
+    return part / whole if whole else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

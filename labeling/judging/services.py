@@ -209,8 +209,8 @@ def _offered(
         blind |= {(JudgmentSource.AUDIT, one) for one in shown.values_list("image", flat=True)}
     if images := met[JudgmentSource.SECOND]:
         own = (Q(check_for=None) & ~Q(first_by=annotator)) | Q(check_for=annotator)
-        shown = query.opinions.filter(own, image__in=images, displayed_at__isnull=False)
-        blind |= {(JudgmentSource.SECOND, one) for one in shown.values_list("image", flat=True)}
+        offered = query.opinions.filter(own, image__in=images, displayed_at__isnull=False)
+        blind |= {(JudgmentSource.SECOND, one) for one in offered.values_list("image", flat=True)}
     return drawn, blind
 
 

@@ -39,35 +39,32 @@ class Pattern:
 
 # What was chosen because of what people said of it can't tell how far they agree: a reviewer's
 # decisions, the known positives of an audit, checks. So none of these is a vote here; what
-# reviewers judge blindly is.
+# reviewers judge blindly is. Query by query, along the index of a query's judgments.
 _PATTERNS: Final = f"""
-WITH vote AS (
-    SELECT j.query_id, j.image_id, j.annotator_id, (j.relevance = 'relevant')::int AS said,
-           j.source = 'second' AS second
-      FROM {Judgment._meta.db_table} j
-      JOIN {get_user_model()._meta.db_table} person
-           ON person.id = j.annotator_id
-      JOIN {Query._meta.db_table} q ON q.id = j.query_id
-     WHERE (person.role = 'annotator' OR j.source = 'second')
-       AND (%(states)s::text[] IS NULL OR q.state = ANY(%(states)s))
-       AND (%(query)s::bigint IS NULL OR q.id = %(query)s)
-       AND NOT EXISTS (SELECT FROM {Opinion._meta.db_table} o
-                        WHERE o.query_id = j.query_id AND o.image_id = j.image_id
-                          AND o.check_for_id = j.annotator_id)
-       AND NOT EXISTS (SELECT FROM {ReleaseDraw._meta.db_table} d
-                        WHERE d.query_id = j.query_id AND d.image_id = j.image_id
-                          AND d.seed_for_id = j.annotator_id)
-), image AS (
-    SELECT v.query_id, v.image_id, array_agg(v.annotator_id ORDER BY v.annotator_id) AS people,
-           array_agg(v.said ORDER BY v.annotator_id) AS said,
-           count(*) FILTER (WHERE NOT v.second) > 1 AS whole
-      FROM vote v GROUP BY v.query_id, v.image_id HAVING count(*) > 1
-)
-SELECT i.query_id, i.people, i.said, i.whole, o.probability, coalesce(o.boundary, false), count(*)
-  FROM image i
-  LEFT JOIN {Opinion._meta.db_table} o
-       ON o.query_id = i.query_id AND o.image_id = i.image_id AND o.check_for_id IS NULL
- GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
+SELECT q.id, i.*
+  FROM unnest(%s::bigint[]) q (id)
+ CROSS JOIN LATERAL (
+    SELECT image.*, count(*) FROM (
+        SELECT array_agg(j.annotator_id ORDER BY j.annotator_id),
+               array_agg((j.relevance = 'relevant')::int ORDER BY j.annotator_id),
+               count(*) FILTER (WHERE j.source <> 'second') > 1,
+               o.probability, coalesce(o.boundary, false)
+          FROM {Judgment._meta.db_table} j
+          JOIN {get_user_model()._meta.db_table} person ON person.id = j.annotator_id
+          LEFT JOIN {Opinion._meta.db_table} o
+               ON o.query_id = j.query_id AND o.image_id = j.image_id AND o.check_for_id IS NULL
+         WHERE j.query_id = q.id AND (person.role = 'annotator' OR j.source = 'second')
+           AND NOT EXISTS (SELECT FROM {Opinion._meta.db_table} known
+                            WHERE known.query_id = j.query_id AND known.image_id = j.image_id
+                              AND known.check_for_id = j.annotator_id)
+           AND NOT EXISTS (SELECT FROM {ReleaseDraw._meta.db_table} seed
+                            WHERE seed.query_id = j.query_id AND seed.image_id = j.image_id
+                              AND seed.seed_for_id = j.annotator_id)
+         GROUP BY j.image_id, o.probability, o.boundary HAVING count(*) > 1
+    ) image (people, said, whole, probability, boundary)
+    GROUP BY people, said, whole, probability, boundary
+ ) i
+ ORDER BY q.id, people, said, whole, probability, boundary
 """
 _CHOSEN: Final = f"""
 SELECT query_id, count(*) FROM {Opinion._meta.db_table}
@@ -75,16 +72,26 @@ SELECT query_id, count(*) FROM {Opinion._meta.db_table}
 """
 
 
-def patterns(*, query: Query | None = None, decided: bool = False) -> list[Pattern]:
-    """What people say of the images that several judged: of a query or of all, or of all that are
-    complete or rejected. Two SQL queries.
+def patterns(
+    *, query: Query | None = None, person: Any = None, decided: bool = False
+) -> list[Pattern]:
+    """What people say of the images that several judged: of one query, of those that a person has
+    judged for, or of all; with `decided` of those that are complete or rejected. Three SQL queries.
 
     Where several labeled an image in the ordinary way it stands for itself. A second opinion stands
     for as many images as its probability says, and for those of its query that were chosen and
     nobody has judged again yet: they are shown in random order, so what is judged is a sample.
     """
-    values = {"query": query and query.pk, "states": list(DECIDED) if decided else None}
-    rows = fetch_all(_PATTERNS, values)
+    queries = Query.objects.order_by()
+    if query is not None:
+        queries = queries.filter(pk=query.pk)
+    if person is not None:
+        queries = queries.filter(
+            pk__in=Judgment.objects.filter(annotator=person).order_by().values("query")
+        )
+    if decided:
+        queries = queries.filter(state__in=DECIDED)
+    rows = fetch_all(_PATTERNS, [list(queries.values_list("pk", flat=True))])
     answered: Counter[int] = Counter()
     for pk, _, _, whole, probability, _, images in rows:
         answered[pk] += 0 if whole or probability is None else images

@@ -76,10 +76,10 @@ def decided_images(query: Query) -> Iterator[tuple[int, bool, bool]]:
     marked = set(MarkedCheck.objects.filter(query=query).values_list("image", flat=True))
     votes: dict[int, list[Vote]] = {}
     rows = Judgment.objects.filter(~is_withdrawn("image_id"), query=query, image__in=reviewed)
-    for image_id, *vote in rows.order_by("image_id").values_list(
+    for image_id, who, role, relevance, at in rows.order_by("image_id").values_list(
         "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
     ):
-        votes.setdefault(image_id, []).append(Vote(*vote))
+        votes.setdefault(image_id, []).append(Vote(who, role, relevance, at))
     for image_id, given in votes.items():
         agreed = consensus(given)
         if not agreed.unsure:
