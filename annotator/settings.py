@@ -69,6 +69,13 @@ CERTIFICATE_CONFIDENCE = env.share("CERTIFICATE_CONFIDENCE", 0.95)
 # Of what is unjudged when a query is first handed in; 0 for no audits of releases.
 RELEASE_AUDIT_SHARE = env.share("RELEASE_AUDIT_SHARE", 0.01, zero=True)
 RELEASE_AUDIT_SEEDS = env.number("RELEASE_AUDIT_SEEDS", 40, minimum=0, maximum=10_000)
+# Of the labels that one person alone gave to a query that is submitted: shares of the relevant and
+# of the others, and how many nearest to the boundary a second person judges blindly; 0 for none.
+SECOND_OPINION_POSITIVE = env.share("SECOND_OPINION_POSITIVE", 0.2, zero=True)
+SECOND_OPINION_NEGATIVE = env.share("SECOND_OPINION_NEGATIVE", 0.02, zero=True)
+SECOND_OPINION_BOUNDARY = env.number("SECOND_OPINION_BOUNDARY", 50, minimum=0, maximum=10_000)
+# Among so many of these one is a check, whose answer a reviewer has given; 0 for no checks.
+GOLD_EVERY = env.number("GOLD_EVERY", 40, minimum=0, maximum=10_000)
 HAND_IN_RULE = env.text("HAND_IN_RULE", DEFAULT_RULE)
 try:
     parse_rule(HAND_IN_RULE)

@@ -47,6 +47,9 @@ _PAGES: Final = {
       Audit                              /queries/{query}/audit/
       Audit of a release                 /queries/{query}/release-audit/
       Next audit of a release            /release-audit/
+      Second opinions                    /queries/{submitted}/second-opinions/
+      Next second opinions               /second-opinions/
+      Labeling of oneself                /people/{annotator}/labeling/
       Query of an annotator              /queries/{query}/
       API: queries of an annotator       /api/queries/
       API: outline of a list             /api/queries/{query}/outline/
@@ -58,6 +61,7 @@ _PAGES: Final = {
       API: what is new                   /api/queries/{query}/changes/?cursor=0
       API: audit                         /api/queries/{query}/audit/
       API: audit of a release            /api/queries/{query}/release-audit/
+      API: second opinions               /api/queries/{submitted}/second-opinions/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
       API: image                         /api/images/{image}/
@@ -77,6 +81,8 @@ _PAGES: Final = {
       Query                              /queries/{query}/
       Review                             /queries/{query}/review/
       Completion                         /queries/{query}/complete/
+      Agreement                          /agreement/
+      Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/
       Flagged images                     /flags/
       Withdrawn images                   /flags/?state=withdrawn
@@ -162,6 +168,8 @@ def pages() -> list[Page]:
         job_create(kind="embed", params={"model": MODEL})
     known: dict[str, Any] = {
         "query": query.pk,
+        "submitted": _submitted().pk,
+        "annotator": _annotator().pk,
         "image": image,
         "species": species.pk,
         "name": genus,
@@ -190,15 +198,27 @@ def _simulation() -> Job:
     return Job.objects.create(kind=SIMULATION, state=Job.State.DONE, params=params, result=figures)
 
 
+def _submitted() -> Query:
+    """The last query of the annotator's that isn't decided, submitted."""
+    states = (Query.State.OPEN, Query.State.SUBMITTED)
+    theirs = Query.objects.filter(judgments__annotator=_annotator(), state__in=states)
+    found = theirs.order_by("-state", "-query_id")[0]
+    Query.objects.filter(pk=found.pk).update(state=Query.State.SUBMITTED)
+    return found
+
+
+def _annotator() -> Any:
+    """The first query's annotator."""
+    first = Judgment.objects.filter(query__query_id=0).select_related("annotator").earliest("pk")
+    return first.annotator
+
+
 def clients() -> dict[str, Client]:
     """A client of a person of each role who is logged in; the annotator is the first query's."""
     users = get_user_model().objects
     users.filter(username="admin").update(is_staff=True, is_superuser=True)
-    first = Judgment.objects.filter(query__query_id=0).select_related("annotator").earliest("pk")
     found = {}
     for role in _PAGES:
         found[role] = Client(SERVER_NAME="localhost")
-        found[role].force_login(
-            first.annotator if role == "annotator" else users.get(username=role)
-        )
+        found[role].force_login(_annotator() if role == "annotator" else users.get(username=role))
     return found

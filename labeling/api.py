@@ -50,7 +50,7 @@ from labeling.queries.transitions import transitions_for
 from labeling.review.overview import QueryOverview, overview_of, queries_filtered
 from labeling.review.selectors import OpenPoint, given_up, left_open
 from labeling.studio.api import StudioActions
-from labeling.studio.audit import AuditActions
+from labeling.studio.audit import AuditActions, OpinionActions
 
 STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
 
@@ -84,7 +84,12 @@ class QueryDetail:
 
 
 class QueryViewSet(
-    LabelingActions, LearningActions, StudioActions, AuditActions, GenericViewSet[Query]
+    LabelingActions,
+    LearningActions,
+    StudioActions,
+    AuditActions,
+    OpinionActions,
+    GenericViewSet[Query],
 ):
     """The queries that the user sees: annotators the open ones and those that they judged for."""
 

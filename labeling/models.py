@@ -11,6 +11,7 @@ from labeling.audits.models import (
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
+from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
 from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
 from labeling.studio.models import LabelingPreferences
 
@@ -24,6 +25,9 @@ __all__ = [
     "Judgment",
     "JudgmentEvent",
     "LabelingPreferences",
+    "MarkedCheck",
+    "Opinion",
+    "OpinionKey",
     "Query",
     "QueryExample",
     "QueryTransition",

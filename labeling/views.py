@@ -1,4 +1,4 @@
-"""The dashboard and the labeling, audit and review pages."""
+"""The dashboard, the pages on which people judge, and those of how they do it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
 from core.access import Role, at_least, names_hidden_from, require_role, role_of
@@ -20,6 +21,9 @@ from labeling.audits.selectors import audit_aim
 from labeling.judging.access import auditing_problem, can_judge, get_query_for
 from labeling.learning.choice import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
+from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
+from labeling.opinions.people import fast_pages_of, months_of, pace_of
+from labeling.opinions.selectors import opinion_problem, queries_for_opinions
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
@@ -78,6 +82,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     reviewer = at_least(request.user, Role.REVIEWER)
     states = Query.State.choices
     to_audit = queries_to_audit(request.user)
+    to_second = queries_for_opinions(request.user)
     context: dict[str, Any] = {
         "rows": queries_overview(
             user=request.user,
@@ -94,6 +99,8 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "activity": annotator_activity() if reviewer else [],
         "to_audit": to_audit,
         "images_to_audit": sum(images for _, images in to_audit),
+        "to_second": to_second,
+        "images_to_second": sum(images for _, images in to_second),
         "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:10],
     }
     return render(request, "labeling/dashboard.html", context)
@@ -143,7 +150,72 @@ def release_audit(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     if auditing_problem(request.user, query):
         return redirect("query-detail", pk=pk)
-    return _studio(request, query, audit=True, of_release=True)
+    return _studio(request, query, audit=True, blind="release-audit")
+
+
+@login_required
+@require_safe
+def second_opinions_next(request: HttpRequest) -> HttpResponse:
+    """To the first query in which a second opinion waits for the person, else to the dashboard."""
+    require_role(request.user, Role.ANNOTATOR)
+    waiting = queries_for_opinions(request.user)
+    return redirect("query-second-opinions", waiting[0][0].pk) if waiting else redirect("dashboard")
+
+
+@login_required
+@require_safe
+def second_opinions(request: HttpRequest, pk: int) -> HttpResponse:
+    """The labeling page over labels of others that a second person judges blindly."""
+    query = get_query_for(request.user, pk)
+    if opinion_problem(request.user, query):
+        return redirect("query-detail", pk=pk)
+    return _studio(request, query, audit=True, blind="second-opinions")
+
+
+@login_required
+@require_safe
+def agreement(request: HttpRequest) -> HttpResponse:
+    """How far people agree, by category and query, and what that says of each (reviewers)."""
+    require_role(request.user, Role.REVIEWER)
+    found = patterns()
+    by_person = diagnoses(found)
+    people = get_user_model().objects.filter(
+        pk__in={person for one in found for person in one.says}
+    )
+    context = {
+        "rows": agreement_rows(found),
+        "people": [
+            (person, standing_of(found, person.pk), by_person.get(person.pk))
+            for person in people.order_by("username")
+        ],
+    }
+    return render(request, "labeling/agreement.html", context)
+
+
+@login_required
+@require_safe
+def person_labeling(request: HttpRequest, pk: int) -> HttpResponse:
+    """One person's pace, checks, and agreement with others: for themselves and for reviewers.
+
+    What tells what others said or which images were checks is of decided queries alone, unless a
+    reviewer asks.
+    """
+    require_role(request.user, Role.ANNOTATOR)
+    reviewer = at_least(request.user, Role.REVIEWER)
+    if pk != request.user.pk:
+        require_role(request.user, Role.REVIEWER)
+    person = get_object_or_404(get_user_model(), pk=pk)
+    found = patterns(person=person, decided=not reviewer)
+    context = {
+        "person": person,
+        "reviewer": reviewer,
+        "pace": pace_of(person),
+        "standing": standing_of(found, pk),
+        "diagnosis": diagnoses(found).get(pk) if reviewer else None,
+        "months": months_of(person, decided=not reviewer),
+        "fast_pages": fast_pages_of(person) if reviewer else [],
+    }
+    return render(request, "labeling/person_labeling.html", context)
 
 
 @login_required

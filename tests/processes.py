@@ -189,6 +189,9 @@ class Served:
             "LOG_LEVEL": "INFO",
             # What a hand-in draws at random is for the tests of it alone.
             "RELEASE_AUDIT_SHARE": "0",
+            "SECOND_OPINION_POSITIVE": "0",
+            "SECOND_OPINION_NEGATIVE": "0",
+            "SECOND_OPINION_BOUNDARY": "0",
             **environment,
         }
         var_dir.parent.mkdir(parents=True, exist_ok=True)

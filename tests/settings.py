@@ -31,4 +31,6 @@ DATABASES["default"] |= {
 }
 # What a hand-in draws at random is for the tests of it alone.
 RELEASE_AUDIT_SHARE = 0.0
+SECOND_OPINION_POSITIVE = SECOND_OPINION_NEGATIVE = 0.0
+SECOND_OPINION_BOUNDARY = GOLD_EVERY = 0
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -20,7 +20,7 @@ from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, selected
 from labeling.audits.models import ReleaseAudit, ReleaseDraw, ReleaseKey
-from labeling.audits.release_selectors import AuditQueue, audit_queue, populations, waiting_for
+from labeling.audits.release_selectors import BlindQueue, audit_queue, populations, waiting_for
 from labeling.audits.selectors import audit_state, packed
 from labeling.audits.services import LARGEST_DRAW
 from labeling.candidates.models import Candidate
@@ -91,7 +91,7 @@ def release_audit_ensure(*, query: Query, by: Any) -> ReleaseAudit | None:
 
 
 @transaction.atomic
-def release_draws_show(*, query: Query, annotator: Any, count: int) -> AuditQueue:
+def release_draws_show(*, query: Query, annotator: Any, count: int) -> BlindQueue:
     """Display images of the query's audits for releases to a person, until `count` wait for them.
 
     Seeds are mixed in blindly: relevant images that others have found, and that this person has not

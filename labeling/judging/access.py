@@ -18,8 +18,8 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     """The queries that exist for the user.
 
     Reviewers and admins see all; annotators the open ones, those that they have judged for or
-    handed in, and submitted ones in which draws of a release's audit wait for somebody's judgment;
-    nobody else any.
+    handed in, and submitted ones in which draws of a release's audit wait for somebody's judgment,
+    or labels of somebody else for a second opinion; nobody else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
@@ -32,9 +32,13 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     votes = Judgment.objects.filter(query=OuterRef("query"), image=OuterRef("image"))
     # By name: audits build on this module.
     draws = apps.get_model("labeling", "ReleaseDraw").objects.filter(query=OuterRef("pk"))
-    waiting = draws.filter(~Exists(votes), ~is_withdrawn("image"), seed_for=None)
-    to_audit = Q(state=Query.State.SUBMITTED) & Exists(waiting)
-    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in) | to_audit)
+    to_audit = draws.filter(~Exists(votes), ~is_withdrawn("image"), seed_for=None)
+    opinions = apps.get_model("labeling", "Opinion").objects.filter(query=OuterRef("pk"))
+    others = votes.exclude(annotator=OuterRef("first_by"))
+    to_second = opinions.filter(~Exists(others), ~is_withdrawn("image"), check_for=None)
+    waiting = Exists(to_audit) | Exists(to_second.exclude(first_by=user))
+    to_judge = Q(state=Query.State.SUBMITTED) & waiting
+    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in) | to_judge)
 
 
 def sees_query(user: Any, query: Query) -> bool:
@@ -95,9 +99,9 @@ def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -
 
 
 def auditing_problem(user: Any, query: Query) -> str:
-    """Why the user may not judge what a release's audits drew of the query; an empty string if they
-    may. Unlike other judging it goes on after one's hand-in, and until a submitted query is
-    decided on.
+    """Why the user may not judge what a release's audits drew of the query, or give second
+    opinions on it; an empty string if they may. Unlike other judging it goes on after one's
+    hand-in, and until a submitted query is decided on.
     """
     open_states = (Query.State.OPEN, Query.State.SUBMITTED)
     if at_least(user, Role.ANNOTATOR) and query.state in open_states:

@@ -27,6 +27,7 @@ class JudgmentSource(models.TextChoices):
     AUDIT = "audit", "Audit"
     IMPORT = "import", "Import"
     LEARNED = "learned", "Order that learns"
+    SECOND = "second", "Second opinion"
 
 
 class Judgment(models.Model):

@@ -29,7 +29,10 @@ SOURCES = (
     JudgmentSource.SIMILAR,
     JudgmentSource.LEARNED,
     JudgmentSource.AUDIT,
+    JudgmentSource.SECOND,
 )
+#: Of these, those in which the server says which images there are.
+DRAWN = (JudgmentSource.AUDIT, JudgmentSource.SECOND)
 
 
 class JudgmentStatus(StrEnum):
@@ -51,7 +54,7 @@ class RefusalCode(StrEnum):
     NOT_IN_LIST = "not_in_list"
     """The image isn't in the query's candidate list, or a new list is being made."""
     NOT_DRAWN = "not_drawn"
-    """No audit of the query has drawn the image."""
+    """No audit of the query has drawn the image, and it isn't among its second opinions."""
     CONFLICT = "conflict"
     """The current judgment isn't the one that the client expects."""
     INVALID = "invalid"
@@ -119,11 +122,11 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     query is refused. A new item is refused unless the query may be judged by this person now, or
     could be when they acted and nobody has decided on it since (`_closed_at`), its image isn't
     withdrawn and is in the current list (source "list"), drawn by an audit of the query (source
-    "audit"; what a release's audit shows to the person is judged after their hand-in too) or in the
-    corpus (the others), and the current judgment is the one that the client expects or equals the
-    new one; items apply one after another. Taking back a judgment that isn't there is stored too,
-    so that a repeat is recognized. Raises ValueError for more than LARGEST_BATCH items and
-    QueryGone.
+    "audit"), among its second opinions ("second"; these, and what a release's audit shows to the
+    person, are judged after their hand-in too) or in the corpus (the others), and the current
+    judgment is the one that the client expects or equals the new one; items apply one after
+    another. Taking back a judgment that isn't there is stored too, so that a repeat is recognized.
+    Raises ValueError for more than LARGEST_BATCH items and QueryGone.
 
     Locks: the query shared, then the annotator, both until the transaction ends. So of two requests
     with the same client id one stores it and the other finds it, and batches neither deadlock nor
@@ -142,16 +145,10 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     writer = JudgmentWriter.load(
         query=query, annotator=annotator, image_ids=[item.image_id for item in items]
     )
-    audited = [item.image_id for item in items if item.source == JudgmentSource.AUDIT]
-    drawn = set(
-        query.draws.filter(image__in=audited).values_list("image", flat=True) if audited else ()
-    )
-    of_release = query.release_draws.filter(
-        Q(seed_for=None) | Q(seed_for=annotator), image__in=audited, displayed_at__isnull=False
-    )
-    offered = set(of_release.values_list("image", flat=True) if audited else ())
+    drawn, blind = _offered(query, annotator, items)
+    offered = drawn | blind
     closed = judging_problem(annotator, query)
-    closed_to_audit = auditing_problem(annotator, query) if offered else closed
+    closed_to_blind = auditing_problem(annotator, query) if blind else closed
     closed_at = _closed_at(query, annotator) if closed else None
     revisions = _revisions(query, annotator, items)
     outcomes = []
@@ -166,12 +163,12 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             detail = "revision: it is none of this query for this person."
             outcomes.append(_refused(item, facts, RefusalCode.INVALID, detail))
             continue
-        of_audit = item.source == JudgmentSource.AUDIT and item.image_id in offered
-        shut = closed_to_audit if of_audit else closed
+        met = (item.source, item.image_id)
+        shut = closed_to_blind if met in blind else closed
         if refusal := _refusal(item, facts, "" if in_time else shut, query):
             outcomes.append(_refused(item, facts, *refusal))
             continue
-        if item.source == JudgmentSource.AUDIT and not of_audit and item.image_id not in drawn:
+        if item.source in DRAWN and met not in offered:
             outcomes.append(_refused(item, facts, RefusalCode.NOT_DRAWN, _NOT_DRAWN))
             continue
         event = writer.add(
@@ -189,6 +186,32 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     writer.store()
     cursor = writer.events[-1].pk if writer.events else latest_event(query, annotator)
     return Recorded(query, outcomes, cursor)
+
+
+Met = tuple[str, int]
+"""A source, and the id of an image."""
+
+
+def _offered(
+    query: Query, annotator: Any, items: Sequence[JudgmentInput]
+) -> tuple[set[Met], set[Met]]:
+    """Where items say that they met what: what the query's audits have drawn, and what blind queues
+    have displayed that are this person's too (a release's audits, second opinions).
+    """
+    met = {source: {one.image_id for one in items if one.source == source} for source in DRAWN}
+    drawn: set[Met] = set()
+    blind: set[Met] = set()
+    if images := met[JudgmentSource.AUDIT]:
+        found = query.draws.filter(image__in=images).values_list("image", flat=True)
+        drawn = {(JudgmentSource.AUDIT, one) for one in found}
+        own = Q(seed_for=None) | Q(seed_for=annotator)
+        shown = query.release_draws.filter(own, image__in=images, displayed_at__isnull=False)
+        blind |= {(JudgmentSource.AUDIT, one) for one in shown.values_list("image", flat=True)}
+    if images := met[JudgmentSource.SECOND]:
+        own = (Q(check_for=None) & ~Q(first_by=annotator)) | Q(check_for=annotator)
+        offered = query.opinions.filter(own, image__in=images, displayed_at__isnull=False)
+        blind |= {(JudgmentSource.SECOND, one) for one in offered.values_list("image", flat=True)}
+    return drawn, blind
 
 
 def _revisions(query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> set[int | None]:
@@ -254,7 +277,7 @@ def _refusal(
     return None
 
 
-_NOT_DRAWN = "No audit of the query has drawn the image."
+_NOT_DRAWN = "No audit has drawn the image, and it isn't among the second opinions."
 
 
 def _not_in_list(item: JudgmentInput, query: Query) -> str:

@@ -144,10 +144,11 @@ class JudgmentWriter:
             acted_at=self.acted_at(age),
         )
         # A correction keeps where the image was met: outside the list that it was judged in the
-        # list, and in the list that it was met in a queue.
+        # list, and in the list that it was met in a queue. What was a second opinion stays one.
         outside = facts.source not in OUTSIDE_LIST and source in OUTSIDE_LIST
         from_queue = facts.revision_id is not None and revision_id is None
-        if not (facts.current and (outside or from_queue)):
+        second = JudgmentSource.SECOND in (facts.source, source)
+        if not (facts.current and (outside or from_queue or second)):
             facts.source, facts.revision_id, facts.place = source, revision_id, place
         facts.current = relevance
         facts.seconds = facts.seconds + seconds if relevance else 0.0

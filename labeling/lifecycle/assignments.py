@@ -19,12 +19,12 @@ from labeling.queries.transitions import TransitionRefused
 def still_labeling(query: Query) -> list[str]:
     """The usernames, in order, of annotators who judged for an open query and haven't handed in.
 
-    Imported judgments, those made in audits, those that were taken back and those of reviewers
-    don't count. Empty for a query that isn't open.
+    Imported judgments, those made in audits, second opinions, those that were taken back and those
+    of reviewers don't count. Empty for a query that isn't open.
     """
     if query.state != Query.State.OPEN:
         return []
-    elsewhere = (JudgmentSource.IMPORT, JudgmentSource.AUDIT)
+    elsewhere = (JudgmentSource.IMPORT, JudgmentSource.AUDIT, JudgmentSource.SECOND)
     judged = Judgment.objects.filter(query=query).exclude(source__in=elsewhere)
     users = get_user_model().objects.filter(
         role=Role.ANNOTATOR, is_active=True, pk__in=judged.values("annotator")

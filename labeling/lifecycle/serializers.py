@@ -97,7 +97,7 @@ class AssignmentSerializer(serializers.Serializer):
 class OpenPointSerializer(serializers.Serializer):
     """Something that completing the query now would leave open."""
 
-    kind = serializers.ChoiceField(choices=["rule", "unsure", "disputed", "audit"])
+    kind = serializers.ChoiceField(choices=["rule", "unsure", "disputed", "audit", "second"])
     count = serializers.IntegerField(help_text="of images; 0 for the rule")
     text = serializers.CharField()
 

@@ -19,6 +19,7 @@ from labeling.candidates.rules import parse_rule
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_ensure, lock_query
 from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume, still_labeling
+from labeling.opinions.services import opinion_key_ensure, opinions_draw
 from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Query, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
@@ -175,14 +176,15 @@ def query_transition(
     """Pass a query into another state and keep who did it, when and why; into its own state changes
     nothing.
 
-    Opening requests a candidate list where none fits, makes the key of the draws, and resumes
-    everybody's part; it is refused where there is nothing to label (`_check_corpus`). An
-    annotator's "submitted" hands in their own part (`lifecycle.assignments`): the query is
-    submitted with the last part, and open until then; their "open" of an open query resumes it. A
-    reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a code of
-    Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason "other"
-    needs a note then. Where the query isn't given up, its audit for the next release is drawn at
-    the first of these (`audits.release_services`).
+    Opening requests a candidate list where none fits, makes the keys of the draws and of the second
+    opinions, and resumes everybody's part; it is refused where there is nothing to label
+    (`_check_corpus`). An annotator's "submitted" hands in their own part (`lifecycle.assignments`):
+    the query is submitted with the last part, and open until then; their "open" of an open query
+    resumes it. A reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a
+    code of Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason
+    "other" needs a note then. Where the query isn't given up, its audit for the next release is
+    drawn at the first of these (`audits.release_services`), and once it is submitted, what gets a
+    second opinion (`opinions.services`).
 
     A query that nobody has judged for can't be completed, and one that leaves something open
     (`review.selectors.left_open`) only with a note that says why; the query keeps both until it is
@@ -240,7 +242,10 @@ def query_transition(
     if to_state == Query.State.OPEN:
         query.assignments.all().delete()
         draw_key_ensure(query=query)
+        opinion_key_ensure(query=query)
         list_ensure(query=query, by=by)
+    elif handed_in and not give_up:
+        opinions_draw(query=query)
     return query
 
 

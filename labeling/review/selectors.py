@@ -17,6 +17,7 @@ from labeling.candidates.models import Candidate
 from labeling.judging.consensus import Agreement, Vote, agreement, consensus
 from labeling.judging.models import Judgment, Relevance
 from labeling.judging.progress import progress
+from labeling.opinions.selectors import opinions_waiting
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import Image
 from retrieval.flags.selectors import is_withdrawn
@@ -72,7 +73,7 @@ class OpenPoint:
     """Something that a completion of a query would leave open."""
 
     kind: str
-    """"rule", "unsure", "disputed" or "audit"."""
+    """"rule", "unsure", "disputed", "audit" or "second"."""
     count: int
     """Of images; 0 for the rule."""
     text: str
@@ -81,8 +82,8 @@ class OpenPoint:
 
 def left_open(query: Query) -> list[OpenPoint]:
     """What completing the query now would leave open: its rule where the consensus doesn't meet it,
-    those of `images_to_review` that nobody has decided, and what is left of the audit for the next
-    release.
+    those of `images_to_review` that nobody has decided, what is left of the audit for the next
+    release, and second opinions that wait.
     """
     found = []
     rule = hand_in_state(query, progress(query).stop)
@@ -97,6 +98,9 @@ def left_open(query: Query) -> list[OpenPoint]:
         images = "1 image" if count == 1 else f"{count:,} images"
         text = f"{images} of the release's audit left to judge; unjudged, each counts as a hit."
         found.append(OpenPoint("audit", count, text))
+    if count := opinions_waiting().filter(query=query).count():
+        images = "1 image waits" if count == 1 else f"{count:,} images wait"
+        found.append(OpenPoint("second", count, f"{images} for a second opinion."))
     return found
 
 

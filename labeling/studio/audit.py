@@ -1,4 +1,4 @@
-"""Reading a query's audits, and drawing."""
+"""Reading a query's audits and second opinions, and drawing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.access import Role, require_role
 from core.errors import Conflict
-from labeling.audits.release_selectors import AuditQueue, audit_queue
+from labeling.audits.release_selectors import BlindQueue, audit_queue
 from labeling.audits.release_services import release_draws_show
 from labeling.audits.selectors import AuditState, audit_state, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.selectors import list_status
 from labeling.judging.access import auditing_problem, get_query_for, judging_problem
 from labeling.judging.services import latest_event
+from labeling.opinions.selectors import opinion_problem, opinion_queue
+from labeling.opinions.services import check_mark, opinions_show
 from labeling.queries.models import Query
 from labeling.studio.audit_serializers import (
     AuditSerializer,
+    BlindQueueSerializer,
+    CheckSerializer,
     DrawSerializer,
-    ReleaseAuditSerializer,
 )
 from labeling.studio.candidates import audit_images, drawn_images
 
@@ -57,7 +61,7 @@ class AuditActions:
         state = audit_draw(query=query, annotator=request.user, count=data.validated_data["count"])
         return _answer(query, request.user, state)
 
-    @extend_schema(responses={200: ReleaseAuditSerializer})
+    @extend_schema(responses={200: BlindQueueSerializer})
     @action(detail=True, methods=["get"], url_path="release-audit")
     def release_audit(self, request: Request, pk: int) -> Response:
         """What is to be judged of the query's audits for releases (whoever sees the query, also
@@ -67,7 +71,7 @@ class AuditActions:
             raise PermissionDenied(problem)
         return _queue_answer(query, request.user, audit_queue(query, request.user))
 
-    @extend_schema(request=DrawSerializer, responses={200: ReleaseAuditSerializer})
+    @extend_schema(request=DrawSerializer, responses={200: BlindQueueSerializer})
     @action(detail=True, methods=["post"], url_path="release-audit/draws")
     def release_audit_draws(self, request: Request, pk: int) -> Response:
         """Show images of the query's audits for releases until so many wait to be judged: all of
@@ -81,7 +85,47 @@ class AuditActions:
         return _queue_answer(query, request.user, queue)
 
 
-def _queue_answer(query: Query, user: Any, queue: AuditQueue) -> Response:
+class OpinionActions:
+    """Second opinions on one query; part of the queries' view set."""
+
+    @extend_schema(responses={200: BlindQueueSerializer})
+    @action(detail=True, methods=["get"], url_path="second-opinions")
+    def second_opinions(self, request: Request, pk: int) -> Response:
+        """What is to be judged blindly of a submitted query (whoever sees it)."""
+        query = get_query_for(request.user, pk)
+        if problem := opinion_problem(request.user, query):
+            raise PermissionDenied(problem)
+        return _queue_answer(query, request.user, opinion_queue(query, request.user))
+
+    @extend_schema(request=DrawSerializer, responses={200: BlindQueueSerializer})
+    @action(detail=True, methods=["post"], url_path="second-opinions/draws")
+    def second_opinion_draws(self, request: Request, pk: int) -> Response:
+        """Show images until so many wait to be judged: all of them, with the source second. Sent
+        twice, it shows the same.
+        """
+        query = get_query_for(request.user, pk)
+        data = DrawSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        count = data.validated_data["count"]
+        queue = opinions_show(query=query, annotator=request.user, count=count)
+        return _queue_answer(query, request.user, queue)
+
+    @extend_schema(request=CheckSerializer, responses={200: CheckSerializer})
+    @action(detail=True, methods=["post"])
+    def checks(self, request: Request, pk: int) -> Response:
+        """Mark an image that a reviewer has decided as one to check people with, or end that
+        (reviewers).
+        """
+        query = get_query_for(request.user, pk)
+        require_role(request.user, Role.REVIEWER)
+        data = CheckSerializer(data=request.data)
+        data.is_valid(raise_exception=True)
+        sent = data.validated_data
+        check_mark(query=query, image_id=sent["image"], marked=sent["marked"], by=request.user)
+        return Response(CheckSerializer(sent).data)
+
+
+def _queue_answer(query: Query, user: Any, queue: BlindQueue) -> Response:
     answer = {
         "annotator": user.pk,
         "query": {"state": query.state, "can_label": True},
@@ -93,7 +137,7 @@ def _queue_answer(query: Query, user: Any, queue: AuditQueue) -> Response:
             query=query, user=user, judged=queue.judged, to_judge=queue.to_judge
         ),
     }
-    return Response(ReleaseAuditSerializer(answer).data)
+    return Response(BlindQueueSerializer(answer).data)
 
 
 def _answer(query: Query, user: Any, state: AuditState) -> Response:

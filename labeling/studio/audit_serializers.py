@@ -1,9 +1,10 @@
-"""A query's audits as JSON."""
+"""A query's audits and second opinions as JSON."""
 
 from __future__ import annotations
 
 from rest_framework import serializers
 
+from core.api.fields import IdField, TruthField
 from labeling.audits.services import LARGEST_DRAW
 from labeling.candidates.serializers import ListSerializer
 from labeling.studio.serializers import CandidateSerializer, QueryStatusSerializer
@@ -54,8 +55,8 @@ class AuditSerializer(serializers.Serializer):
     )
 
 
-class ReleaseAuditSerializer(serializers.Serializer):
-    """What a person is to judge of the query's audits for releases."""
+class BlindQueueSerializer(serializers.Serializer):
+    """What a person is to judge of the query's audits for releases, or as second opinions."""
 
     annotator = serializers.IntegerField(help_text="one's own user id")
     query = QueryStatusSerializer()
@@ -72,3 +73,10 @@ class DrawSerializer(serializers.Serializer):
     """How many draws shall wait to be judged, those that wait already among them."""
 
     count = serializers.IntegerField(min_value=1, max_value=LARGEST_DRAW, default=10)
+
+
+class CheckSerializer(serializers.Serializer):
+    """Whether people are checked with an image."""
+
+    image = IdField()
+    marked = TruthField()

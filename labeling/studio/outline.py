@@ -32,7 +32,7 @@ class Outline:
     """The person's own judgments, a letter a rank: r(elevant), n(ot relevant), u(nsure), - none."""
     sources: str
     """Where they were made: l(ist), s(earch), m(ore like this), a(udit), i(mport), o(rder that
-    learns), - none."""
+    learns), b(lindly, a second opinion), - none."""
     withdrawn: list[int]
     """Ranks, ascending."""
     flagged: list[int]
@@ -51,7 +51,8 @@ SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
                                    WHEN 'unsure' THEN 'u' ELSE '-' END, '' ORDER BY c.rank),
        string_agg(CASE j.source WHEN 'list' THEN 'l' WHEN 'search' THEN 's'
                                 WHEN 'similar' THEN 'm' WHEN 'audit' THEN 'a'
-                                WHEN 'import' THEN 'i' WHEN 'learned' THEN 'o' ELSE '-' END,
+                                WHEN 'import' THEN 'i' WHEN 'learned' THEN 'o'
+                                WHEN 'second' THEN 'b' ELSE '-' END,
                   '' ORDER BY c.rank),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE w.image_id IS NOT NULL),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE f.image_id IS NOT NULL)

@@ -46,7 +46,7 @@ def named(world: World) -> dict[str, dict[str, Any]]:
     """What must name what is there to succeed, and so is called here: parts of the request."""
     model = EmbeddingModel.objects.get().name
     query, release = {"id": world.queries["open"].pk}, {"id": world.release.pk}
-    draft = {"id": world.queries["draft"].pk}
+    draft, submitted = ({"id": world.queries[state].pk} for state in ("draft", "submitted"))
     rerank = {"first_stage": world.run.pk, "depth": 5, "embedding_model": model}
     return {
         "GET /api/queries/{id}/similar/": {"path_parameters": query, "query": {"image": FIRST_ID}},
@@ -58,6 +58,13 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "POST /api/queries/{id}/audit/draws/": {"path_parameters": query, "body": {"count": 1}},
         "POST /api/queries/{id}/release-audit/draws/": {
             "path_parameters": query, "body": {"count": 1},
+        },
+        "GET /api/queries/{id}/second-opinions/": {"path_parameters": submitted},
+        "POST /api/queries/{id}/second-opinions/draws/": {
+            "path_parameters": submitted, "body": {"count": 1},
+        },
+        "POST /api/queries/{id}/checks/": {
+            "path_parameters": query, "body": {"image": FIRST_ID, "marked": False},
         },
         "POST /api/queries/{id}/extend/": {"path_parameters": query, "body": {"count": 1}},
         "POST /api/queries/import/": {

@@ -29,12 +29,15 @@ OTHERS = 10
 
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
-    "Dashboard": 9,
-    "Dashboard of an annotator": 7,
+    "Dashboard": 10,
+    "Dashboard of an annotator": 8,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,
     "Audit of a release": 4,
+    "Second opinions": 4,
+    "Agreement": 8,
+    "Labeling of a person": 10,
     "Query": 16,
     "Query of an annotator": 9,
     "Review": 5,
@@ -46,6 +49,7 @@ STATEMENTS = {
     "API: candidates": 6,
     "API: audit": 9,
     "API: audit of a release": 6,
+    "API: second opinions": 6,
     "API: what is new": 7,
     "API: images to review": 8,
     "API: image": 4,

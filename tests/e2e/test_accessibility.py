@@ -33,6 +33,8 @@ class Places:
     complete: int
     draft: int
     job: int
+    annotator: int
+    """Ann."""
 
 
 @dataclass
@@ -97,6 +99,7 @@ def places(site: Site) -> Places:
         complete=complete,
         draft=site.api("ada", "POST", "/api/queries/", draft)["id"],
         job=job,
+        annotator=site.api("ann", "GET", f"/api/queries/{opened}/outline/")["annotator"],
     )
 
 
@@ -121,6 +124,7 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         f"/queries/{places.open}/",
         f"/queries/{places.open}/audit/",
         f"/queries/{places.submitted}/",
+        f"/people/{places.annotator}/labeling/",
         "/help/",
         "/account/",
         "/account/password/",
@@ -144,6 +148,8 @@ def test_pages_of_reviewer_and_admin(
         f"/queries/{places.submitted}/review/?kind=unsure",
         f"/queries/{places.submitted}/",
         f"/queries/{places.rejected}/",
+        "/agreement/",
+        f"/people/{places.annotator}/labeling/",
         "/flags/",
         "/releases/",
     )

@@ -32,6 +32,7 @@ PAGES = {
     "/account/": (200, 200, 200),
     "/people/": (403, 403, 200),
     "/queries/{pk}/": (200, 200, 200),
+    "/agreement/": (403, 200, 200),
     "/queries/{pk}/label/": (200, 200, 200),
     "/queries/{pk}/audit/": (200, 200, 200),
     "/queries/{pk}/review/": (403, 200, 200),

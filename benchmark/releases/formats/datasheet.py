@@ -60,6 +60,7 @@ SOURCE_WORDS: Final = {
     "audit": "drawn at random",
     "import": "imported",
     "learned": "in the order that learns",
+    "second": "as a blind second opinion",
 }
 
 

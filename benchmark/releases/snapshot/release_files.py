@@ -29,8 +29,8 @@ RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
 #: Where a person met an image; "similar" is among images like another one, "audit" among those
-#: drawn at random, "learned" in the order that learns.
-SOURCES: Final = ("list", "search", "similar", "audit", "import", "learned")
+#: drawn at random, "learned" in the order that learns, "second" blindly after another person.
+SOURCES: Final = ("list", "search", "similar", "audit", "import", "learned", "second")
 JUDGMENT_COLUMNS: Final = (
     "query_id",
     "image_id",

@@ -4,7 +4,7 @@
  */
 import { api } from "../api.js";
 import { ReviewStore } from "./review-store.js";
-import { LETTERS } from "./stopping.js";
+import { LETTERS, SOURCES } from "./stopping.js";
 
 export class AuditStore extends ReviewStore {
   constructor(apiBase, address) {
@@ -41,7 +41,7 @@ export class AuditStore extends ReviewStore {
       images: this.items.map(({ image }) => image),
       scores: this.items.map(() => null),
       relevance: this.items.map(({ relevance }) => LETTERS[relevance] ?? "-").join(""),
-      sources: "a".repeat(this.items.length),
+      sources: SOURCES[this.sourceAt()].repeat(this.items.length),
       withdrawn: [],
       flagged: this.items.flatMap(({ flags }, place) => (flags.length ? [place + 1] : [])),
     };

@@ -9,6 +9,7 @@ const SOURCES = {
   similar: "in More like this",
   import: "imported",
   learned: "in the order that learns",
+  second: "as a second opinion",
 };
 
 /** @param {Studio} studio */

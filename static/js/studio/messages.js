@@ -77,19 +77,22 @@ function endOfReview(studio) {
   );
 }
 
-/** The way to the next query of the release's audit. */
-function endOfReleaseAudit(studio) {
-  const { store } = studio;
+/** The way to the next query of the same kind. */
+function endOfBlind(studio) {
+  const { store, root } = studio;
   if (store.found.left) return box("Saving your judgments …", "What is left shows when they are stored.");
   const link = (to, text, primary) => make("a", { class: primary ? "button primary" : "button", href: to, text });
-  const { href } = studio.root.querySelector("a.back");
-  const text = "What the release’s audit drew of this query is judged.";
-  return box("Nothing left to audit", text, link("/release-audit/", "Next query", true), link(href, "Back to the query"));
+  const { href } = root.querySelector("a.back");
+  const [title, text] = {
+    audit: ["Nothing left to audit", "What the release’s audit drew of this query is judged."],
+    second: ["No second opinions left", "Everything that was to be judged again here is judged."],
+  }[studio.blind];
+  return box(title, text, link(root.dataset.next, "Next query", true), link(href, "Back to the query"));
 }
 
 /** What is certified, and the way on; also before anything is drawn. */
 function endOfAudit(studio) {
-  if (studio.ofRelease) return endOfReleaseAudit(studio);
+  if (studio.blind) return endOfBlind(studio);
   const { store } = studio;
   const { drawn, unjudged, now, to_judge: waiting } = store.found;
   if (waiting) return box("Saving your judgments …", "What they certify shows when they are stored.");

@@ -1,6 +1,8 @@
 /** Starts the labeling page: one studio, its views and panels. */
 import { mount as mountAudit } from "./audit.js";
+import { mount as mountBlind } from "./blind.js";
 import { mount as mountChart } from "./chart.js";
+import { mount as mountCheck } from "./check.js";
 import { mount as mountFilters } from "./filters.js";
 import { mount as mountFlags } from "./flags.js";
 import { mount as mountFrame } from "./frame.js";
@@ -9,7 +11,6 @@ import { mount as mountHistory } from "./history.js";
 import { mount as mountKeys } from "./keys.js";
 import { mount as mountLearned } from "./learned.js";
 import { mount as mountReference } from "./reference.js";
-import { mount as mountReleaseAudit } from "./release-audit.js";
 import { mount as mountReview } from "./review.js";
 import { mount as mountSimilar } from "./similar.js";
 import { mount as mountSingle } from "./single.js";
@@ -32,10 +33,10 @@ const mounts = [
   mountReference,
   mountFlags,
   mountHistory,
-  ...(studio.audit ? [studio.ofRelease ? mountReleaseAudit : mountAudit] : [mountSimilar]),
+  ...(studio.audit ? [studio.blind ? mountBlind : mountAudit] : [mountSimilar]),
   ...(studio.review ? [mountReview] : []),
   ...(studio.gridded ? [mountGrid] : []),
-  ...(studio.listed ? [mountChart, mountStop, mountFilters] : []),
+  ...(studio.listed ? [mountChart, mountStop, mountFilters, mountCheck] : []),
 ];
 if (studio.learned) mounts.push(mountLearned);
 for (const mount of mounts) mount(studio);

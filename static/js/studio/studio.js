@@ -8,12 +8,12 @@ import { api, uuid } from "../api.js";
 import { Outbox } from "../saving/outbox.js";
 import { UndoStack } from "../saving/undo.js";
 import { AuditStore } from "./audit-store.js";
+import { BlindStore } from "./blind.js";
 import { Changes } from "./changes.js";
 import { ActiveClock } from "./clock.js";
 import { Keymap } from "./keys.js";
 import { LearnedStore } from "./learned-store.js";
 import { Notices } from "./messages.js";
-import { ReleaseAuditStore } from "./release-audit.js";
 import { ReviewStore } from "./review-store.js";
 import { ELSEWHERE, SOURCES } from "./stopping.js";
 import { CandidateStore } from "./store.js";
@@ -56,8 +56,8 @@ export class Studio {
     this.learned = "learned" in root.dataset;
     /** The address of the query's audit, where its draws are labeled. */
     this.audit = root.dataset.audit ?? "";
-    /** Whether that audit is a release's. */
-    this.ofRelease = "ofRelease" in root.dataset;
+    /** Where images are judged blindly, the source of the judgments: "audit" (a release's) or "second"; else "". */
+    this.blind = root.dataset.blind ?? "";
     /** Whether the candidate list is labeled. */
     this.listed = !this.review && !this.audit;
     /** Whether the page has the grid. */
@@ -91,7 +91,7 @@ export class Studio {
 
   #newStore() {
     if (this.review) return new ReviewStore(this.api, this.review);
-    if (this.ofRelease) return new ReleaseAuditStore(this.api, this.audit);
+    if (this.blind) return new BlindStore(this.api, this.audit, this.blind);
     if (this.audit) return new AuditStore(this.api, this.audit);
     return this.learned ? new LearnedStore(this.api) : new CandidateStore(this.api);
   }

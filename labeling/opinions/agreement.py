@@ -1,0 +1,209 @@
+"""How far people agree on what several of them have judged, by query, category and person."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django.contrib.auth import get_user_model
+
+from core.sql import fetch_all
+from labeling.audits.models import ReleaseDraw
+from labeling.judging.models import Judgment
+from labeling.judging.reliability import Reliability, error_rates, reliability
+from labeling.opinions.models import Opinion
+from labeling.queries.models import Query
+
+#: Fewer people don't determine each other's error rates.
+LEAST_PEOPLE: Final = 3
+DECIDED: Final = (Query.State.COMPLETE, Query.State.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Images of a query on which the same people say the same."""
+
+    query: int
+    """The query's primary key."""
+    says: dict[int, bool]
+    """Whether relevant, by person; two at least. Unsure counts as not relevant, as in a release."""
+    weight: float
+    """How many images each stands for; 0 where it was chosen for its score alone."""
+    boundary: bool
+    """Chosen for their scores."""
+    images: int
+
+
+# What was chosen because of what people said of it can't tell how far they agree: a reviewer's
+# decisions, the known positives of an audit, checks. So none of these is a vote here; what
+# reviewers judge blindly is. Query by query, along the index of a query's judgments.
+_PATTERNS: Final = f"""
+SELECT q.id, i.*
+  FROM unnest(%s::bigint[]) q (id)
+ CROSS JOIN LATERAL (
+    SELECT image.*, count(*) FROM (
+        SELECT array_agg(j.annotator_id ORDER BY j.annotator_id),
+               array_agg((j.relevance = 'relevant')::int ORDER BY j.annotator_id),
+               count(*) FILTER (WHERE j.source <> 'second') > 1,
+               o.probability, coalesce(o.boundary, false)
+          FROM {Judgment._meta.db_table} j
+          JOIN {get_user_model()._meta.db_table} person ON person.id = j.annotator_id
+          LEFT JOIN {Opinion._meta.db_table} o
+               ON o.query_id = j.query_id AND o.image_id = j.image_id AND o.check_for_id IS NULL
+         WHERE j.query_id = q.id AND (person.role = 'annotator' OR j.source = 'second')
+           AND NOT EXISTS (SELECT FROM {Opinion._meta.db_table} known
+                            WHERE known.query_id = j.query_id AND known.image_id = j.image_id
+                              AND known.check_for_id = j.annotator_id)
+           AND NOT EXISTS (SELECT FROM {ReleaseDraw._meta.db_table} seed
+                            WHERE seed.query_id = j.query_id AND seed.image_id = j.image_id
+                              AND seed.seed_for_id = j.annotator_id)
+         GROUP BY j.image_id, o.probability, o.boundary HAVING count(*) > 1
+    ) image (people, said, whole, probability, boundary)
+    GROUP BY people, said, whole, probability, boundary
+ ) i
+ ORDER BY q.id, people, said, whole, probability, boundary
+"""
+_CHOSEN: Final = f"""
+SELECT query_id, count(*) FROM {Opinion._meta.db_table}
+ WHERE check_for_id IS NULL AND probability IS NOT NULL GROUP BY query_id
+"""
+
+
+def patterns(
+    *, query: Query | None = None, person: Any = None, decided: bool = False
+) -> list[Pattern]:
+    """What people say of the images that several judged: of one query, of those that a person has
+    judged for, or of all; with `decided` of those that are complete or rejected. Three SQL queries.
+
+    Where several labeled an image in the ordinary way it stands for itself. A second opinion stands
+    for as many images as its probability says, and for those of its query that were chosen and
+    nobody has judged again yet: they are shown in random order, so what is judged is a sample.
+    """
+    queries = Query.objects.order_by()
+    if query is not None:
+        queries = queries.filter(pk=query.pk)
+    if person is not None:
+        queries = queries.filter(
+            pk__in=Judgment.objects.filter(annotator=person).order_by().values("query")
+        )
+    if decided:
+        queries = queries.filter(state__in=DECIDED)
+    rows = fetch_all(_PATTERNS, [list(queries.values_list("pk", flat=True))])
+    answered: Counter[int] = Counter()
+    for pk, _, _, whole, probability, _, images in rows:
+        answered[pk] += 0 if whole or probability is None else images
+    by_query = dict(fetch_all(_CHOSEN))
+    found = []
+    for pk, people, said, whole, probability, boundary, images in rows:
+        weight = 1.0 if whole else 0.0
+        if not whole and probability is not None:
+            weight = by_query[pk] / answered[pk] / probability
+        says = dict(zip(people, map(bool, said), strict=True))
+        found.append(Pattern(pk, says, weight, boundary, images))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementRow:
+    """How far people agree on some images."""
+
+    of: Any
+    """A query, the name of a category, or "All queries"."""
+    all: Reliability
+    """Estimated for all images that one person alone labeled, and those that several did."""
+    boundary: Reliability
+    """On those nearest to the boundary alone."""
+
+
+def agreement_of(found: Iterable[Pattern], of: Any = "All queries") -> AgreementRow:
+    """The agreement over these images."""
+    found = list(found)
+    weighted = [one for one in found if one.weight]
+    return AgreementRow(
+        of,
+        _reliability(weighted, lambda one: one.weight),
+        _reliability([one for one in found if one.boundary], lambda one: 1.0),
+    )
+
+
+def agreement_rows(found: Sequence[Pattern]) -> list[AgreementRow]:
+    """The agreement over all images, then over those of each category by name, then of each query
+    by number. One SQL query.
+    """
+    queries = Query.objects.in_bulk({one.query for one in found})
+    rows = [agreement_of(found)] if found else []
+    by_category: defaultdict[str, list[Pattern]] = defaultdict(list)
+    by_query: defaultdict[int, list[Pattern]] = defaultdict(list)
+    for one in found:
+        by_category[queries[one.query].category].append(one)
+        by_query[one.query].append(one)
+    rows += [agreement_of(those, category) for category, those in sorted(by_category.items())]
+    numbered = sorted(by_query, key=lambda pk: queries[pk].query_id)
+    return [*rows, *(agreement_of(by_query[pk], queries[pk]) for pk in numbered)]
+
+
+def _reliability(found: list[Pattern], weight: Callable[[Pattern], float]) -> Reliability:
+    counts = [[len(one.says) - sum(one.says.values()), sum(one.says.values())] for one in found]
+    times = [one.images for one in found]
+    table = np.repeat(np.reshape(np.array(counts, np.float64), (-1, 2)), times, axis=0)
+    return reliability(table, np.repeat([weight(one) for one in found], times))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One person beside those who judged the same images."""
+
+    images: int
+    """That others judged too."""
+    positive: float
+    """The share that the person says are relevant, 0..1, weighted."""
+    colleagues: float
+    """The share that the others say, the mean of several."""
+
+
+def standing_of(found: Iterable[Pattern], person: int) -> Standing | None:
+    """A person beside their colleagues; None where they share no image that stands for any."""
+    shared = [one for one in found if person in one.says and one.weight]
+    if not shared:
+        return None
+    weights = np.array([one.weight * one.images for one in shared])
+    own = np.array([one.says[person] for one in shared])
+    others = [[says for who, says in one.says.items() if who != person] for one in shared]
+    return Standing(
+        images=sum(one.images for one in shared),
+        positive=float(np.average(own, weights=weights)),
+        colleagues=float(np.average([np.mean(one) for one in others], weights=weights)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What Dawid and Skene's model says of a person."""
+
+    sensitivity: float
+    """With which probability they recognize a relevant image."""
+    specificity: float
+    """With which they recognize one that isn't."""
+
+
+def diagnoses(found: Sequence[Pattern]) -> dict[int, Diagnosis]:
+    """The diagnosis of each person who shares images, by primary key; none for fewer than
+    LEAST_PEOPLE people.
+    """
+    weighted = [one for one in found if one.weight]
+    people = sorted({person for one in weighted for person in one.says})
+    if len(people) < LEAST_PEOPLE:
+        return {}
+    column = {person: at for at, person in enumerate(people)}
+    counts = np.zeros((len(weighted), len(people), 2))
+    for row, one in enumerate(weighted):
+        for person, says in one.says.items():
+            counts[row, column[person], int(says)] = 1
+    rates = error_rates(counts, [one.weight * one.images for one in weighted]).confusion
+    return {
+        person: Diagnosis(sensitivity=float(rates[at, 1, 1]), specificity=float(rates[at, 0, 0]))
+        for person, at in column.items()
+    }

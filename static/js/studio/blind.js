@@ -1,0 +1,46 @@
+/**
+ * The labeling page over images of a query that are shown without what is known of them, in their order, until none is
+ * left: what a release's audit drew, or labels of others for a second opinion.
+ */
+import { api } from "../api.js";
+import { counted, number } from "../words.js";
+import { AuditStore } from "./audit-store.js";
+import { AuditReader } from "./audit.js";
+
+export class BlindStore extends AuditStore {
+  /** @param {string} source with which judgments are sent: "audit" or "second" */
+  constructor(apiBase, address, source) {
+    super(apiBase, address);
+    this.source = source;
+  }
+
+  sourceAt() {
+    return this.source;
+  }
+
+  read() {
+    return api(`${this.address}draws/`, { method: "POST", body: { count: this.ahead() } });
+  }
+
+  /** Unlike other labeling, it goes on after one's hand-in; second opinions begin only then. */
+  setQuery(query) {
+    const states = this.source === "second" ? ["submitted"] : ["open", "submitted"];
+    super.setQuery({ ...query, can_label: states.includes(query.state) });
+  }
+}
+
+/** @param {Studio} studio its store is a BlindStore */
+export function mount(studio) {
+  new AuditReader(studio);
+  const show = (name, text) => {
+    studio.root.querySelector(`[data-audit-show="${name}"]`).textContent = text;
+  };
+  const render = () => {
+    const { found } = studio.store;
+    if (!found) return;
+    show("to-judge", number(found.left));
+    show("left", found.left ? `${counted(found.left, "image")} left to judge.` : "Everything is judged.");
+  };
+  studio.on("progress", render);
+  studio.on("state", render);
+}
