@@ -43,6 +43,12 @@ QRELS_RULE: Final = (
     "Imported: the benchmark's files say of each judged image whether it is relevant to a query; "
     "of graded relevances, those above 0 are."
 )
+GRADED_RULE: Final = (
+    "Imported: the benchmark's files name the relevant images of each query, and the grades that "
+    "people gave: definitely, partly, mostly not, definitely not. A pair's grade is the median of "
+    "those on the side of its label, rounded down; a relevant image without one counts as "
+    "definitely relevant."
+)
 #: The files' fixed lists don't say whose order they are in.
 UNNAMED_MODEL: Final = "a model that the benchmark's files don't name"
 
@@ -187,6 +193,8 @@ def _ranked(layout: Layout, model: EmbeddingModel) -> Iterator[FixedImage]:
 
 
 def _rule(layout: Layout) -> str:
+    if layout.grades:
+        return GRADED_RULE
     if len(layout.judgments):
         return JUDGED_RULE
     return QRELS_RULE if len(layout.negatives) else CONSENSUS_RULE
@@ -220,6 +228,7 @@ def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> Snap
         row=one.row,
         left_open=own.left_open if own else "",
         completion_reason=own.completion_reason if own else "",
+        grades=own.grades if own else layout.grades,
     )
 
 
