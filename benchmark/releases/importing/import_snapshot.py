@@ -26,6 +26,7 @@ from benchmark.releases.snapshot.snapshot import (
     software,
 )
 from benchmark.releases.snapshots import CONSENSUS_RULE as OWN_RULE
+from benchmark.releases.snapshots import GRADES_RULE
 from core import moments
 from core.jobs.kinds import JobFailed
 from retrieval.embedding.models import EmbeddingModel
@@ -196,7 +197,8 @@ def _rule(layout: Layout) -> str:
     if layout.grades:
         return GRADED_RULE
     if len(layout.judgments):
-        return JUDGED_RULE
+        graded = any(query.grades for query in layout.own_queries.values())
+        return f"{JUDGED_RULE} {GRADES_RULE}" if graded else JUDGED_RULE
     return QRELS_RULE if len(layout.negatives) else CONSENSUS_RULE
 
 
