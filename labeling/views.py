@@ -18,6 +18,7 @@ from core.jobs.selectors import jobs_visible_to
 from labeling.audits.release_selectors import queries_to_audit
 from labeling.audits.selectors import audit_aim
 from labeling.judging.access import auditing_problem, can_judge, get_query_for
+from labeling.judging.grades import GRADES, REASONS
 from labeling.learning.choice import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
 from labeling.queries.categories import CATEGORIES
@@ -159,6 +160,8 @@ def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
     preferences = preferences_of(request.user)
     context |= {
         "query": query,
+        "grades": [(f"grade_{grade}", name) for grade, name in GRADES.items()],
+        "reasons": REASONS,
         "stop_streak": settings.STOP_STREAK,
         "studio_user": {
             "id": request.user.pk,
