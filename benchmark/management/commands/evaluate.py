@@ -131,8 +131,9 @@ def _by_release(directory: Path, run_path: Path, split: str | None) -> tuple[Tru
     layout = open_release(directory)
     queries = {one.query.query_id: one.query for one in layout.queries}
     scored = [one for one, query in queries.items() if split in (None, query.split)]
-    columns = (layout.pairs[name].to_numpy() for name in ("query_id", "image_id", "relevant"))
-    qrels = Qrels.from_arrays(queries, *columns, gains=layout.gains()).only(scored)
+    names = ("query_id", "image_id", "relevant")
+    owners, images, relevant = (layout.pairs[name].to_numpy() for name in names)
+    qrels = Qrels.from_arrays(queries, owners, images, relevant, layout.gains()).only(scored)
     judged = {queries[query_id].split for query_id in scored} <= layout.judged_splits
     return Truth(queries, qrels, set(queries), judged), _run(run_path)
 

@@ -81,7 +81,8 @@ def pair_columns(snapshot: Snapshot) -> PairColumns:
     """The judged pairs of a snapshot, 17 bytes each, 25 with gains."""
     columns = ["query_id", "image_id", "relevant"]
     table = pq.read_table(snapshot.path("pairs"), columns=columns)
-    return PairColumns(*(table[name].to_numpy() for name in columns), gains=snapshot.gains())
+    query_ids, image_ids, relevant = (table[name].to_numpy() for name in columns)
+    return PairColumns(query_ids, image_ids, relevant, snapshot.gains())
 
 
 def batches(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -468,8 +468,8 @@ class Snapshot:
     def qrels(self) -> Qrels:
         """The consensus as arrays; all queries of the release."""
         table = pq.read_table(self.path("pairs"), columns=["query_id", "image_id", "relevant"])
-        columns = [table[name].to_numpy() for name in table.column_names]
-        return Qrels.from_arrays(self.queries, *columns, gains=self.gains())
+        query_ids, image_ids, relevant = (table[name].to_numpy() for name in table.column_names)
+        return Qrels.from_arrays(self.queries, query_ids, image_ids, relevant, self.gains())
 
     def path(self, table: str) -> Path:
         """Where a table's file is."""
