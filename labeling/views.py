@@ -19,6 +19,7 @@ from core.jobs.selectors import jobs_visible_to
 from labeling.audits.release_selectors import queries_to_audit
 from labeling.audits.selectors import audit_aim
 from labeling.judging.access import auditing_problem, can_judge, get_query_for
+from labeling.judging.grades import GRADES, LEAST_RELEVANT, REASONS
 from labeling.learning.choice import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
 from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
@@ -232,6 +233,14 @@ def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
     preferences = preferences_of(request.user)
     context |= {
         "query": query,
+        # From the lowest, as the buttons stand.
+        "grades": [
+            (f"grade_{grade}", GRADES[grade], grade >= LEAST_RELEVANT[query.grades])
+            for grade in sorted(GRADES)
+        ]
+        if query.grades
+        else [],
+        "reasons": REASONS,
         "stop_streak": settings.STOP_STREAK,
         "studio_user": {
             "id": request.user.pk,

@@ -1,4 +1,5 @@
-"""Whether measures, or versions of a release, rank the runs alike."""
+"""Whether measures, or versions of a release, rank the runs alike, or the models of a table that
+somebody sends."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from django import forms
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 
 from benchmark.leaderboard.choice import mean_title, read_measure, visible
 from benchmark.leaderboard.selectors import (
@@ -23,7 +25,7 @@ from benchmark.leaderboard.tables import SPLITS
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot
-from benchmark.scoring.correlation import Correlations, correlations
+from benchmark.scoring.correlation import Correlations, correlations, read_scores
 from core.access import require_evaluator
 from core.address_choices import chosen
 
@@ -38,6 +40,25 @@ USUAL: Final = {
 }
 #: Steps of the heat, from 0 to 1.
 STEPS: Final = 5
+#: Bytes of a table of scores.
+LARGEST_TABLE: Final = 1_000_000
+SHOWN_ERRORS: Final = 5
+
+
+class ScoresForm(forms.Form):
+    """A table of scores, which is not stored."""
+
+    scores = forms.FileField()
+
+    def clean_scores(self) -> Correlations:
+        """Between the measures of the table; each error by line and column."""
+        file = self.cleaned_data["scores"]
+        if file.size > LARGEST_TABLE:
+            raise forms.ValidationError(f"The file has more than {LARGEST_TABLE:,} bytes.")
+        columns, errors = read_scores(file.read().splitlines(keepends=True), name=file.name)
+        if errors:
+            raise forms.ValidationError(list(map(str, errors[:SHOWN_ERRORS])))
+        return correlations(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +73,17 @@ class Cell:
 
 
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def correlations_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Kendall's tau-b between measures over the runs, and between versions for one measure."""
+    """Kendall's tau-b between measures over the runs, and between versions for one measure; and
+    between the measures of a table that is posted."""
     require_evaluator(request.user)
     release = get_object_or_404(Release.objects.made(), pk=pk)
     task = chosen(request.GET, "task", Run.Task.values, Run.Task.FULL)
-    context: dict[str, Any] = {"release": release, "task": task}
+    form = ScoresForm(request.POST or None, request.FILES or None)
+    context: dict[str, Any] = {"release": release, "task": task, "scores_form": form}
+    if form.is_valid():
+        context["between_scores"] = _printed(form.cleaned_data["scores"])
     try:
         runs = board_runs(release, task, request.user)
     except NoSnapshot as error:

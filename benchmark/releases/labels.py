@@ -33,6 +33,12 @@ def complete_query_count() -> int:
     return Query.objects.filter(state=Query.State.COMPLETE).count()
 
 
+def graded_query_ids() -> set[int]:
+    """The completed queries that ask for grades, by query id."""
+    graded = Query.objects.filter(state=Query.State.COMPLETE).exclude(grades="")
+    return set(graded.values_list("query_id", flat=True))
+
+
 def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[SnapshotQuery]:
     """The completed queries of both splits by query id, with the effort that each one's labels
     took. Two SQL queries a few thousand queries.
@@ -71,6 +77,7 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
             left_open=query.left_open,
             completion_reason=query.completion_reason,
             rule=query.rule or "",
+            grades=query.grades,
         )
 
 
@@ -100,10 +107,11 @@ def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
         Subquery(candidate.order_by().values("rank")),
         "seconds",
         "source",
+        "grade",
+        "reason",
     )
-    for query_id, image_id, relevance, user_id, role, at, rank, seconds, source in rows.iterator(
-        CHUNK
-    ):
+    for row in rows.iterator(CHUNK):
+        query_id, image_id, relevance, user_id, role, at, rank, seconds, source, grade, reason = row
         judgment = JudgmentRow(
             query_id=query_id,
             image_id=image_id,
@@ -112,8 +120,10 @@ def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
             rank=rank,
             seconds=seconds,
             source=source,
+            grade=grade,
+            reason=reason,
         )
-        yield judgment, Vote(annotator=user_id, role=role, relevance=relevance, at=at)
+        yield judgment, Vote(user_id, role, relevance, at, grade)
 
 
 def released_judgment_count() -> int:

@@ -20,6 +20,7 @@ from benchmark.releases.audits import released_audits, released_release_audits
 from benchmark.releases.labels import (
     Effort,
     complete_query_count,
+    graded_query_ids,
     released_judgment_count,
     released_judgments,
     released_queries,
@@ -45,6 +46,11 @@ from retrieval.encoding.model_specs import ModelSpecError
 CONSENSUS_RULE: Final = (
     "The judgment of a reviewer or admin decides, the latest where there are several. Without one, "
     "the majority decides, where unsure counts as not relevant; a tie is not relevant."
+)
+GRADES_RULE: Final = (
+    "Queries with grades have four: definitely, partly, mostly not, definitely not. Each says "
+    "whether definitely and partly are relevant or definitely alone. The consensus grade is the "
+    "median of those that say what was decided, rounded down."
 )
 
 JUDGMENTS_STEP: Final = "Judgments and their consensus"
@@ -79,6 +85,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
         made_at = _now()
         labels = _labels_write(writer, progress)
         queries = _queries_write(writer, labels, progress)
+        graded = any(query.grades for query in queries)
         with progress.step(AUDITS_STEP):
             _audits_write(writer)
         model = _rerank_model(release)
@@ -108,7 +115,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             models=_list_models(queries),
             rerank_model=model.name if model else "",
             include_images=bool(release.options.get("include_images")),
-            consensus=CONSENSUS_RULE,
+            consensus=f"{CONSENSUS_RULE} {GRADES_RULE}" if graded else CONSENSUS_RULE,
             annotators=labels.annotators,
             negatives_known=True,
             confidence=settings.CERTIFICATE_CONFIDENCE,
@@ -130,6 +137,7 @@ def _labels_write(writer: SnapshotWriter, progress: Progress) -> _Labels:
     efforts: dict[int, Effort] = defaultdict(Effort)
     people: dict[int, set[int]] = defaultdict(set)
     image_ids = array("q")
+    graded = graded_query_ids()
     total = released_judgment_count()
     with (
         progress.step(JUDGMENTS_STEP, total) as count,
@@ -154,6 +162,7 @@ def _labels_write(writer: SnapshotWriter, progress: Progress) -> _Labels:
                     relevant=decided.relevant,
                     votes=decided.votes,
                     rank=judgment.rank,
+                    grade=decided.grade if query_id in graded else None,
                 )
             )
             image_ids.append(image_id)

@@ -6,11 +6,19 @@ methods alike; Kendall 1945 for the variant b, which allows for ties.
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
+
+from core.csv_rows import RowError, csv_rows
 
 Column = Mapping[Hashable, float | None]
+
+#: Of a table of scores. Every two columns are compared over all rows.
+MOST_COLUMNS: Final = 40
+MOST_ROWS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,45 @@ def correlations(columns: Mapping[str, Column]) -> Correlations:
         ],
         counts=[[len(pairs[one, other]) for other in names] for one in names],
     )
+
+
+def read_scores(
+    lines: Iterable[bytes], *, name: str
+) -> tuple[dict[str, dict[Hashable, float | None]], list[RowError]]:
+    """Columns for `correlations` from a CSV file with a row for each model and a column for each
+    measure, the first column naming the models; and everything that is wrong with it.
+
+    A blank score is None. `name` is the file's name for messages.
+    """
+    table = list(lines)
+    errors: list[RowError] = []
+    first = table[0].decode("utf-8-sig", errors="replace") if table else ""
+    header = [column.strip() for column in next(csv.reader([first]), [])]
+    model, *measures = header or ["model"]
+    if header and not 2 <= len(measures) <= MOST_COLUMNS:
+        message = f"the models and 2 to {MOST_COLUMNS} measures are needed, in {MOST_COLUMNS + 1} "
+        errors.append(RowError(name, 1, "", message + "columns at most"))
+        return {}, errors
+    columns: dict[str, dict[Hashable, float | None]] = {measure: {} for measure in measures}
+    seen: dict[str, int] = {}
+    rows = csv_rows(table, name=name, required=[model], optional=measures, errors=errors)
+    for line, fields in rows:
+        if len(seen) == MOST_ROWS:
+            errors.append(RowError(name, line, "", f"more than {MOST_ROWS} models"))
+            break
+        one = fields[model].strip()
+        if seen.setdefault(one, line) != line:
+            errors.append(RowError(name, line, model, f"{one[:40]!r} is on line {seen[one]} too"))
+        for measure in measures:
+            text = fields[measure].strip()
+            try:
+                score = float(text) if text else None
+            except ValueError:
+                score = math.nan
+            if score is not None and not math.isfinite(score):
+                errors.append(RowError(name, line, measure, f"{text[:40]!r} is not a number"))
+            columns[measure][one] = score
+    return columns, errors
 
 
 def tau_b(first: list[float], second: list[float]) -> float | None:

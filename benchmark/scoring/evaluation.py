@@ -27,6 +27,18 @@ _SLOTS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
+class _Graded:
+    """Where images with a gain above 0 stand."""
+
+    hits: HitRanks
+    """(s, r)"""
+    gains: Integers
+    """(h,) of these."""
+    all_gains: list[Integers]
+    """Of every judged image of each of the s queries."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Places:
     """Where images stand in the rankings of r runs for s queries, as far as measures look."""
 
@@ -38,6 +50,8 @@ class _Places:
     """(s, 1) how many images of each query are relevant."""
     judged_totals: Integers
     """(s, 1) how many were judged."""
+    graded: _Graded | None
+    """Where there are gains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,8 @@ class _Chance:
     judged_totals: Integers
     sizes: Integers
     """How many images are put in order."""
+    all_gains: list[Integers] | None
+    """Of every judged image of each query, where there are gains."""
 
 
 #: Of each kind with a cut-off: its scores, and what chance gives; None where that isn't known.
@@ -64,8 +80,8 @@ _CUT: Final[
         lambda of, ks: expectations.random_average_precision_at_k(of.totals, of.sizes, ks),
     ),
     "nDCG": (
-        lambda at, ks: metrics.ndcg_at_k(at.hits, at.totals, ks),
-        lambda of, ks: expectations.random_ndcg_at_k(of.totals, of.sizes, ks),
+        lambda at, ks: _ndcg(at, ks),
+        lambda of, ks: _random_ndcg(of, ks),
     ),
     "RR": (
         lambda at, ks: metrics.reciprocal_rank_at_k(at.hits, ks),
@@ -91,7 +107,7 @@ _CUT: Final[
         lambda at, ks: metrics.uncapped_average_precision_at_k(at.hits, at.totals, ks),
         lambda of, ks: expectations.random_uncapped_average_precision_at_k(of.totals, of.sizes, ks),
     ),
-    "ERR": (lambda at, ks: metrics.expected_reciprocal_rank_at_k(at.hits, ks), None),
+    "ERR": (lambda at, ks: _expected_reciprocal_rank(at, ks), None),
     "Judged": (
         lambda at, ks: metrics.judged_at_k(at.judged, ks),
         lambda of, ks: expectations.random_judged_at_k(of.judged_totals, of.sizes, ks),
@@ -126,6 +142,8 @@ _WHOLE: Final[dict[str, tuple[Callable[[_Places], Floats], Callable[[_Chance], F
 }
 #: Kinds that look no further than the first R images.
 _WITHIN_R: Final = ("Rprec", "AP@R")
+#: Kinds that use gains where there are some.
+_GRADED: Final = ("nDCG", "ERR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +218,10 @@ def score_runs(runs: Sequence[Run], qrels: Qrels, measures: Sequence[Measure]) -
     scored = _scored(qrels)
     totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     hits, judged = _found(runs, qrels, _depths(measures, totals), _judged_depth(measures))
-    at = _Places(hits, judged, totals[:, np.newaxis], judged_totals[:, np.newaxis])
+    graded = None
+    if qrels.gains is not None and any(measure.kind in _GRADED for measure in measures):
+        graded = _graded(runs, qrels, _depths(measures, totals))
+    at = _Places(hits, judged, totals[:, np.newaxis], judged_totals[:, np.newaxis], graded)
     by_key = {one.key: _WHOLE[one.kind][0](at) for one in measures if one.k is None}
     for kind, cuts in _cuts_by_kind(measures).items():
         by_key |= _columns(kind, cuts, _CUT[kind][0](at, cuts))
@@ -219,7 +240,7 @@ def random_scores(
     scored = _scored(qrels)
     totals, judged_totals = qrels.totals()[scored], qrels.sizes()[scored]
     sizes = np.broadcast_to(np.asarray(corpus_size, dtype=np.int64), totals.shape)
-    of = _Chance(totals, judged_totals, sizes)
+    of = _Chance(totals, judged_totals, sizes, None if qrels.gains is None else _all_gains(qrels))
     by_key = {one.key: _WHOLE[one.kind][1](of) for one in measures if one.k is None}
     for kind, cuts in _cuts_by_kind(measures).items():
         expected = _CUT[kind][1]
@@ -242,17 +263,16 @@ def fixed_ranks(ranking: Ranking) -> Ranking:
 def best_rerank(run: Run, qrels: Qrels, depth: int) -> dict[int, Ranking]:
     """The best that re-ranking the first `depth` images of a first stage could give.
 
-    Of each query that the qrels know: the relevant ones among its first `depth` images, then the
-    others of these, each in the first stage's order; what follows stays. Scores count down to 1, so
-    that the order is fixed. Best for every measure here at any cut-off. Source: Vendrow et al.
-    2024, table 3, "Best possible rerank".
+    Of each query that the qrels know: the relevant ones among its first `depth` images, those of
+    more gain first, then the others of these, each in the first stage's order; what follows stays.
+    Scores count down to 1, so that the order is fixed. Best for every measure here at any cut-off.
+    Source: Vendrow et al. 2024, table 3, "Best possible rerank".
     """
     best = {}
     for query_id in sorted(set(run) & set(qrels.query_ids.tolist())):
         ids = fixed_ranks(run[query_id]).image_ids
-        images, relevant = qrels.of(query_id)
-        hits = np.isin(ids[:depth], images[relevant])
-        ordered = np.concatenate([ids[:depth][hits], ids[:depth][~hits], ids[depth:]])
+        first = np.argsort(-qrels.gains_at(query_id, ids[:depth]), kind="stable")
+        ordered = np.concatenate([ids[:depth][first], ids[depth:]])
         scores = np.arange(len(ids), 0, -1, dtype=np.float64)
         best[query_id] = Ranking(image_ids=ordered, scores=scores)
     return best
@@ -281,16 +301,21 @@ def restrict(qrels: Qrels, fixed: Mapping[int, Integers]) -> Qrels:
     twice.
     """
     kept = fit_queries(fixed, qrels)
-    owners, ids, flags = [], [], []
+    owners, ids, flags, gains = [], [], [], []
     for query_id in kept:
         images, relevant = qrels.of(query_id)
         owners.append(np.full(len(fixed[query_id]), query_id, dtype=np.int64))
         ids.append(np.asarray(fixed[query_id], dtype=np.int64))
         flags.append(np.isin(fixed[query_id], images[relevant]))
+        gains.append(qrels.gains_at(query_id, ids[-1]))
     if not kept:
         return Qrels.from_pairs([], [])
     return Qrels.from_arrays(
-        kept, np.concatenate(owners), np.concatenate(ids), np.concatenate(flags)
+        kept,
+        np.concatenate(owners),
+        np.concatenate(ids),
+        np.concatenate(flags),
+        None if qrels.gains is None else np.concatenate(gains),
     )
 
 
@@ -343,6 +368,39 @@ def _found(
     return hits.ranks(), judged.ranks()
 
 
+def _graded(runs: Sequence[Run], qrels: Qrels, depths: Integers) -> _Graded:
+    """Where images with a gain stand down to each query's depth."""
+    found = _Found((len(depths), len(runs)))
+    gains = [np.zeros(0, dtype=np.int64)]
+    for place, query_id in enumerate(scored_query_ids(qrels).tolist() if runs else []):
+        ids = [part[: depths[place]] for part in _fixed([run.get(query_id) for run in runs])]
+        images = qrels.of(query_id)[0][qrels.gains_of(query_id) > 0]
+        gains.append(qrels.gains_at(query_id, found.add(place, ids, images)))
+    return _Graded(found.ranks(), np.concatenate(gains), _all_gains(qrels))
+
+
+def _all_gains(qrels: Qrels) -> list[Integers]:
+    return [qrels.gains_of(query_id) for query_id in scored_query_ids(qrels).tolist()]
+
+
+def _ndcg(at: _Places, ks: list[int]) -> Floats:
+    if at.graded is None:
+        return metrics.ndcg_at_k(at.hits, at.totals, ks)
+    return metrics.graded_ndcg_at_k(at.graded.hits, at.graded.gains, at.graded.all_gains, ks)
+
+
+def _random_ndcg(of: _Chance, ks: list[int]) -> Floats:
+    if of.all_gains is None:
+        return expectations.random_ndcg_at_k(of.totals, of.sizes, ks)
+    return expectations.random_graded_ndcg_at_k(of.all_gains, of.sizes, ks)
+
+
+def _expected_reciprocal_rank(at: _Places, ks: list[int]) -> Floats:
+    if at.graded is None:
+        return metrics.expected_reciprocal_rank_at_k(at.hits, ks)
+    return metrics.graded_expected_reciprocal_rank_at_k(at.graded.hits, at.graded.gains, ks)
+
+
 class _Found:
     """Where certain images stand in the rankings of r runs, gathered query by query."""
 
@@ -352,13 +410,17 @@ class _Found:
         self._ranks: list[Integers] = [np.zeros(0, dtype=np.int64)]
         self._slots = np.zeros(_SLOTS, dtype=np.int32)
 
-    def add(self, place: int, rankings: Sequence[Integers], images: Integers) -> None:
-        """Find `images`, which ascend, in the rankings of the query at `place`, one a run."""
+    def add(self, place: int, rankings: Sequence[Integers], images: Integers) -> Integers:
+        """Find `images`, which ascend, in the rankings of the query at `place`, one a run; those
+        found, by run and rank."""
         starts = np.concatenate(([0], np.cumsum([len(ids) for ids in rankings])))
-        places = _places(np.concatenate(rankings), images, self._slots)
+        joined = np.concatenate(rankings)
+        places = _places(joined, images, self._slots)
         counts = np.diff(np.searchsorted(places, starts))
         self._rows.append(np.repeat(np.arange(len(rankings)) + place * len(rankings), counts))
         self._ranks.append(places - np.repeat(starts[:-1], counts) + 1)
+        there: Integers = joined[places]
+        return there
 
     def ranks(self) -> HitRanks:
         return HitRanks.at(self._shape, np.concatenate(self._rows), np.concatenate(self._ranks))

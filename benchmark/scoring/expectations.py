@@ -11,6 +11,7 @@ more than small ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,7 @@ from benchmark.scoring.metrics import (
     checked_totals,
     cutoffs,
     discounts,
+    graded_ideal_gain,
     ideal_gain,
 )
 
@@ -86,6 +88,20 @@ def random_ndcg_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) ->
     depths = np.minimum(beside(images, cuts), cuts)
     gains = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
     return beside(relevant / images, cuts) * gains[depths - 1] / ideal_gain(relevant, cuts)
+
+
+def random_graded_ndcg_at_k(
+    all_gains: Sequence[Integers], sizes: npt.ArrayLike, k: Cutoffs
+) -> Floats:
+    """The mean gain of all N images times the discounts of the first min(k, N) ranks, over those of
+    an ideal order: (s,) or (s, c). `all_gains` are of every judged image of each of s queries."""
+    cuts = cutoffs(k)
+    images = np.broadcast_to(np.asarray(sizes, dtype=np.int64), (len(all_gains),))
+    mean = np.array([gains.sum() for gains in all_gains]) / images
+    depths = np.minimum(beside(images, cuts), cuts)
+    worth = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
+    expected: Floats = beside(mean, cuts) * worth[depths - 1] / graded_ideal_gain(all_gains, cuts)
+    return expected
 
 
 def random_reciprocal_rank_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) -> Floats:

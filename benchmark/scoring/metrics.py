@@ -1,9 +1,11 @@
-"""Retrieval measures for binary relevance, of any number of rankings and cut-offs at once.
+"""Retrieval measures, of any number of rankings and cut-offs at once.
 
 `hits` is the relevance of retrieved images, best first: truth values of shape (..., n), one
 ranking in each row of n, or `HitRanks` made of them once for several measures. `totals` (...) holds
 R, how many images are relevant in all, from 1. `k` is a cut-off or several, of shape (); or (c,).
 Each function gives float64 of shape (...), or (..., c) for several cut-offs, from 0 to 1.
+
+Relevance is binary but for the `graded_` ones, which take gains, whole numbers from 0.
 
 The declared k counts, also for a run that retrieves fewer images: those it lacks are not relevant.
 ValueError: k < 1, R < 1, or more hits than R.
@@ -18,6 +20,7 @@ reciprocal rank for graded relevance", for ERR.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -30,9 +33,10 @@ Cutoffs = int | npt.ArrayLike
 
 #: RBP's persistence, how likely one goes on to the next image: ir-measures' RBP(p=0.9).
 PERSISTENCE: Final = 0.9
-#: How likely a relevant image satisfies, to ERR: (2^1 - 1) / 2^4, as gdeval (and so ir-measures)
-#: computes it of the grade 1 on TREC's scale to 4.
-SATISFACTION: Final = 1 / 16
+#: The highest grade to ERR, as gdeval (and so ir-measures) has it: TREC's scale.
+HIGHEST_GRADE: Final = 4
+#: How likely a relevant image satisfies, to ERR: (2^1 - 1) / 2^4, the grade being 1.
+SATISFACTION: Final = 1 / 2**HIGHEST_GRADE
 Number = TypeVar("Number", bound=np.number)
 
 
@@ -158,6 +162,20 @@ def ndcg_at_k(hits: Hits, totals: npt.ArrayLike, k: Cutoffs) -> Floats:
     return sums / ideal_gain(relevant, cuts)
 
 
+def graded_ndcg_at_k(
+    found: HitRanks, gains: Integers, all_gains: Sequence[Integers], k: Cutoffs
+) -> Floats:
+    """nDCG@k with the images' gains, as trec_eval computes it of grades; `gains` (h,) are of what
+    was found, `all_gains` of every judged image of each row of shape[0], in any order."""
+    cuts = cutoffs(k)
+    sums = found.sums_at(cuts, gains * discounts(found.ranks))
+    ideal = graded_ideal_gain(all_gains, cuts)
+    scores: Floats = sums / ideal.reshape(
+        len(all_gains), *[1] * (len(found.shape) - 1), *cuts.shape
+    )
+    return scores
+
+
 def reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
     """1 / rank of the first relevant image among the first k, or 0 if none is there.
 
@@ -179,6 +197,17 @@ def expected_reciprocal_rank_at_k(hits: Hits, k: Cutoffs) -> Floats:
     found = _ranks(hits)
     satisfied = SATISFACTION * (1 - SATISFACTION) ** (found.numbers - 1)
     return found.sums_at(cutoffs(k), satisfied / found.ranks)
+
+
+def graded_expected_reciprocal_rank_at_k(found: HitRanks, gains: Integers, k: Cutoffs) -> Floats:
+    """ERR@k, an image of the gain g (h,) satisfying with the probability (2^g - 1) / 2^m, m being
+    `HIGHEST_GRADE`; a higher gain counts as m."""
+    satisfies = (2.0 ** np.minimum(gains, HIGHEST_GRADE) - 1) / 2**HIGHEST_GRADE
+    # How likely one has gone on to each image: the product over those before it in its ranking.
+    passed = np.cumsum(np.log1p(-satisfies)) - np.log1p(-satisfies)
+    firsts = np.arange(len(passed)) - found.numbers + 1
+    reached = np.exp(passed - passed[firsts])
+    return found.sums_at(cutoffs(k), reached * satisfies / found.ranks)
 
 
 def rank_biased_precision(hits: Hits) -> Floats:
@@ -277,6 +306,16 @@ def ideal_gain(totals: Integers, cuts: Integers) -> Floats:
     ideal = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
     gains: Floats = ideal[depths - 1]
     return gains
+
+
+def graded_ideal_gain(all_gains: Sequence[Integers], cuts: Integers) -> Floats:
+    """(s, c), or (s,) for one cut-off: the discounted gain when the s queries' images stand by
+    their gains, the largest first."""
+    ideal = np.zeros((len(all_gains), *cuts.shape))
+    for row, gains in enumerate(all_gains):
+        best = np.sort(gains)[::-1] * discounts(np.arange(1, len(gains) + 1))
+        ideal[row] = np.concatenate(([0.0], np.cumsum(best)))[np.minimum(cuts, len(gains))]
+    return ideal
 
 
 def beside(values: npt.NDArray[Number], cuts: Integers) -> npt.NDArray[Number]:

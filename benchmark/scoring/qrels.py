@@ -24,6 +24,9 @@ class Qrels:
     """(n,)"""
     relevant: npt.NDArray[np.bool_]
     """(n,)"""
+    gains: npt.NDArray[np.int64] | None = None
+    """(n,) from 0, what nDCG and ERR take an image for; None where relevance is all that is
+    known."""
 
     @classmethod
     def from_pairs(cls, query_ids: Iterable[int], pairs: Iterable[tuple[int, int, bool]]) -> Qrels:
@@ -43,6 +46,7 @@ class Qrels:
         pair_queries: npt.ArrayLike,
         image_ids: npt.ArrayLike,
         relevant: npt.ArrayLike,
+        gains: npt.ArrayLike | None = None,
     ) -> Qrels:
         """Of the columns of pairs (n,) in any order; those in order are quicker.
 
@@ -52,9 +56,11 @@ class Qrels:
         owners = np.asarray(pair_queries, dtype=np.int64)
         images = np.asarray(image_ids, dtype=np.int64)
         flags = np.asarray(relevant, dtype=np.bool_)
+        worth = None if gains is None else np.asarray(gains, dtype=np.int64)
         if not _ascending(owners, images).all():
             order = np.lexsort((images, owners))
             owners, images, flags = owners[order], images[order], flags[order]
+            worth = None if worth is None else worth[order]
             if not _ascending(owners, images).all():
                 raise ValueError("A pair is there twice.")
         starts = np.searchsorted(owners, queries, side="left")
@@ -66,15 +72,34 @@ class Qrels:
             offsets=np.append(starts, len(owners)).astype(np.int64),
             image_ids=np.ascontiguousarray(images),
             relevant=np.ascontiguousarray(flags),
+            gains=None if worth is None else np.ascontiguousarray(worth),
         )
 
     def of(self, query_id: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """The judged image ids of a query and their relevance; KeyError for an unknown query."""
+        part = self._part(query_id)
+        return self.image_ids[part], self.relevant[part]
+
+    def gains_of(self, query_id: int) -> npt.NDArray[np.int64]:
+        """The gains of a query's judged images, in the order of `of`: 1 for a relevant one where
+        there are no others. KeyError for an unknown query."""
+        part = self._part(query_id)
+        return self.relevant[part].astype(np.int64) if self.gains is None else self.gains[part]
+
+    def gains_at(self, query_id: int, image_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """(m,) the gains of any images for a query, 0 of those that weren't judged."""
+        part = self._part(query_id)
+        images, gains = self.image_ids[part], self.gains_of(query_id)
+        if not len(images):
+            return np.zeros(len(image_ids), dtype=np.int64)
+        places = np.minimum(np.searchsorted(images, image_ids), len(images) - 1)
+        return np.where(images[places] == image_ids, gains[places], 0)
+
+    def _part(self, query_id: int) -> slice:
         index = int(np.searchsorted(self.query_ids, query_id))
         if index == len(self.query_ids) or self.query_ids[index] != query_id:
             raise KeyError(query_id)
-        part = slice(self.offsets[index], self.offsets[index + 1])
-        return self.image_ids[part], self.relevant[part]
+        return slice(self.offsets[index], self.offsets[index + 1])
 
     def only(self, query_ids: npt.ArrayLike) -> Qrels:
         """Those of these queries, which are among its own or are left out."""
@@ -82,7 +107,11 @@ class Qrels:
         owners = np.repeat(self.query_ids, self.sizes())
         inside = np.isin(owners, kept)
         return Qrels.from_arrays(
-            kept.tolist(), owners[inside], self.image_ids[inside], self.relevant[inside]
+            kept.tolist(),
+            owners[inside],
+            self.image_ids[inside],
+            self.relevant[inside],
+            None if self.gains is None else self.gains[inside],
         )
 
     def where(self, kept: npt.NDArray[np.bool_]) -> Qrels:

@@ -2,7 +2,8 @@
 
 TREC lines are `query_id 0 image_id relevance`, separated by blanks. BEIR files have a header with
 the columns query-id, corpus-id and score, separated by tabs. Ids may be any text without blanks. A
-relevance above 0 is relevant; 0 or less says that the image was judged and isn't.
+relevance above 0 is relevant, and to nDCG and ERR its gain; 0 or less says that the image was
+judged and isn't relevant.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def averaged_scores(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict
     scored = scored_query_ids(qrels).tolist()
     values = {measure.key: np.zeros(len(scored)) for measure in measures}
     for place, query_id in enumerate(scored):
-        images, relevant = qrels.of(query_id)
-        tied = _Tied.of(run.get(query_id), images, images[relevant])
+        _, relevant = qrels.of(query_id)
+        tied = _Tied.of(run.get(query_id), qrels, query_id)
         for measure in measures:
             # Without a cut-off AP is over R.
             kind = "UncappedAP" if measure == Measure("AP") else measure.kind
@@ -107,20 +107,27 @@ class _Tied:
     """(n,) relevant ones in the groups before."""
     starts: Integers
     """(n,) ranks before the group."""
+    gains: Floats
+    """(n,) the mean gain of the rank's group."""
+    all_gains: Integers
+    """Of every judged image of the query."""
 
     @classmethod
-    def of(cls, ranking: Ranking | None, judged: Integers, relevant: Integers) -> _Tied:
+    def of(cls, ranking: Ranking | None, qrels: Qrels, query_id: int) -> _Tied:
         ids = np.zeros(0, np.int64) if ranking is None else ranking.image_ids
         scores = np.zeros(0) if ranking is None else ranking.scores
         order = np.argsort(-scores, kind="stable")
         ids, scores = ids[order], scores[order]
         firsts = np.flatnonzero(np.diff(scores, prepend=np.nan) != 0)
         sizes = np.diff(firsts, append=len(ids))
-        hits, seen = np.isin(ids, relevant), np.isin(ids, judged)
+        judged, relevant = qrels.of(query_id)
+        all_gains = qrels.gains_of(query_id)
+        hits, seen = np.isin(ids, judged[relevant]), np.isin(ids, judged)
         if not len(ids):
             nothing, none = np.zeros(0), np.zeros(0, np.int64)
-            return cls(nothing, nothing, none, none, none, none)
+            return cls(nothing, nothing, none, none, none, none, nothing, all_gains)
         found, known = np.add.reduceat(hits, firsts), np.add.reduceat(seen, firsts)
+        gained = np.add.reduceat(qrels.gains_at(query_id, ids), firsts)
         before = np.cumsum(found) - found
         return cls(
             hits=np.repeat(found / sizes, sizes),
@@ -129,6 +136,8 @@ class _Tied:
             relevant=np.repeat(found, sizes),
             before=np.repeat(before, sizes),
             starts=np.repeat(firsts, sizes),
+            gains=np.repeat(gained / sizes, sizes),
+            all_gains=all_gains,
         )
 
     def precision_sum(self, cut: int) -> float:
@@ -151,8 +160,8 @@ class _Tied:
 
 def _gain(tied: _Tied, cut: int, total: int) -> float:
     worth = metrics.discounts(np.arange(1, len(tied.hits) + 1))
-    ideal = metrics.ideal_gain(np.asarray(total), np.asarray(cut))
-    return float((tied.hits * worth)[:cut].sum() / ideal)
+    [ideal] = metrics.graded_ideal_gain([tied.all_gains], np.asarray(cut))
+    return float((tied.gains * worth)[:cut].sum() / ideal)
 
 
 def _reciprocal_rank(tied: _Tied, cut: int, total: int) -> float:
@@ -182,13 +191,12 @@ _AVERAGED: Final[Mapping[str, Callable[[_Tied, int, int], float]]] = {
 
 
 def _settled(run: Run, qrels: Qrels, relevant_first: bool) -> dict[int, Ranking]:
-    """The run with the relevant images first, or last, among those with equal scores."""
+    """The run with the images of most gain first, or last, among those with equal scores."""
     settled = {}
     for query_id in set(run) & set(scored_query_ids(qrels).tolist()):
         ranking = run[query_id]
-        images, relevant = qrels.of(query_id)
-        hits = np.isin(ranking.image_ids, images[relevant])
-        order = np.lexsort((hits != relevant_first, -ranking.scores))
+        gains = qrels.gains_at(query_id, ranking.image_ids)
+        order = np.lexsort((-gains if relevant_first else gains, -ranking.scores))
         settled[query_id] = _in_order(ranking.image_ids[order])
     return settled
 

@@ -205,6 +205,8 @@ def _read(raw: Any) -> JudgmentInput | JudgmentOutcome:
         age=given["age"],
         revision=given["revision"],
         place=given["place"],
+        grade=given["grade"],
+        reason=given["reason"],
     )
 
 

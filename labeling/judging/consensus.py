@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from statistics import median
 from typing import Any, Final, Literal, TypeVar
 
 from labeling.candidates.stopping import RELEVANCES, RELEVANT, UNSURE
+from labeling.judging.grades import grade_of
 
 #: Roles whose judgment settles a pair, whatever the annotators said.
 DECIDING_ROLES: Final[frozenset[str]] = frozenset({"reviewer", "admin"})
@@ -28,6 +30,8 @@ class Vote:
     """"relevant", "not_relevant" or "unsure"."""
     at: Any = 0
     """When it was given: anything that can be ordered (a datetime, seconds)."""
+    grade: int | None = None
+    """From 0 to 3; None where the person gave none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Consensus:
     """For review: the deciding reviewer is unsure or, without a reviewer, anybody is."""
     votes: int
     """How many people judged the pair."""
+    grade: int
+    """From 0 to 3, see `consensus`; 0 or 3 where nobody graded."""
 
 
 def consensus(votes: Iterable[Vote]) -> Consensus:
@@ -47,7 +53,9 @@ def consensus(votes: Iterable[Vote]) -> Consensus:
 
     A reviewer's or admin's judgment decides where there is one (the latest of several; at the same
     instant the one of the higher id); else the majority of relevant against the rest, where unsure
-    counts as not relevant; a tie is a reasonable doubt and so not relevant.
+    counts as not relevant; a tie is a reasonable doubt and so not relevant. The grade is the median
+    of those that say what was decided, rounded down, or that of the reviewer who decided; a vote
+    without one counts as `grades.grade_of` says.
 
     ValueError: no votes, two votes of one person, or an unknown relevance.
     """
@@ -55,6 +63,7 @@ def consensus(votes: Iterable[Vote]) -> Consensus:
     positives = 0
     unsure = False
     decisive: Vote | None = None
+    grades: dict[bool, list[int]] = {True: [], False: []}
     for vote in votes:
         if vote.relevance not in RELEVANCES:
             raise ValueError(f"unknown relevance: {vote.relevance!r}")
@@ -62,6 +71,7 @@ def consensus(votes: Iterable[Vote]) -> Consensus:
             raise ValueError(f"annotator {vote.annotator} votes twice")
         people.add(vote.annotator)
         positives += vote.relevance == RELEVANT
+        grades[vote.relevance == RELEVANT].append(grade_of(vote.grade, vote.relevance))
         unsure = unsure or vote.relevance == UNSURE
         if vote.role.lower() in DECIDING_ROLES and (
             decisive is None or (vote.at, vote.annotator) > (decisive.at, decisive.annotator)
@@ -75,6 +85,7 @@ def consensus(votes: Iterable[Vote]) -> Consensus:
             decided_by="reviewer",
             unsure=decisive.relevance == UNSURE,
             votes=len(people),
+            grade=grade_of(decisive.grade, decisive.relevance),
         )
     negatives = len(people) - positives
     return Consensus(
@@ -82,6 +93,7 @@ def consensus(votes: Iterable[Vote]) -> Consensus:
         decided_by="tie" if positives == negatives else "majority",
         unsure=unsure,
         votes=len(people),
+        grade=int(median(grades[positives > negatives])),
     )
 
 

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from labeling.candidates.models import CandidateList
+from labeling.judging.grades import LONGEST_REASON
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image
 
@@ -44,6 +45,12 @@ class Judgment(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="judgments"
     )
     relevance = models.CharField(max_length=12, choices=Relevance)
+    grade = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="from 0 to 3, where the query asks for one"
+    )
+    reason = models.CharField(
+        max_length=LONGEST_REASON, blank=True, db_default="", help_text="why it has this grade"
+    )
     source = models.CharField(max_length=10, choices=JudgmentSource, default=JudgmentSource.LIST)
     candidate_list = models.ForeignKey(
         CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -78,6 +85,10 @@ class Judgment(models.Model):
             # The upper bound keeps NaN out, which PostgreSQL holds for greater than every number.
             models.CheckConstraint(
                 condition=models.Q(seconds__range=(0, 1e9)), name="judgment_seconds"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(grade=None) | models.Q(grade__range=(0, 3)),
+                name="judgment_grade",
             ),
         ]
         indexes = [
@@ -124,6 +135,12 @@ class JudgmentEvent(models.Model):
         blank=True,
         help_text="empty where the judgment was taken back",
     )
+    grade = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="from 0 to 3, where the query asks for one"
+    )
+    reason = models.CharField(
+        max_length=LONGEST_REASON, blank=True, db_default="", help_text="why it has this grade"
+    )
     source = models.CharField(max_length=10, choices=JudgmentSource)
     candidate_list = models.ForeignKey(
         CandidateList, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -152,6 +169,10 @@ class JudgmentEvent(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(seconds__range=(0, 1e9)), name="judgment_event_seconds"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(grade=None) | models.Q(grade__range=(0, 3)),
+                name="judgment_event_grade",
             ),
         ]
         indexes = [

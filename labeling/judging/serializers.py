@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from core.api.fields import IdField, NumberField, TextField
 from labeling.candidates.serializers import ListSerializer
+from labeling.judging.grades import HIGHEST, LONGEST_REASON
 from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource, Relevance
 from labeling.judging.services import MOST_SECONDS, SOURCES, RefusalCode
 
@@ -123,8 +124,22 @@ class JudgmentItemSerializer(serializers.Serializer):
         help_text="the place in that queue, from 1; they come together",
     )
 
+    grade = serializers.IntegerField(
+        min_value=0,
+        max_value=HIGHEST,
+        allow_null=True,
+        default=None,
+        help_text="3 definitely, 2 partly, 1 mostly not, 0 definitely not, where the query asks "
+        "for grades; relevance must be what the query makes of it",
+    )
+    reason = TextField(
+        max_length=LONGEST_REASON, allow_blank=True, default="", help_text="why it has this grade"
+    )
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse a place without a queue, and a queue outside the list."""
+        """Refuse a place without a queue, a queue outside the list, and a reason for no grade."""
+        if attrs["reason"] and attrs["grade"] is None:
+            raise serializers.ValidationError("A reason needs a grade.")
         queued = attrs["revision"] is not None
         if queued != (attrs["place"] is not None):
             raise serializers.ValidationError("revision and place come together.")
@@ -187,6 +202,8 @@ class JudgmentSerializer(serializers.ModelSerializer):
             "image",
             "annotator",
             "relevance",
+            "grade",
+            "reason",
             "source",
             "rank",
             "list",
@@ -220,6 +237,8 @@ class EventSerializer(serializers.Serializer):
     at = serializers.DateTimeField(source="acted_at")
     previous = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
     relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+    grade = serializers.IntegerField(allow_null=True)
+    reason = serializers.CharField()
     source = serializers.ChoiceField(choices=JudgmentSource.choices)
     rank = serializers.IntegerField(allow_null=True)
     revision = serializers.IntegerField(

@@ -16,6 +16,7 @@ from django.db.models import Max, Q
 from core.access import Role, role_of
 from labeling.candidates.services import lock_query_shared
 from labeling.judging.access import auditing_problem, judging_problem, own_assignment
+from labeling.judging.grades import GRADES, relevance_of
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
 from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
 from labeling.queries.models import Query
@@ -80,6 +81,11 @@ class JudgmentInput:
     """The primary key of the revision in whose queue the image was met; None for none."""
     place: int | None = None
     """The place in that queue, from 1."""
+    grade: int | None = None
+    """From 0 to 3, of a query that asks for grades; its relevance must be what the query makes of
+    it."""
+    reason: str = ""
+    """Why it has this grade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +124,16 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
 
     Of `query` only the primary key is used. An item whose client id was stored before is answered
     with what was stored then and changes nothing, also when a later judgment says something else or
-    the query was closed meanwhile; the same client id with another image, relevance, source or
-    query is refused. A new item is refused unless the query may be judged by this person now, or
-    could be when they acted and nobody has decided on it since (`_closed_at`), its image isn't
-    withdrawn and is in the current list (source "list"), drawn by an audit of the query (source
-    "audit"), among its second opinions ("second"; these, and what a release's audit shows to the
-    person, are judged after their hand-in too) or in the corpus (the others), and the current
-    judgment is the one that the client expects or equals the new one; items apply one after
-    another. Taking back a judgment that isn't there is stored too, so that a repeat is recognized.
-    Raises ValueError for more than LARGEST_BATCH items and QueryGone.
+    the query was closed meanwhile; the same client id with another image, relevance, grade, source
+    or query is refused. A new item is refused unless the query may be judged by this person now, or
+    could be when they acted and nobody has decided on it since (`_closed_at`), its grade is one
+    that the query asks for and means the relevance that comes with it, its image isn't withdrawn
+    and is in the current list (source "list"), drawn by an audit of the query (source "audit"),
+    among its second opinions ("second"; these, and what a release's audit shows to the person, are
+    judged after their hand-in too) or in the corpus (the others), and the current judgment is the
+    one that the client expects or equals the new one; items apply one after another. Taking back a
+    judgment that isn't there is stored too, so that a repeat is recognized. Raises ValueError for
+    more than LARGEST_BATCH items and QueryGone.
 
     Locks: the query shared, then the annotator, both until the transaction ends. So of two requests
     with the same client id one stores it and the other finds it, and batches neither deadlock nor
@@ -180,6 +187,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             age=item.age,
             revision_id=item.revision,
             place=item.place,
+            grade=item.grade,
+            reason=item.reason,
         )
         known[item.client_id] = event
         outcomes.append(_outcome(item, event, facts, JudgmentStatus.STORED))
@@ -257,6 +266,8 @@ def _refusal(
     """The code and reason for which a new item is refused, or None."""
     if closed:
         return RefusalCode.CLOSED, closed
+    if detail := _grade_problem(item, query):
+        return RefusalCode.INVALID, f"grade: {detail}"
     from_list = item.source in (JudgmentSource.LIST, JudgmentSource.LEARNED)
     if facts is None:
         if from_list:
@@ -275,6 +286,18 @@ def _refusal(
     ):
         return RefusalCode.CONFLICT, _conflict(item.expected, facts.current)
     return None
+
+
+def _grade_problem(item: JudgmentInput, query: Query) -> str:
+    """Why an item can't have its grade; empty if it can."""
+    if item.grade is None:
+        return ""
+    if not query.grades:
+        return "the query doesn't ask for grades."
+    relevance = relevance_of(item.grade, query.grades)
+    if item.relevance == relevance:
+        return ""
+    return f"{GRADES[item.grade].lower()} is {Relevance(relevance).label.lower()} for this query."
 
 
 _NOT_DRAWN = "No audit has drawn the image, and it isn't among the second opinions."
@@ -298,8 +321,8 @@ def _repeat(
     query: Query, item: JudgmentInput, event: JudgmentEvent, facts: ImageFacts | None
 ) -> JudgmentOutcome:
     """Answer for a client id that is stored already."""
-    stored = (event.query_id, event.image_id, event.relevance, event.source)
-    if stored != (query.pk, item.image_id, item.relevance or "", item.source):
+    stored = (event.query_id, event.image_id, event.relevance, event.source, event.grade)
+    if stored != (query.pk, item.image_id, item.relevance or "", item.source, item.grade):
         detail = "client_id: it was used before for another judgment; make a new one for each."
         return _refused(item, facts, RefusalCode.INVALID, detail)
     return _outcome(item, event, facts, JudgmentStatus.REPEATED)

@@ -43,6 +43,9 @@ class ImageFacts:
     revision_id: int | None = None
     """Of the order that learns, in whose queue the current judgment was made."""
     place: int | None = None
+    grade: int | None = None
+    """Of the judgment that was collected last, as is `reason`."""
+    reason: str = ""
     stored: bool = False
     """Whether the database has a judgment, which `current` may differ from."""
 
@@ -125,6 +128,8 @@ class JudgmentWriter:
         age: float = 0.0,
         revision_id: int | None = None,
         place: int | None = None,
+        grade: int | None = None,
+        reason: str = "",
     ) -> JudgmentEvent:
         """Collect one judgment of `age` seconds ago; an empty relevance takes back the current."""
         facts = self.images[image_id]
@@ -135,6 +140,8 @@ class JudgmentWriter:
             client_id=client_id,
             previous=facts.current,
             relevance=relevance,
+            grade=grade,
+            reason=reason,
             source=source,
             candidate_list_id=self.query.current_list_id if facts.rank else None,
             rank=facts.rank,
@@ -150,7 +157,7 @@ class JudgmentWriter:
         second = JudgmentSource.SECOND in (facts.source, source)
         if not (facts.current and (outside or from_queue or second)):
             facts.source, facts.revision_id, facts.place = source, revision_id, place
-        facts.current = relevance
+        facts.current, facts.grade, facts.reason = relevance, grade, reason
         facts.seconds = facts.seconds + seconds if relevance else 0.0
         self.events.append(event)
         return event
@@ -170,6 +177,8 @@ class JudgmentWriter:
                     image_id=image_id,
                     annotator=self.annotator,
                     relevance=facts.current,
+                    grade=facts.grade,
+                    reason=facts.reason,
                     source=facts.source,
                     candidate_list_id=self.query.current_list_id if facts.rank else None,
                     rank=facts.rank,
@@ -185,6 +194,8 @@ class JudgmentWriter:
             unique_fields=["query", "image", "annotator"],
             update_fields=[
                 "relevance",
+                "grade",
+                "reason",
                 "source",
                 "candidate_list",
                 "rank",

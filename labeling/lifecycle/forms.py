@@ -46,6 +46,7 @@ class QueryForm(forms.ModelForm):
             "guidelines",
             "order",
             "hand_in_rule",
+            "grades",
         )
         labels = {
             "query_id": "Query number",

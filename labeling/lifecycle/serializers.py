@@ -47,6 +47,11 @@ class QuerySerializer(serializers.Serializer):
     hand_in_rule = serializers.CharField(
         source="query.hand_in_rule", help_text="what allows to hand it in; empty: the setting's"
     )
+    grades = serializers.ChoiceField(
+        choices=Query.Grades.choices,
+        source="query.grades",
+        help_text="which of four grades are relevant; empty where it asks for none",
+    )
     species = serializers.SerializerMethodField(
         help_text="the filter, empty for the whole corpus; null where names are hidden"
     )
@@ -174,6 +179,12 @@ class QueryWriteSerializer(serializers.Serializer):
         required=False,
         help_text="streak, certificate:0.9 (a recall, and behind another colon a confidence) or "
         "exhausted, joined by “and” or “or”; blank for the setting's",
+    )
+    grades = serializers.ChoiceField(
+        choices=Query.Grades.choices,
+        required=False,
+        allow_blank=True,
+        help_text="can't change once judgments have grades",
     )
     species = serializers.ListField(
         child=SpeciesNameField(),

@@ -51,6 +51,7 @@ class QueryFields(TypedDict, total=False):
     guidelines: str
     order: str
     hand_in_rule: str
+    grades: str
     species: Iterable[Species]
 
 
@@ -67,6 +68,7 @@ def query_create(
     guidelines: str = "",
     order: str = Query.Order.CLIP,
     hand_in_rule: str = "",
+    grades: str = "",
     species: Iterable[Species] = (),
 ) -> Query:
     """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
@@ -86,6 +88,7 @@ def query_create(
         guidelines=guidelines,
         order=order,
         hand_in_rule=hand_in_rule,
+        grades=grades,
         created_by=created_by,
     )
     _check(query)
@@ -108,7 +111,7 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
 
     Raises ValidationError with the fields named, Conflict for a new text or filter of a query that
     is submitted or complete (reopen it first), and QueryHasJudgments for a new query id of one that
-    was judged for.
+    was judged for, or for other grades of one that has some.
     """
     if "query_id" in changes:
         lock_query_ids()
@@ -118,6 +121,12 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
     ):
         raise QueryHasJudgments(
             f"Query {query.query_id} has judgments, so its number can't change: files refer to it."
+        )
+    if changes.get("grades", query.grades) != query.grades and (
+        query.judgments.filter(grade__isnull=False).exists()
+    ):
+        raise QueryHasJudgments(
+            f"Query {query.query_id} has graded judgments, and what they mean can't change."
         )
     species = changes.pop("species", None)
     before = (query.text, filter_species_ids(query))

@@ -34,6 +34,14 @@ class Query(models.Model):
         CLIP = "clip", "CLIP order"
         LEARNED = "learned", "Order that learns"
 
+    class Grades(models.TextChoices):
+        """Whether annotators give one of four grades, and which of them are relevant; see
+        `labeling.judging.grades`."""
+
+        NONE = "", "None: relevant, not relevant or unsure"
+        PARTLY = "partly", "Four; definitely and partly are relevant"
+        DEFINITELY = "definitely", "Four; only definitely is relevant"
+
     class RejectReason(models.TextChoices):
         """Why a query can't be used in a benchmark."""
 
@@ -63,6 +71,13 @@ class Query(models.Model):
         blank=True,
         help_text="what allows to hand it in, as `labeling.candidates.rules` reads it; empty for "
         "the setting's",
+    )
+    grades = models.CharField(
+        max_length=10,
+        choices=Grades,
+        blank=True,
+        default=Grades.NONE,
+        help_text="which of four grades are relevant; empty where it asks for none",
     )
     species = models.ManyToManyField(Species, blank=True, related_name="queries")
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
@@ -102,6 +117,10 @@ class Query(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(order__in=["clip", "learned"]), name="query_order_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(grades__in=["", "partly", "definitely"]),
+                name="query_grades_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(state="rejected", reject_reason__gt="")

@@ -72,6 +72,7 @@ class StudioActions:
                 "scores": found.scores,
                 "relevance": found.relevance,
                 "sources": found.sources,
+                "grades": found.grades,
                 "withdrawn": found.withdrawn,
                 "flagged": found.flagged,
                 "cursor": found.cursor,

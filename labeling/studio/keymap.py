@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-Context = Literal["both", "single", "grid"]
+from labeling.judging.grades import GRADES
+
+Context = Literal["both", "single", "grid", "graded"]
 Group = Literal["Judging", "Moving", "Image", "Grid", "Panels"]
 
 MOST_KEYS = 4
@@ -50,7 +52,8 @@ class Action:
     group: Group
     """Under which the help lists it."""
     context: Context
-    """The view in which its keys work."""
+    """The view in which its keys work; those of "graded" work, before any others, where the query
+    asks for grades."""
     keys: tuple[str, ...]
     """By default; the first is the one shown on a button."""
 
@@ -59,6 +62,10 @@ ACTIONS: Final = (
     Action("relevant", "Relevant", "Judging", "both", ("r", "1")),
     Action("not_relevant", "Not relevant", "Judging", "both", ("n", "2")),
     Action("unsure", "Unsure", "Judging", "both", ("u", "3")),
+    *(
+        Action(f"grade_{grade}", name, "Judging", "graded", (str(key),))
+        for key, (grade, name) in enumerate(GRADES.items(), start=1)
+    ),
     Action("undo", "Undo", "Judging", "both", ("z", "Ctrl+z")),
     Action("redo", "Redo", "Judging", "both", ("y", "Ctrl+Shift+z")),
     Action("next_unlabeled", "To the next unlabeled image", "Moving", "both", ("End",)),
@@ -136,10 +143,10 @@ def check_keys(changes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         if name not in BY_NAME:
             raise KeysRefused(name, f"There is no action {name!r}.")
         effective[name] = _checked(BY_NAME[name], keys)
-    for view in ("single", "grid"):
+    for view in (("single", "both"), ("grid", "both"), ("graded",)):
         taken: dict[str, Action] = {}
         for action in ACTIONS:
-            if action.context not in (view, "both"):
+            if action.context not in view:
                 continue
             for key in effective[action.name]:
                 other = taken.setdefault(key, action)

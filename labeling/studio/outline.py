@@ -33,6 +33,8 @@ class Outline:
     sources: str
     """Where they were made: l(ist), s(earch), m(ore like this), a(udit), i(mport), o(rder that
     learns), b(lindly, a second opinion), - none."""
+    grades: str
+    """The person's own grades, a digit a rank, - none; empty where the query asks for none."""
     withdrawn: list[int]
     """Ranks, ascending."""
     flagged: list[int]
@@ -54,6 +56,7 @@ SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
                                 WHEN 'import' THEN 'i' WHEN 'learned' THEN 'o'
                                 WHEN 'second' THEN 'b' ELSE '-' END,
                   '' ORDER BY c.rank),
+       string_agg(coalesce(j.grade::text, '-'), '' ORDER BY c.rank) FILTER (WHERE %(graded)s),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE w.image_id IS NOT NULL),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE f.image_id IS NOT NULL)
   FROM {Candidate._meta.db_table} c
@@ -75,14 +78,16 @@ def outline(*, query: Query, user: Any) -> Outline:
         "user": user.pk,
         "list": query.current_list_id,
         "size": current.size if current else 0,
+        "graded": bool(query.grades),
     }
     [row] = fetch_all(_OUTLINE, values)
-    last, images, scores, relevance, sources, withdrawn, flagged = row
+    last, images, scores, relevance, sources, grades, withdrawn, flagged = row
     return Outline(
         images=images or [],
         scores=scores or [],
         relevance=relevance or "",
         sources=sources or "",
+        grades=grades or "",
         withdrawn=withdrawn or [],
         flagged=flagged or [],
         cursor=last or 0,
@@ -103,6 +108,7 @@ class OwnChange:
     relevance: str | None
     """None: taken back."""
     source: str
+    grade: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +146,9 @@ def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
     """
     events = fetch_all(_OWN, [query.current_list_id, query.pk, user.pk, cursor])
     latest: dict[int, OwnChange] = {}
-    for _, image_id, relevance, source, rank in events:
+    for _, image_id, relevance, source, grade, rank in events:
         latest.pop(image_id, None)  # ordered by the last event
-        latest[image_id] = OwnChange(image_id, rank, relevance or None, source)
+        latest[image_id] = OwnChange(image_id, rank, relevance or None, source, grade)
     marked = fetch_all(_WITHDRAWN_AND_FLAGGED, [query.current_list_id])
     values = {"query": query.pk, "user": user.pk, "since": timezone.now() - RECENT}
     return Changes(
@@ -155,7 +161,7 @@ def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
 
 
 _OWN = f"""
-SELECT e.id, e.image_id, e.relevance, e.source, c.rank
+SELECT e.id, e.image_id, e.relevance, e.source, e.grade, c.rank
   FROM {JudgmentEvent._meta.db_table} e
   LEFT JOIN {Candidate._meta.db_table} c ON c.list_id = %s AND c.image_id = e.image_id
  WHERE e.query_id = %s AND e.annotator_id = %s AND e.id > %s

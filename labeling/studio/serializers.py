@@ -120,6 +120,10 @@ class OutlineSerializer(serializers.Serializer):
     sources = serializers.CharField(
         help_text="a letter a rank: l list, s search, m more like this, a audit, i import, - none"
     )
+    grades = serializers.CharField(
+        allow_blank=True,
+        help_text="a digit a rank, - without a grade; empty where the query asks for none",
+    )
     withdrawn = serializers.ListField(child=serializers.IntegerField(), help_text="ranks")
     flagged = serializers.ListField(
         child=serializers.IntegerField(), help_text="ranks with an open flag"
@@ -286,6 +290,7 @@ class OwnChangeSerializer(serializers.Serializer):
         choices=Relevance.choices, allow_null=True, help_text="null: taken back"
     )
     source = serializers.ChoiceField(choices=JudgmentSource.choices)
+    grade = serializers.IntegerField(allow_null=True)
 
 
 class OtherAnnotatorSerializer(serializers.Serializer):

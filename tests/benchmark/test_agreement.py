@@ -1,15 +1,25 @@
 """Agreement with ir-measures on random runs and judgments."""
 
+from itertools import permutations
+
 import ir_measures
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, ERR, RBP, RR, Bpref, Judged, P, R, Rprec, Success, nDCG
 
-from benchmark.scoring.evaluation import score_run, scored_query_ids
+from benchmark.scoring.evaluation import (
+    best_rerank,
+    random_scores,
+    restrict,
+    score_run,
+    scored_query_ids,
+)
 from benchmark.scoring.measures import Measure
 from benchmark.scoring.qrels import Qrels
 from benchmark.scoring.run_files import Ranking
+from benchmark.scoring.ties import averaged_scores, tie_range
 from tests.benchmark.test_evaluation import ranking
 
 IMAGES = st.integers(0, 25)
@@ -101,3 +111,58 @@ def test_expected_reciprocal_rank_agrees_with_gdeval(benchmark):
         got = score_run(run, truth, [Measure("ERR", k)])[f"ERR@{k}"].tolist()
         # It prints five digits.
         assert got == pytest.approx([expected[str(query), ERR @ k] for query in scored], abs=6e-6)
+
+
+@st.composite
+def graded(draw: st.DrawFn) -> tuple[dict[int, Ranking], dict[int, dict[int, int]]]:
+    """(run, grades), from 2 on relevant."""
+    run, _ = draw(benchmarks())
+    grades = st.dictionaries(IMAGES, st.integers(0, 3), max_size=20)
+    return run, {query: draw(grades) for query in range(4)}
+
+
+def graded_qrels(judgments: dict[int, dict[int, int]]) -> Qrels:
+    rows = [(query, *pair) for query, images in judgments.items() for pair in images.items()]
+    queries, images, grades = np.array(rows, np.int64).reshape(-1, 3).T
+    return Qrels.from_arrays(judgments, queries, images, grades >= 2, grades)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graded(), st.integers(1, 30))
+def test_ndcg_of_grades_agrees(benchmark, k):
+    run, judgments = benchmark
+    truth = graded_qrels(judgments)
+    scored = scored_query_ids(truth).tolist()
+    expected = scores_of_ir_measures(run, judgments, scored, [nDCG @ k])
+    got = score_run(run, truth, [Measure("nDCG", k), Measure("AP")])[f"nDCG@{k}"].tolist()
+    assert got == pytest.approx([expected[str(query), nDCG @ k] for query in scored], abs=1e-12)
+
+
+@settings(max_examples=5, deadline=None)
+@given(graded())
+def test_expected_reciprocal_rank_of_grades_agrees_with_gdeval(benchmark):
+    run, judgments = benchmark
+    truth = graded_qrels(judgments)
+    scored = scored_query_ids(truth).tolist()
+    expected = scores_of_ir_measures(run, judgments, scored, [ERR @ 20])
+    got = score_run(run, truth, [Measure("ERR", 20)])["ERR@20"].tolist()
+    assert got == pytest.approx([expected[str(query), ERR @ 20] for query in scored], abs=6e-6)
+
+
+def test_grades_in_a_random_order_and_among_equal_scores():
+    truth = graded_qrels({1: {0: 3, 1: 0, 2: 1, 3: 2, 9: 3}})
+    measure = Measure("nDCG", 3)
+    orders = [
+        score_run({1: ranking(*order)}, truth, [measure])["nDCG@3"]
+        for order in permutations([0, 1, 2, 3, 9, 20])
+    ]
+    mean = float(np.mean(orders))
+    assert random_scores(truth, 6, [measure])["nDCG@3"] == pytest.approx([mean], abs=1e-12)
+    tied = {1: Ranking(np.array([0, 1, 2, 3, 9, 20]), np.zeros(6))}
+    assert averaged_scores(tied, truth, [measure])["nDCG@3"] == pytest.approx([mean], abs=1e-12)
+    ends = tie_range(tied, truth, [measure]).means["nDCG@3"]
+    assert ends == pytest.approx((min(orders)[0], max(orders)[0]), abs=1e-12)
+    best = best_rerank({1: ranking(1, 2, 3, 0, 9)}, truth, 4)[1]
+    assert best.image_ids.tolist() == [0, 3, 2, 1, 9]
+    listed = restrict(truth, {1: np.array([1, 2, 20, 0])})
+    assert (listed.image_ids.tolist(), listed.gains.tolist()) == ([0, 1, 2, 20], [3, 0, 1, 0])

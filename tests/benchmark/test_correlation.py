@@ -1,8 +1,10 @@
 """Rank correlations: values by hand, ties, what is missing and what isn't defined."""
 
+from pathlib import Path
+
 import pytest
 
-from benchmark.scoring.correlation import correlations, tau_b
+from benchmark.scoring.correlation import correlations, read_scores, tau_b
 
 
 def test_values_by_hand():
@@ -37,3 +39,48 @@ def test_columns_are_compared_on_what_both_have():
 
 def test_no_columns():
     assert correlations({}).taus == []
+
+
+#: The upper triangle of the paper's table 5, by the columns of its table 4; its Kendall's tau-b.
+TABLE_5 = {
+    "ECCV mAP@R": [0.90, 0.74, 0.39, 0.47, 0.39, 0.20, 0.52],
+    "ECCV R-P": [0.65, 0.30, 0.39, 0.30, 0.17, 0.43],
+    "ECCV R@1": [0.65, 0.72, 0.65, 0.29, 0.77],
+    "CxC R@1": [0.89, 1.00, 0.45, 0.84],
+    "COCO 1K R@1": [0.89, 0.45, 0.94],
+    "COCO 5K R@1": [0.45, 0.84],
+    "PMRP": [0.43],
+}
+
+
+def test_table_4_of_the_paper_gives_its_table_5():
+    with (Path(__file__).parent / "eccv_table4.csv").open("rb") as file:
+        columns, errors = read_scores(file, name="eccv_table4.csv")
+    assert not errors
+
+    def wrong():
+        found = correlations(columns)
+        assert {count for row in found.counts for count in row} == {25}
+        return {
+            (one, other)
+            for place, one in enumerate(found.names)
+            for at, other in enumerate(found.names[place + 1 :])
+            if f"{found.taus[place][place + 1 + at]:.2f}" != f"{TABLE_5[one][at]:.2f}"
+        }
+
+    assert wrong() == {(one, "PMRP") for one in ("ECCV R@1", "COCO 1K R@1")} | {("PMRP", "RSUM")}
+    # Two models whose PMRP table 4 prints alike; with the one that other measures prefer first, all
+    # 28 cells are the paper's.
+    assert columns["PMRP"]["VSE∞ (WSL grid)"] == columns["PMRP"]["PCME (CutMix pre-trained)"]
+    columns["PMRP"]["VSE∞ (WSL grid)"] += 0.001
+    assert wrong() == set()
+
+
+def test_a_table_of_scores_is_refused_by_line_and_column():
+    columns, errors = read_scores([b"model,a,b\r\n", b'"x, y",1,\r\n'], name="t.csv")
+    assert (columns, errors) == ({"a": {"x, y": 1.0}, "b": {"x, y": None}}, [])
+    lines = [b"model,a,b\n", b"x,1,nan\n", b"x,one,2\n", b"y,1\n"]
+    _, errors = read_scores(lines, name="t.csv")
+    assert [(one.line, one.field) for one in errors] == [(2, "b"), (3, "model"), (3, "a"), (4, "")]
+    for lines in ([], [b"model,a\n"], [b"model,a,a\n", b"x,1,2\n"], [b"\xff\xfem"]):
+        assert read_scores(lines, name="t.csv")[1]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_publish, run_score, run_store
@@ -333,3 +334,11 @@ def test_correlations_between_measures_and_versions(weak, strong, admin):
     assert versions["names"] == ["v1", "v2"]
     assert versions["rows"][0][1][1].text == "1.00"
     assert versions["most"] == 3
+    client = client_of(admin)
+    table = SimpleUploadedFile("t.csv", b"model,a,b\nx,1,3\ny,2,4\nz,3,1\n")
+    sent = client.post(path, {"scores": table})
+    assert sent.context["between_scores"]["rows"][0][1][1].text == "−0.33"
+    assert "3 models" in texts(sent)
+    bad = client.post(path, {"scores": SimpleUploadedFile("t.csv", b"model,a,b\nx,1,e\n")})
+    assert "t.csv, line 2, b" in texts(bad)
+    assert "between_scores" not in bad.context

@@ -115,6 +115,35 @@ def test_the_numbers_of_a_small_release(tmp_path: Path) -> None:
     assert (numbers["seconds"]["median"], numbers["seconds"]["total"]) == (4, 12)
     assert numbers["agreement"]["pairs"] == 2
     assert numbers["agreement"]["given"] == [[["relevant"], 1], [["not_relevant", "relevant"], 1]]
+    # Two judgments of each of two people on shared pairs, one of which the label contradicts.
+    assert numbers["people"] == [[1, 10, 2, 4, 3]]
+    assert numbers["grades"] is None
+    [people] = [one for one in sections(numbers) if one.key == "people"]
+    assert people.rows == [["1 to 9 judgments", "2", "4", "3", "1", "75.0 %"]]
+
+
+def test_grades_by_rank(tmp_path: Path) -> None:
+    graded = write_snapshot(
+        tmp_path,
+        header=header(),
+        queries=[query(1, grades="partly"), query(2)],
+        pairs=[
+            pair(1, 1, True, grade=3),
+            pair(1, 3, True, grade=2),
+            pair(1, 4, False, grade=0),
+            pair(1, 9, False, rank=None),
+            pair(2, 1, True),
+        ],
+        images=[image(number) for number in (1, 3, 4, 9)],
+    )
+    numbers = release_statistics(graded)
+    assert numbers["grades"] == [
+        [1, 1, 1, 0, 0, 0],
+        [3, 5, 0, 1, 0, 1],
+        [None, None, 0, 0, 0, 1],
+    ]
+    [section] = [one for one in sections(numbers) if one.key == "grades"]
+    assert section.rows[1] == ["3 to 5", "0.0 %", "50.0 %", "0.0 %", "50.0 %", "2"]
 
 
 def test_what_is_found_by_rank(tmp_path: Path) -> None:

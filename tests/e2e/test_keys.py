@@ -27,7 +27,7 @@ def shown_key(page: Page, action: str) -> str:
 
 
 def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[..., Page]) -> None:
-    query = site.open_query("a mouse in straw")
+    query = site.open_query("a mouse in straw", grades="partly")
     page = log_in("ann")
     open_label_page(page, site, query)
     page.keyboard.press("?")
@@ -42,7 +42,18 @@ def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     press(page, "r")
+    wait_painted(page, 2)
+    page.locator("[data-reason]").fill("Not in straw 3")
+    page.locator("[data-reason]").press("Enter")
+    press(page, "2")
+    press(page, "4")
     saved(page)
+    stored = site.api("ann", "GET", f"/api/queries/{query}/judgments/")["results"]
+    assert [(one["relevance"], one["grade"], one["reason"]) for one in stored] == [
+        ("relevant", None, ""),
+        ("relevant", 2, "Not in straw 3"),
+        ("not_relevant", 0, ""),
+    ]
     assert shown_key(page, "relevant") == "R"
 
 

@@ -36,7 +36,11 @@ def test_annotators_decide_by_majority_and_doubt_is_not_relevant(
     relevances, relevant, decided_by, unsure
 ):
     assert consensus(annotators(*relevances)) == Consensus(
-        relevant=relevant, decided_by=decided_by, unsure=unsure, votes=len(relevances)
+        relevant=relevant,
+        decided_by=decided_by,
+        unsure=unsure,
+        votes=len(relevances),
+        grade=3 * relevant,
     )
 
 
@@ -49,7 +53,7 @@ def test_a_reviewer_settles_it_against_any_majority(role, relevance, relevant, u
     opposite = NO if relevant else YES
     votes = [*annotators(opposite, opposite, UNSURE), Vote(9, role, relevance)]
     assert consensus(votes) == Consensus(
-        relevant=relevant, decided_by="reviewer", unsure=unsure, votes=4
+        relevant=relevant, decided_by="reviewer", unsure=unsure, votes=4, grade=3 * relevant
     )
 
 
@@ -103,3 +107,24 @@ def test_kappa_is_undefined_without_images_or_without_variation():
 def test_kappa_refuses_an_unknown_relevance():
     with pytest.raises(ValueError, match="maybe"):
         agreement([(YES, "maybe")])
+
+
+@pytest.mark.parametrize(
+    ("votes", "grade"),
+    [
+        ([(YES, 3), (YES, 2), (NO, 0)], 2),
+        ([(YES, 3), (YES, 2), (YES, 3), (NO, 1)], 3),
+        ([(YES, None), (YES, 2)], 2),
+        ([(NO, 1), (NO, 0), (YES, 3)], 0),
+        ([(NO, 1), (NO, 1), (UNSURE, None)], 1),
+        # A tie, where only definitely is relevant: the side that says not relevant.
+        ([(YES, 3), (NO, 2)], 2),
+    ],
+)
+def test_the_grade_is_the_median_of_those_who_say_what_was_decided(votes, grade):
+    given = [
+        Vote(number, "annotator", relevance, grade=one)
+        for number, (relevance, one) in enumerate(votes)
+    ]
+    assert consensus(given).grade == grade
+    assert consensus([*given, Vote(9, "reviewer", NO, grade=1)]).grade == 1

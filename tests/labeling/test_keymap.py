@@ -23,6 +23,10 @@ def test_the_default_keys() -> None:
         "relevant": ["r", "1"],
         "not_relevant": ["n", "2"],
         "unsure": ["u", "3"],
+        "grade_3": ["1"],
+        "grade_2": ["2"],
+        "grade_1": ["3"],
+        "grade_0": ["4"],
         "undo": ["z", "Ctrl+z"],
         "redo": ["y", "Ctrl+Shift+z"],
         "next_unlabeled": ["End"],
@@ -61,10 +65,11 @@ def test_the_default_keys() -> None:
 
 def test_contexts_and_groups() -> None:
     contexts = {action.name: action.context for action in ACTIONS}
-    assert [list(contexts.values()).count(one) for one in ("both", "single", "grid")] == [
+    assert [list(contexts.values()).count(one) for one in ("both", "single", "grid", "graded")] == [
         14,
         11,
         11,
+        4,
     ]
     assert {name for name, context in contexts.items() if context == "grid"} == {
         name for name in contexts if name.startswith("grid_")
@@ -77,12 +82,12 @@ def test_contexts_and_groups() -> None:
         "Panels",
     ]
     labels = [action.label for action in ACTIONS]
-    assert len(set(labels)) == len(labels) == 36
+    assert len(set(labels)) == len(labels) == 40
 
 
 def test_the_page_gets_all_of_it() -> None:
     given = as_json()["actions"]
-    assert len(given) == 36
+    assert len(given) == 40
     assert given[0] == {
         "name": "relevant",
         "label": "Relevant",
@@ -213,7 +218,9 @@ def test_every_pair_in_one_view_collides_and_no_other() -> None:
     for first, second in product(ACTIONS, repeat=2):
         if first is second:
             continue
-        apart = {first.context, second.context} == {"single", "grid"}
+        contexts = {first.context, second.context}
+        # Where a query asks for grades, their keys go before all others.
+        apart = contexts == {"single", "grid"} or (len(contexts) > 1 and "graded" in contexts)
         changes = {first.name: ["F9"], second.name: ["F9"]}
         if apart:
             assert check_keys(changes)[first.name] == ["F9"]

@@ -63,7 +63,7 @@ def test_a_fresh_list_in_short(
     body = outlined(annotator_api, query)
     assert list(body) == [
         "annotator", "query", "list", "progress", "minimum_labels", "hand_in", "images", "scores",
-        "relevance", "sources", "withdrawn", "flagged", "cursor",
+        "relevance", "sources", "grades", "withdrawn", "flagged", "cursor",
     ]  # fmt: skip
     assert body["annotator"] == annotator.pk
     assert body["query"] == {"state": "open", "can_label": True}
@@ -71,7 +71,7 @@ def test_a_fresh_list_in_short(
     assert (body["progress"]["judged"], body["progress"]["next_rank"]) == (0, 1)
     assert body["images"] == [FIRST_ID + n for n in range(8)]
     assert body["scores"] == [1.0, 0.9995, 0.999, 0.9985, 0.998, 0.9976, 0.9971, 0.9966]
-    assert (body["relevance"], body["sources"]) == ("--------", "--------")
+    assert (body["relevance"], body["sources"], body["grades"]) == ("--------", "--------", "")
     assert (body["withdrawn"], body["flagged"], body["cursor"]) == ([], [], 0)
 
 
@@ -223,10 +223,11 @@ def test_changes_are_ones_own_and_the_last_of_each_image(
     )
     judge(query, other_annotator, [5], "relevant")
     body = changed(annotator_api, query, cursor=cursor)
-    assert body["own"] == [
-        {"image": FIRST_ID + 2, "rank": 3, "relevance": "unsure", "source": "search"},
-        {"image": FIRST_ID + 3, "rank": 4, "relevance": "not_relevant", "source": "similar"},
-        {"image": FIRST_ID, "rank": 1, "relevance": None, "source": "list"},
+    shown = [(one["image"], one["rank"], one["relevance"], one["source"]) for one in body["own"]]
+    assert shown == [
+        (FIRST_ID + 2, 3, "unsure", "search"),
+        (FIRST_ID + 3, 4, "not_relevant", "similar"),
+        (FIRST_ID, 1, None, "list"),
     ]
     own = JudgmentEvent.objects.filter(annotator=annotator)
     assert body["cursor"] == max(own.values_list("pk", flat=True))
@@ -263,6 +264,7 @@ def test_changes_of_images_outside_the_list_have_no_rank(
         "rank": None,
         "relevance": "relevant",
         "source": "similar",
+        "grade": None,
     }
     assert outlined(annotator_api, query)["relevance"] == "---"
     assert list_extend(candidate_list=query.current_list, by_count=4) == 4  # type: ignore[arg-type]

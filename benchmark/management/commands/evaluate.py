@@ -131,8 +131,9 @@ def _by_release(directory: Path, run_path: Path, split: str | None) -> tuple[Tru
     layout = open_release(directory)
     queries = {one.query.query_id: one.query for one in layout.queries}
     scored = [one for one, query in queries.items() if split in (None, query.split)]
-    columns = (layout.pairs[name].to_numpy() for name in ("query_id", "image_id", "relevant"))
-    qrels = Qrels.from_arrays(queries, *columns).only(scored)
+    names = ("query_id", "image_id", "relevant")
+    owners, images, relevant = (layout.pairs[name].to_numpy() for name in names)
+    qrels = Qrels.from_arrays(queries, owners, images, relevant, layout.gains()).only(scored)
     judged = {queries[query_id].split for query_id in scored} <= layout.judged_splits
     return Truth(queries, qrels, set(queries), judged), _run(run_path)
 
@@ -149,9 +150,10 @@ def _by_qrels(path: Path, run_path: Path) -> tuple[Truth, Run]:
     (query_places, names), (image_places, image_names) = queries.in_order(), images.in_order()
     pairs = np.array(list(relevances), dtype=np.int64)
     owners = query_places[pairs[:, 0]]
-    relevant = np.array(list(relevances.values())) > 0
+    values = np.array(list(relevances.values()))
+    relevant, gains = values > 0, np.maximum(values, 0)
     known = set(owners.tolist())
-    qrels = Qrels.from_arrays(known, owners, image_places[pairs[:, 1]], relevant)
+    qrels = Qrels.from_arrays(known, owners, image_places[pairs[:, 1]], relevant, gains)
     truth = Truth({}, qrels, known, not relevant.all(), names, image_names)
     return truth, {
         int(query_places[query]): Ranking(image_places[one.image_ids], one.scores)

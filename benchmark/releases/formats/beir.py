@@ -3,6 +3,7 @@
     beir/corpus.jsonl                 _id, title (species), text (names), metadata: each image
     beir/queries.jsonl                _id, text, metadata: the queries of both splits
     beir/qrels/validation.tsv, test.tsv   query-id, corpus-id, score
+    beir/qrels_graded/…               the same with grades, where a query has some; see `trec`
 
 Ids are texts, as BEIR has them. metadata holds what BEIR has no place for; `import_benchmark`
 reads it again. Judged images that aren't relevant have the score 0; unjudged ones have no line.
@@ -22,13 +23,14 @@ from benchmark.scoring.qrels_files import BEIR_HEADER
 
 FOLDER: Final = "beir"
 QRELS_FILES: Final = {"val": "qrels/validation.tsv", "test": "qrels/test.tsv"}
+GRADED_FILES: Final = {"val": "qrels_graded/validation.tsv", "test": "qrels_graded/test.tsv"}
 
 _LINEAGE: Final = ("kingdom", "phylum", "class_name", "order", "family", "genus")
 _METADATA: Final = ("file_name", "dataset", "source_id", "license", "rights_holder", "address")
 
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write all four files; those without rows are empty or hold their header."""
+    """Write all files; those without rows are empty or hold their header."""
     files = [
         _jsonl(directory, "corpus.jsonl", image_access(snapshot), _images(snapshot)),
         _jsonl(directory, "queries.jsonl", Access.OPEN, _queries(snapshot)),
@@ -36,13 +38,13 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
     pairs = pair_columns(snapshot)
     for split, access in ACCESS.items():
         chosen = pairs.of_split(snapshot, split)
-        columns = (chosen.query_ids.tolist(), chosen.image_ids.tolist(), chosen.relevant.tolist())
-        name = f"{FOLDER}/{QRELS_FILES[split]}"
-        with text_file(directory, name) as file:
-            file.write("\t".join(BEIR_HEADER) + "\n")
-            for query_id, image_id, relevant in zip(*columns, strict=True):
-                file.write(f"{query_id}\t{image_id}\t{int(relevant)}\n")
-        files.append(WrittenFile(name, access))
+        for graded in (False, True) if pairs.gains is not None else (False,):
+            name = f"{FOLDER}/{(GRADED_FILES if graded else QRELS_FILES)[split]}"
+            with text_file(directory, name) as file:
+                file.write("\t".join(BEIR_HEADER) + "\n")
+                for row in chosen.rows(graded=graded):
+                    file.write("\t".join(map(str, row)) + "\n")
+            files.append(WrittenFile(name, access))
     return files
 
 

@@ -17,7 +17,8 @@ The configurations name folders, not files, so that the folder can be read as it
 has no file with labels of the test split. A split without rows has no file, and a configuration
 without files isn't in the card, since `datasets` refuses both: it reads no configuration at all
 where the folder of one is empty. So one whose files are all withheld from some has WITHHELD.md
-beside them. relevance is 1 or 0.
+beside them. relevance is 1 or 0; where a query was labeled with grades, qrels has them in a column
+more, as `trec` has them.
 """
 
 from __future__ import annotations
@@ -156,12 +157,16 @@ def _qrels(snapshot: Snapshot, directory: Path) -> list[WrittenFile]:
     for split, access in ACCESS.items():
         chosen = pairs.of_split(snapshot, split)
         columns = [chosen.query_ids, chosen.image_ids, chosen.relevant.astype("int64")]
-        whole = pa.record_batch([pa.array(column) for column in columns], schema=_QRELS)
+        schema = _QRELS
+        if chosen.gains is not None:
+            columns.append(chosen.gains)
+            schema = schema.append(pa.field("grade", pa.int64()))
+        whole = pa.record_batch([pa.array(column) for column in columns], schema=schema)
         parts = (
             whole.slice(start, ROWS_AT_A_TIME) for start in range(0, whole.num_rows, ROWS_AT_A_TIME)
         )
         name = split_name(f"{FOLDER}/qrels", _split(snapshot, split))
-        files += write_batches(directory, name, access, _QRELS, parts)
+        files += write_batches(directory, name, access, schema, parts)
     return files
 
 
@@ -245,6 +250,12 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         f"{sum(query.split == split for query in queries)} {word}"
         for split, word in (("val", "validation"), ("test", "test"))
     )
+    about = dict(_ABOUT)
+    if snapshot.graded_queries:
+        about["qrels"] += (
+            " and grade (3 definitely, 2 partly, 1 mostly not, 0 definitely not; 1 or 0 in queries "
+            "without grades)"
+        )
     title = plain(f"{header.name} v{header.version}")
     lines += [
         "---",
@@ -258,7 +269,7 @@ def _card(snapshot: Snapshot, configurations: list[str], note: str) -> str:
         "",
         "| configuration | holds |",
         "|---|---|",
-        *(f"| {name} | {_ABOUT[name]} |" for name in configurations),
+        *(f"| {name} | {about[name]} |" for name in configurations),
         "",
         "```python",
         "from datasets import load_dataset",

@@ -37,15 +37,16 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
     """Write all six files; those without rows hold their header."""
     _write_queries(snapshot, directory)
     annotations = list(_annotations(snapshot))
-    val = snapshot.queries_of("val")
+    val, graded = snapshot.queries_of("val"), bool(snapshot.graded_queries)
     with text_file(directory, ANNOTATIONS_FILE) as file:
         write_annotations(annotations, file)
     with text_file(directory, VAL_ANNOTATIONS_FILE) as file:
         write_annotations((row for row in annotations if row.query_id in val), file)
     with text_file(directory, JUDGMENTS_FILE) as file:
-        write_judgments(snapshot.judgments(), file)
+        write_judgments(snapshot.judgments(), file, graded=graded)
     with text_file(directory, VAL_JUDGMENTS_FILE) as file:
-        write_judgments((row for row in snapshot.judgments() if row.query_id in val), file)
+        rows = (row for row in snapshot.judgments() if row.query_id in val)
+        write_judgments(rows, file, graded=graded)
     return [
         *(WrittenFile(name, Access.OPEN) for name in QUERY_FILES.values()),
         WrittenFile(ANNOTATIONS_FILE, Access.LABELS),

@@ -3,10 +3,13 @@
     trec/topics_val.trec, trec/topics_test.trec   <top> with num, title, desc, narr
     trec/topics.tsv                               query_id, text; both splits
     trec/qrels_val.txt, trec/qrels_test.txt       query_id 0 image_id relevance
+    trec/qrels_graded_val.txt, …_test.txt         the same with grades, where a query has some
 
 Topics have one line a field: runs of white space are one blank, and &, < and > are escaped as in
 SGML, so texts that hold them differ from INQUIRE's CSV there. The narrative is the query's
 guidelines. Judged images that aren't relevant have the relevance 0; unjudged ones have no line.
+Graded qrels are for nDCG and ERR: 3 definitely, 2 partly, 1 mostly not, 0 definitely not, and 1 or
+0 in queries without grades. Which grades are relevant, the other qrels say.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery
 
 
 def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[WrittenFile]:
-    """Write all five files; those without rows are empty."""
+    """Write all files; those without rows are empty."""
     files = []
     pairs = pair_columns(snapshot)
     with text_file(directory, "trec/topics.tsv") as file:
@@ -37,6 +40,11 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
         with text_file(directory, name) as file:
             file.writelines(_qrels(pairs.of_split(snapshot, split)))
         files.append(WrittenFile(name, access))
+        if pairs.gains is not None:
+            name = f"trec/qrels_graded_{split}.txt"
+            with text_file(directory, name) as file:
+                file.writelines(_qrels(pairs.of_split(snapshot, split), graded=True))
+            files.append(WrittenFile(name, access))
     return files
 
 
@@ -54,10 +62,9 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _qrels(pairs: PairColumns) -> Iterable[str]:
-    columns = (pairs.query_ids.tolist(), pairs.image_ids.tolist(), pairs.relevant.tolist())
-    for query_id, image_id, relevant in zip(*columns, strict=True):
-        yield f"{query_id} 0 {image_id} {int(relevant)}\n"
+def _qrels(pairs: PairColumns, *, graded: bool = False) -> Iterable[str]:
+    for query_id, image_id, value in pairs.rows(graded=graded):
+        yield f"{query_id} 0 {image_id} {value}\n"
 
 
 FORMAT = Format(

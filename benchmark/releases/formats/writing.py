@@ -46,10 +46,12 @@ class PairColumns:
     """(n,)"""
     relevant: npt.NDArray[np.bool_]
     """(n,)"""
+    gains: Ids | None = None
+    """(n,) as `Snapshot.gains` has them; None where no query has grades."""
 
     def only(self, keep: npt.NDArray[np.bool_]) -> PairColumns:
         """The pairs that a mask of n keeps, in their order."""
-        return PairColumns(self.query_ids[keep], self.image_ids[keep], self.relevant[keep])
+        return self._taken(keep)
 
     def of_split(self, snapshot: Snapshot, split: str) -> PairColumns:
         """The pairs of the queries of a split."""
@@ -59,14 +61,28 @@ class PairColumns:
     def in_order(self, rows: Ids) -> PairColumns:
         """The pairs by their rows (n,); those without one, -1, follow as they are."""
         order = np.lexsort((rows, rows < 0))
-        return PairColumns(self.query_ids[order], self.image_ids[order], self.relevant[order])
+        return self._taken(order)
+
+    def rows(self, *, graded: bool = False) -> Iterator[tuple[int, int, int]]:
+        """(query id, image id, 1 or 0, or with `graded` the gain) of each pair."""
+        values = self.relevant.astype(np.int64)
+        if graded and self.gains is not None:
+            values = self.gains
+        return zip(self.query_ids.tolist(), self.image_ids.tolist(), values.tolist(), strict=True)
+
+    def _taken(self, which: npt.NDArray[Any]) -> PairColumns:
+        gains = None if self.gains is None else self.gains[which]
+        return PairColumns(
+            self.query_ids[which], self.image_ids[which], self.relevant[which], gains
+        )
 
 
 def pair_columns(snapshot: Snapshot) -> PairColumns:
-    """The judged pairs of a snapshot, 17 bytes each."""
+    """The judged pairs of a snapshot, 17 bytes each, 25 with gains."""
     columns = ["query_id", "image_id", "relevant"]
     table = pq.read_table(snapshot.path("pairs"), columns=columns)
-    return PairColumns(*(table[name].to_numpy() for name in columns))
+    query_ids, image_ids, relevant = (table[name].to_numpy() for name in columns)
+    return PairColumns(query_ids, image_ids, relevant, snapshot.gains())
 
 
 def batches(snapshot: Snapshot, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

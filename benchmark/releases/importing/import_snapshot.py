@@ -26,6 +26,7 @@ from benchmark.releases.snapshot.snapshot import (
     software,
 )
 from benchmark.releases.snapshots import CONSENSUS_RULE as OWN_RULE
+from benchmark.releases.snapshots import GRADES_RULE
 from core import moments
 from core.jobs.kinds import JobFailed
 from retrieval.embedding.models import EmbeddingModel
@@ -42,6 +43,12 @@ JUDGED_RULE: Final = (
 QRELS_RULE: Final = (
     "Imported: the benchmark's files say of each judged image whether it is relevant to a query; "
     "of graded relevances, those above 0 are."
+)
+GRADED_RULE: Final = (
+    "Imported: the benchmark's files name the relevant images of each query, and the grades that "
+    "people gave: definitely, partly, mostly not, definitely not. A pair's grade is the median of "
+    "those on the side of its label, rounded down; a relevant image without one counts as "
+    "definitely relevant."
 )
 #: The files' fixed lists don't say whose order they are in.
 UNNAMED_MODEL: Final = "a model that the benchmark's files don't name"
@@ -187,8 +194,11 @@ def _ranked(layout: Layout, model: EmbeddingModel) -> Iterator[FixedImage]:
 
 
 def _rule(layout: Layout) -> str:
+    if layout.grades:
+        return GRADED_RULE
     if len(layout.judgments):
-        return JUDGED_RULE
+        graded = any(query.grades for query in layout.own_queries.values())
+        return f"{JUDGED_RULE} {GRADES_RULE}" if graded else JUDGED_RULE
     return QRELS_RULE if len(layout.negatives) else CONSENSUS_RULE
 
 
@@ -220,6 +230,7 @@ def _query(one: LayoutQuery, layout: Layout, efforts: dict[int, Effort]) -> Snap
         row=one.row,
         left_open=own.left_open if own else "",
         completion_reason=own.completion_reason if own else "",
+        grades=own.grades if own else layout.grades,
     )
 
 

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmark.releases.snapshot.release_files import JudgmentRow
-from benchmark.releases.snapshot.snapshot import FixedImage, Header, Pair, SnapshotQuery, schema_of
+from benchmark.releases.snapshot.snapshot import (
+    FixedImage,
+    Header,
+    Pair,
+    SnapshotQuery,
+    gains_of,
+    schema_of,
+)
 from core.csv_rows import MAX_ERRORS, RowError
 from labeling.candidates.stopping import RELEVANT
 from labeling.queries.files import QueryRow
@@ -39,7 +46,7 @@ DETAILS: Final = {
     "rights_holder": pa.string(),
 }
 ANNOTATIONS: Final = pa.schema(
-    [*((name, pa.int64()) for name in _PAIR), ("path", pa.string()), *_PLACE]
+    [*((name, pa.int64()) for name in _PAIR), ("path", pa.string()), *_PLACE, ("grade", pa.int64())]
 )
 JUDGMENTS: Final = pa.schema([*_nullable(JudgmentRow), *_PLACE])
 LISTED: Final = pa.schema(
@@ -74,8 +81,8 @@ class Rows:
         self._waiting: list[tuple[Any, ...]] = []
 
     def add(self, *values: Any) -> None:
-        """Add a row, by the schema's columns."""
-        self._waiting.append(values)
+        """Add a row, by the schema's columns; those at the end that are left out are null."""
+        self._waiting.append((*values, *[None] * (len(self._schema) - len(values))))
         if len(self._waiting) >= _ROWS_AT_A_TIME:
             self._flush()
 
@@ -111,6 +118,8 @@ class Layout:
     """ANNOTATIONS: pairs that were judged not relevant, of a benchmark without single judgments."""
     judged_splits: set[str] = field(default_factory=set)
     """Of whose queries every judgment is in the files."""
+    grades: str = ""
+    """Which of four grades are relevant, where the annotations have some, for every query."""
     header: Header | None = None
     """Of the snapshot that goes along with a release made by this application."""
     own_queries: dict[int, SnapshotQuery] = field(default_factory=dict)
@@ -144,6 +153,16 @@ class Layout:
             row["query_id"]: Effort(row["annotator_count_distinct"], row["seconds_sum"])
             for row in groups.to_pylist()
         }
+
+    def gains(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """(n,) the gains of the pairs, as `Snapshot.gains` has them."""
+        queries = self.own_queries.values()
+        graded = (
+            [one.query.query_id for one in self.queries]
+            if self.grades
+            else [one.query_id for one in queries if one.grades]
+        )
+        return gains_of(self.pairs, graded) if graded else None
 
     def paths(self) -> Iterator[tuple[int, str]]:
         """(image id, path) of each image by id; the path is empty where no file has one."""
@@ -182,7 +201,7 @@ class Layout:
         details = _first(self.fixed, ["image_id"]).select(["image_id", *DETAILS])
         self.judgments = self.judgments.sort_by([*_SORTED, ("annotator", "ascending")])
         self.fixed = self.fixed.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-        named = _first(self.annotations, _PAIR).select([*_PAIR, "file", "line"])
+        named = _first(self.annotations, _PAIR).select([*_PAIR, "file", "line", "grade"])
         named = named.append_column("named", _constant(True, named))
         named = named.append_column("row", pa.array(np.arange(len(named))))
         judged = self._judged(named)
@@ -202,9 +221,9 @@ class Layout:
                 rank=judged["rank"],
                 row=pc.fill_null(judged["row"], -1),
             ),
-            _pairs(unvoted, _constant(True, unvoted), row=unvoted["row"]),
+            _pairs(unvoted, _constant(True, unvoted), row=unvoted["row"], grade=unvoted["grade"]),
             _pairs(negatives, _constant(False, negatives)),
-            _pairs(self.negatives, _constant(False, self.negatives)),
+            _pairs(self.negatives, _constant(False, self.negatives), grade=self.negatives["grade"]),
         ]
         self.pairs = pa.concat_tables(parts).sort_by(_SORTED)
         self.images = self._with_details(images, details)
@@ -216,6 +235,12 @@ class Layout:
         path = pc.if_else(pc.equal(joined["path"], ""), known, joined["path"])
         place = joined.schema.get_field_index("path")
         self.images = joined.set_column(place, "path", path).drop_columns(["file_name"])
+
+    def add_grades(self, grades: pa.Table) -> None:
+        """Take over the grades (query_id, image_id, grade) of pairs."""
+        names = self.pairs.schema.names
+        joined = self.pairs.drop_columns(["grade"]).join(grades, _PAIR)
+        self.pairs = joined.select(names).sort_by(_SORTED)
 
     def _check_repeats(self, errors: list[RowError]) -> None:
         for row in _failing(self.judgments, _repeated(self.judgments, [*_PAIR, "annotator"])):
@@ -336,7 +361,13 @@ def _images(table: pa.Table, column: str) -> pa.Table:
 
 
 def _pairs(
-    table: pa.Table, relevant: Any, *, votes: Any = None, rank: Any = None, row: Any = None
+    table: pa.Table,
+    relevant: Any,
+    *,
+    votes: Any = None,
+    rank: Any = None,
+    row: Any = None,
+    grade: Any = None,
 ) -> pa.Table:
     zeros = np.zeros(len(table), dtype=np.int64)
     columns = [
@@ -345,6 +376,7 @@ def _pairs(
         pa.array(zeros) if votes is None else votes,
         pa.nulls(len(table), pa.int64()) if rank is None else rank,
         pa.array(zeros - 1) if row is None else row,
+        pa.nulls(len(table), pa.int64()) if grade is None else grade,
     ]
     return pa.table(columns, names=schema_of(Pair).names)
 

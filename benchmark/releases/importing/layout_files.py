@@ -13,7 +13,7 @@ must agree with the annotations:
     inquire_rerank/val.csv, test.csv   see `formats.inquire_rerank`
     snapshot/                          see `snapshot`: what the other files don't hold of queries
 
-Or one in BEIR's: see `beir_files`.
+Or one in BEIR's: see `beir_files`. Or the files of ECCV Caption: see `eccv_files`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from typing import BinaryIO, Final
 import pyarrow.parquet as pq
 
 from benchmark.releases.importing.beir_files import is_beir, read_beir
+from benchmark.releases.importing.eccv_files import is_eccv, read_eccv
 from benchmark.releases.importing.layout import (
     ANNOTATIONS,
     JUDGMENTS,
@@ -39,12 +40,18 @@ from benchmark.releases.importing.layout import (
     LayoutQuery,
     Rows,
 )
-from benchmark.releases.snapshot.release_files import JUDGMENT_COLUMNS, SNAPSHOT_FOLDER, SOURCES
+from benchmark.releases.snapshot.release_files import (
+    GRADE_COLUMNS,
+    JUDGMENT_COLUMNS,
+    SNAPSHOT_FOLDER,
+    SOURCES,
+)
 from benchmark.releases.snapshot.snapshot import HEADER_FILE, Snapshot
 from core.csv_rows import RowError, csv_rows
 from core.files import open_regular
 from core.ids import id_of
 from labeling.candidates.stopping import RELEVANCES
+from labeling.judging.grades import GRADES
 from labeling.queries.categories import SPLITS
 from labeling.queries.files import read_queries, split_of_name
 
@@ -83,7 +90,12 @@ def layout_read(directory: Path) -> Layout:
     be read.
     """
     errors: list[RowError] = []
-    layout = read_beir(directory, errors) if is_beir(directory) else _read_layout(directory, errors)
+    if is_beir(directory):
+        layout = read_beir(directory, errors)
+    elif is_eccv(directory):
+        layout = read_eccv(directory, errors)
+    else:
+        layout = _read_layout(directory, errors)
     if errors:
         raise LayoutRefused(sorted(errors, key=lambda error: (error.file, error.line)))
     return layout
@@ -220,7 +232,7 @@ def _read_judgments(
 ) -> int:
     """Read judgments; how many there are."""
     count = 0
-    for row in _rows(lines, name, JUDGMENT_COLUMNS, errors):
+    for row in _rows(lines, name, JUDGMENT_COLUMNS, errors, optional=GRADE_COLUMNS):
         query_id, image_id = row.query(splits), row.whole("image_id")
         relevance, source = row.one_of("relevance", RELEVANCES), row.one_of("source", SOURCES)
         person = _ANNOTATOR.fullmatch(row.fields["annotator"])
@@ -228,9 +240,13 @@ def _read_judgments(
             row.wrong("annotator", "is not annotator_ and a number from 1")
         rank = row.whole("rank", least=1) if row.fields["rank"] else None
         seconds = row.number("seconds", least=0)
+        grade = row.fields.get("grade", "")
+        if grade:
+            row.one_of("grade", map(str, GRADES))
         if row.right and person is not None:
             into.add(
-                query_id, image_id, relevance, int(person[1]), rank, seconds, source, name, row.line
+                *(query_id, image_id, relevance, int(person[1]), rank, seconds, source),
+                *(int(grade) if grade else None, row.fields.get("reason", ""), name, row.line),
             )
             count += 1
     return count
@@ -263,6 +279,9 @@ def _read_snapshot(layout: Layout, directory: Path, errors: list[RowError]) -> N
         layout.own_queries = snapshot.queries
         paths = pq.read_table(snapshot.path("images"), columns=["image_id", "file_name"])
         layout.add_paths(paths)
+        if snapshot.graded_queries:
+            columns = ["query_id", "image_id", "grade"]
+            layout.add_grades(pq.read_table(snapshot.path("pairs"), columns=columns))
     except (OSError, ValueError, TypeError, KeyError) as error:
         message = f"can't be read ({error}); without this folder the benchmark can be imported"
         errors.append(RowError(directory.name, 1, "", message))

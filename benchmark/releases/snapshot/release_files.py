@@ -8,7 +8,8 @@
 In judgments.csv, annotator is a person's number in this release, seconds their active time, source
 where they judged (list, learned for the order that learns, search, similar for "more like this",
 import), and rank the image's position, from 1, in the query's candidate list when the release is
-made; rank is blank for an image outside that list.
+made; rank is blank for an image outside that list. Where a query was labeled with grades, grade (3
+definitely, 2 partly, 1 mostly not, 0 definitely not) and reason follow.
 
 Rows ascend by query_id, then image_id (then annotator), but for annotations and queries that were
 imported, which keep their order. Lines end in LF, the text is UTF-8. Writers stream.
@@ -40,6 +41,8 @@ JUDGMENT_COLUMNS: Final = (
     "seconds",
     "source",
 )
+#: What follows where a query was labeled with grades.
+GRADE_COLUMNS: Final = ("grade", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,10 @@ class JudgmentRow:
     """Active time; written to the millisecond."""
     source: str
     """One of SOURCES."""
+    grade: int | None = None
+    """From 0 to 3, where the person gave one."""
+    reason: str = ""
+    """Why it has this grade."""
 
 
 def write_annotations(rows: Iterable[AnnotationRow], file: TextIO) -> int:
@@ -79,12 +86,13 @@ def write_annotations(rows: Iterable[AnnotationRow], file: TextIO) -> int:
     return count
 
 
-def write_judgments(rows: Iterable[JudgmentRow], file: TextIO) -> int:
-    """Write judgments in ascending (query_id, image_id, annotator); the number of rows.
+def write_judgments(rows: Iterable[JudgmentRow], file: TextIO, *, graded: bool = False) -> int:
+    """Write judgments in ascending (query_id, image_id, annotator), with `graded` the grades too;
+    the number of rows.
 
     ValueError: rows out of order, or a judgment twice.
     """
-    file.write(",".join(JUDGMENT_COLUMNS) + "\n")
+    file.write(",".join(JUDGMENT_COLUMNS + (GRADE_COLUMNS if graded else ())) + "\n")
     count = 0
     previous = (-1, -1, -1)
     for row in rows:
@@ -95,7 +103,10 @@ def write_judgments(rows: Iterable[JudgmentRow], file: TextIO) -> int:
         rank = "" if row.rank is None else row.rank
         file.write(
             f"{row.query_id},{row.image_id},{row.relevance},annotator_{row.annotator},"
-            f"{rank},{row.seconds:.3f},{row.source}\n"
+            f"{rank},{row.seconds:.3f},{row.source}"
         )
+        if graded:
+            file.write(f",{'' if row.grade is None else row.grade},{csv_field(row.reason)}")
+        file.write("\n")
         count += 1
     return count

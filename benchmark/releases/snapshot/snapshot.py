@@ -27,7 +27,7 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -42,6 +42,7 @@ import pyarrow.parquet as pq
 from benchmark.releases.snapshot.release_files import JudgmentRow
 from benchmark.scoring.qrels import Qrels
 from core import __version__
+from labeling.judging.grades import HIGHEST
 
 HEADER_FILE: Final = "release.json"
 #: The folder, beside a snapshot's, of the same without labels of the test split.
@@ -152,6 +153,9 @@ class SnapshotQuery:
     """Why it was completed all the same; empty where nothing was left open."""
     rule: str = ""
     """The stop rule that was met when its last part was handed in; empty for none."""
+    grades: str = ""
+    """Which of four grades are relevant, as `labeling.judging.grades` has it; empty where it was
+    labeled without grades."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,9 @@ class Pair:
     row: int = -1
     """Of a relevant pair, its place, from 0, in the annotations that were imported; -1: by its ids.
     INQUIRE's file isn't sorted by image."""
+    grade: int | None = None
+    """From 0 (definitely not) to 3 (definitely); None where the query has no grades, or an imported
+    benchmark doesn't say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,11 +450,26 @@ class Snapshot:
         """The seeds that were shown, by query id and image id."""
         return self._rows_if_any("seeds", Seed)
 
+    @cached_property
+    def graded_queries(self) -> list[int]:
+        """The ids of the queries that were labeled with grades, ascending."""
+        return [query_id for query_id, query in self.queries.items() if query.grades]
+
+    def gains(self) -> npt.NDArray[np.int64] | None:
+        """(n,) of every pair its grade; where a query has none, or for a pair without one, what
+        stands for it. None where no query has grades."""
+        if not self.graded_queries:
+            return None
+        table = pq.read_table(
+            self.path("pairs"), columns=["query_id", "image_id", "relevant", "grade"]
+        )
+        return gains_of(table, self.graded_queries)
+
     def qrels(self) -> Qrels:
         """The consensus as arrays; all queries of the release."""
         table = pq.read_table(self.path("pairs"), columns=["query_id", "image_id", "relevant"])
-        columns = [table[name].to_numpy() for name in table.column_names]
-        return Qrels.from_arrays(self.queries, *columns)
+        query_ids, image_ids, relevant = (table[name].to_numpy() for name in table.column_names)
+        return Qrels.from_arrays(self.queries, query_ids, image_ids, relevant, self.gains())
 
     def path(self, table: str) -> Path:
         """Where a table's file is."""
@@ -526,6 +548,19 @@ def write_header(directory: Path, content: Mapping[str, Any]) -> None:
     """Write the facts about a release into a snapshot's directory."""
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
     (directory / HEADER_FILE).write_text(text, encoding="utf-8")
+
+
+def gains_of(pairs: pa.Table, graded: Collection[int]) -> npt.NDArray[np.int64]:
+    """(n,) gains of pairs with the columns query_id, relevant and grade, of which the queries
+    `graded` have grades: a pair's grade, 1 or 0 in other queries. A relevant pair without a grade
+    counts as definitely relevant, another as definitely not."""
+    relevant = pairs["relevant"].to_numpy().astype(np.int64)
+    inside = np.isin(pairs["query_id"].to_numpy(), list(graded))
+    grades = pairs["grade"].fill_null(-1).to_numpy()
+    gains: npt.NDArray[np.int64] = np.where(
+        inside, np.where(grades < 0, relevant * HIGHEST, grades), relevant
+    )
+    return gains
 
 
 def schema_of(row_type: type) -> pa.Schema:

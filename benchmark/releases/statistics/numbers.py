@@ -10,15 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery
+from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery, gains_of
+from labeling.candidates.stopping import RELEVANT
+from labeling.judging.grades import GRADES
 
 #: Of the numbers' form; stored ones of another are made anew.
-FORM: Final = 3
+FORM: Final = 4
 #: Lower ends of the bins of images per query; the last is open.
 COUNT_EDGES: Final = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: Seconds; lower ends, the last open.
 SECONDS_EDGES: Final = (0, 0.5, 1, 2, 3, 5, 10, 20, 30, 60)
 RANKS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+#: Judgments of a person; lower ends, the last open.
+PEOPLE_EDGES: Final = (1, 10, 100, 1000, 10_000)
 #: Degrees of latitude and longitude that one dot of the map covers.
 CELL: Final = 3
 
@@ -41,6 +45,10 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         all queries, the others of each supercategory; no lines without candidate lists.
     agreement: see `agreement`, and given: [[which labels, how many of the pairs]], most first; None
         where judgments is.
+    people: see `approved`, of the judgments on pairs that two people or more judged; None where
+        judgments is.
+    grades: [[from rank, to rank, how many pairs of each grade from 3 to 0]] by the RANKS of the
+        candidate lists, at last [None, None, …] of pairs outside; None where no query has grades.
     """
     queries = snapshot.queries
     pairs = pq.read_table(
@@ -72,6 +80,8 @@ def release_statistics(snapshot: Snapshot) -> Numbers:
         "seconds": _seconds(snapshot),
         "ranks": _ranks(snapshot.labeled_queries, query_ids[relevant], ranks[relevant]),
         "agreement": _agreement(snapshot) if known else None,
+        "people": _people(snapshot) if known else None,
+        "grades": _grades(snapshot),
     }
 
 
@@ -126,6 +136,24 @@ def agreement(units: Ints) -> Numbers:
         apart = people**2 - (shared**2).sum(axis=1)
         alpha = float(1 - (total - 1) * (apart / (people - 1)).sum() / expected)
     return {"pairs": len(shared), "same": same, "alpha": alpha}
+
+
+def approved(people: Ints, right: npt.NDArray[np.bool_]) -> list[list[int | None]]:
+    """[[from, to, people, judgments, approved]] of judgments (n,) by whom each is (`people`) and
+    whether it agrees with the label (`right`), binned by how many a person has; without empty bins.
+    The last bin of all has no end, None. Source: Chun et al. 2022, "ECCV Caption", table B.1.
+    """
+    _, whose, counts = np.unique(people, return_inverse=True, return_counts=True)
+    agree = np.bincount(whose, right, minlength=len(counts)).astype(np.int64)
+    bins = np.searchsorted(PEOPLE_EDGES, counts, side="right") - 1
+    return [
+        [
+            *(low, [*PEOPLE_EDGES, None][place + 1], int((bins == place).sum())),
+            *(int(counts[bins == place].sum()), int(agree[bins == place].sum())),
+        ]
+        for place, low in enumerate(PEOPLE_EDGES)
+        if (bins == place).any()
+    ]
 
 
 def _splits(queries: Iterable[SnapshotQuery]) -> dict[str, int]:
@@ -200,11 +228,9 @@ def _agreement(snapshot: Snapshot) -> Numbers:
         table["relevance"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True
     )
     owners, images = table["query_id"].to_numpy(), table["image_id"].to_numpy()
-    # Rows come by query and image, so that a pair's judgments are adjacent.
-    begins = np.ones(len(owners), dtype=bool)
-    begins[1:] = (owners[1:] != owners[:-1]) | (images[1:] != images[:-1])
-    units = np.zeros((int(begins.sum()), len(labels)), dtype=np.int64)
-    np.add.at(units, (np.cumsum(begins) - 1, label), 1)
+    pair = _pair_places(owners, images)
+    units = np.zeros((len(np.unique(pair)), len(labels)), dtype=np.int64)
+    np.add.at(units, (pair, label), 1)
     shared = units[units.sum(axis=1) >= 2] > 0
     sets = Counter((shared @ (1 << np.arange(len(labels)))).tolist())
     given = [
@@ -212,3 +238,45 @@ def _agreement(snapshot: Snapshot) -> Numbers:
         for code, count in sets.most_common()
     ]
     return agreement(units) | {"given": given}
+
+
+def _pair_places(owners: Ints, images: Ints) -> Ints:
+    """Of each judgment the place of its pair among the judged ones. Rows come by query and image,
+    so that a pair's judgments are adjacent."""
+    begins = np.ones(len(owners), dtype=np.int64)
+    begins[1:] = (owners[1:] != owners[:-1]) | (images[1:] != images[:-1])
+    places: Ints = np.cumsum(begins) - 1
+    return places
+
+
+def _people(snapshot: Snapshot) -> list[list[int | None]]:
+    columns = ["query_id", "image_id", "annotator", "relevance"]
+    judged = pq.read_table(snapshot.path("judgments"), columns=columns)
+    pairs = pq.read_table(snapshot.path("pairs"), columns=["relevant", "votes"])
+    votes = pairs["votes"].to_numpy()
+    # Of an imported benchmark some pairs may have no judgment.
+    place = np.flatnonzero(votes)[
+        _pair_places(judged["query_id"].to_numpy(), judged["image_id"].to_numpy())
+    ]
+    said = judged["relevance"].to_numpy(zero_copy_only=False) == RELEVANT
+    right = said == pairs["relevant"].to_numpy()[place]
+    shared = votes[place] >= 2
+    return approved(judged["annotator"].to_numpy()[shared], right[shared])
+
+
+def _grades(snapshot: Snapshot) -> list[list[int | None]] | None:
+    if not snapshot.graded_queries:
+        return None
+    columns = ["query_id", "relevant", "grade", "rank"]
+    table = pq.read_table(snapshot.path("pairs"), columns=columns)
+    inside = np.isin(table["query_id"].to_numpy(), snapshot.graded_queries)
+    gains = gains_of(table, snapshot.graded_queries)[inside]
+    ranks = table["rank"].fill_null(0).to_numpy()[inside]
+    bins = np.where(ranks > 0, np.searchsorted(RANKS, ranks), len(RANKS) + 1)
+    ends = [*zip((1, *(rank + 1 for rank in RANKS)), (*RANKS, None), strict=True), (None, None)]
+    found: list[list[int | None]] = []
+    for place, (low, high) in enumerate(ends):
+        if (bins == place).any():
+            counts = np.bincount(gains[bins == place], minlength=len(GRADES))
+            found.append([low, high, *(int(counts[grade]) for grade in GRADES)])
+    return found

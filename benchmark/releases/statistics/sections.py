@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from benchmark.releases.statistics.drawing import MOST_LINES, bars, dots, histogram, lines, stacked
 from benchmark.releases.statistics.numbers import CELL, Numbers
+from labeling.judging.grades import GRADES
 
 MOST_CELLS: Final = 20
 
@@ -42,6 +43,8 @@ def sections(numbers: Numbers) -> list[Section]:
         _groups(numbers["iconic_groups"]),
         _seconds(numbers["seconds"]),
         _agreement(numbers["agreement"]),
+        *([_people(numbers["people"])] if numbers["people"] else []),
+        *([_grades(numbers["grades"])] if numbers["grades"] else []),
     ]
 
 
@@ -261,3 +264,72 @@ def _agreement(numbers: Numbers | None) -> Section:
         headings=["Labels given", "Pairs"],
         rows=[[name, f"{count:,}"] for name, count in rows],
     )
+
+
+def _people(bins: list[list[int]]) -> Section:
+    people, judgments, approved = (sum(column) for column in list(zip(*bins, strict=True))[2:])
+    title = "Annotators"
+    says = (
+        f"{people:,} {_plural(people, 'person', 'people')} made {judgments:,} judgments on pairs "
+        f"that two people or more judged. {approved:,} agree with the label and are approved, "
+        f"{judgments - approved:,} are rejected: {_percent(approved / judgments)} agreement."
+    )
+    names = [_bin_name(low, high, "judgments", whole=True) for low, high, *_ in bins]
+    return Section(
+        key="people",
+        title=title,
+        says=says,
+        chart=bars(
+            [(name, one[3]) for name, one in zip(names, bins, strict=True)],
+            x="judgments of people with so many",
+            label=f"{title}. {says}",
+        ),
+        headings=["A person’s judgments", "People", "Judgments", "Approved", "Rejected", "Agree"],
+        rows=[
+            [
+                name,
+                f"{who:,}",
+                f"{made:,}",
+                f"{right:,}",
+                f"{made - right:,}",
+                _percent(right / made),
+            ]
+            for name, (_, _, who, made, right) in zip(names, bins, strict=True)
+        ],
+    )
+
+
+def _grades(bins: list[list[int | None]]) -> Section:
+    title = "Grades"
+    counts = [[count or 0 for count in row] for _, _, *row in bins]
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    says = (
+        "Of the pairs with grades "
+        + ", ".join(
+            f"{_percent(count / sum(totals))} are {name.lower()}"
+            for name, count in zip(GRADES.values(), totals, strict=True)
+        )
+        + "."
+    )
+    names = [_ranks_name(low, high) for low, high, *_ in bins]
+    return Section(
+        key="grades",
+        title=title,
+        says=says,
+        chart=bars(
+            list(zip(GRADES.values(), totals, strict=True)), x="pairs", label=f"{title}. {says}"
+        ),
+        headings=["Rank", *GRADES.values(), "Pairs"],
+        rows=[
+            [name, *(_percent(count / sum(row)) for count in row), f"{sum(row):,}"]
+            for name, row in zip(names, counts, strict=True)
+        ],
+    )
+
+
+def _ranks_name(low: int | None, high: int | None) -> str:
+    if low is None:
+        return "Outside the list"
+    if high is None:
+        return f"{low:,} and more"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

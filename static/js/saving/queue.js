@@ -9,6 +9,8 @@ import { MemoryDatabase } from "./database.js";
  * @property {string} url where it is sent
  * @property {number} image
  * @property {"relevant"|"not_relevant"|"unsure"|null} relevance null takes a judgment back
+ * @property {number} [grade] from 0 to 3, where one was given
+ * @property {string} [reason] why it has this grade
  * @property {string} client_id
  * @property {number} seconds active time
  * @property {string} source

@@ -36,13 +36,14 @@ function alone(name, work) {
 /** @typedef {{kind: "offline"|"logged_out"|"other_user"|"full"|"server", message: string}} Problem */
 
 function bodyOf(records) {
-  return records.map(({ image, relevance, client_id, seconds, source, revision, place, expected, at }) => ({
+  return records.map(({ image, relevance, grade, reason, client_id, seconds, source, revision, place, expected, at }) => ({
     image,
     relevance,
     client_id,
     seconds,
     source,
     ...(revision ? { revision, place } : {}),
+    ...(typeof grade === "number" ? { grade, reason } : {}),
     ...(expected === undefined ? {} : { expected }),
     age: Math.max(0, Date.now() - at) / 1000,
   }));
@@ -89,7 +90,7 @@ class Sender extends EventTarget {
     for (const record of records) this.own.set(record.client_id, record);
     await this.queue.add(records);
     const [{ query }] = records;
-    const marks = records.map(({ image, relevance, source }) => ({ image, relevance, source }));
+    const marks = records.map(({ image, relevance, source, grade }) => ({ image, relevance, source, grade }));
     this.#post("added", { query, marks });
     this.#fire("stored");
     this.wake();

@@ -117,9 +117,10 @@ export class Changes extends EventTarget {
     }
   }
 
-  #differs({ image, relevance, source }) {
+  #differs({ image, relevance, source, grade }) {
     const entry = this.store.entry(this.store.rankOf(image));
     if (entry === null) return false;
+    if (grade !== this.store.gradeOf(image)) return true;
     // A label that was given in the order that learns keeps this source, whatever corrects it.
     return entry.relevance !== relevance || (relevance !== null && ![source, "learned"].includes(entry.source));
   }

@@ -1,5 +1,5 @@
 /** The page's frame: buttons and their keys, meters, the side column with its panels (a sheet on phones). */
-import { duration, number, pace, RELEVANCE_NAMES } from "../words.js";
+import { duration, GRADE_NAMES, number, pace, RELEVANCE_NAMES } from "../words.js";
 import { mountWatch } from "./changes.js";
 import { listen } from "./keys.js";
 import { mountMessages, mountSaved } from "./messages.js";
@@ -169,7 +169,7 @@ function mountInfo(studio) {
     set("license", details ? details.license || "not given" : "–");
     set("rights", details ? details.rights_holder || "not given" : "–");
     root.querySelector("[data-species]").hidden = studio.namesHidden;
-    renderLabel(studio, entry?.relevance ?? null, !entry || studio.closed !== "");
+    renderLabel(studio, entry, !entry || studio.closed !== "");
     // Behind the list's end there is no page to submit.
     studio.root.querySelector("[data-bar=grid] .submit")?.toggleAttribute("disabled", !entry);
   };
@@ -177,13 +177,16 @@ function mountInfo(studio) {
   render();
 }
 
-function renderLabel(studio, relevance, off) {
+function renderLabel(studio, entry, off) {
+  const relevance = entry?.relevance ?? null;
+  const grade = entry ? studio.store.gradeOf(entry.image) : null;
+  const given = grade === null ? relevance : `grade_${grade}`;
   const badge = studio.root.querySelector("[data-given]");
   badge.hidden = !relevance;
   badge.className = `badge given ${relevance ?? ""}`;
-  badge.textContent = relevance ? `Labeled: ${RELEVANCE_NAMES[relevance].toLowerCase()}` : "";
+  badge.textContent = relevance ? `Labeled: ${(GRADE_NAMES[grade] ?? RELEVANCE_NAMES[relevance]).toLowerCase()}` : "";
   studio.root.querySelectorAll("[data-bar=single] .judge").forEach((button) => {
-    button.setAttribute("aria-pressed", String(button.dataset.do === relevance));
+    button.setAttribute("aria-pressed", String(button.dataset.do === given));
     button.disabled = off;
   });
   const skip = studio.root.querySelector("[data-skip-name]");

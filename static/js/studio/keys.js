@@ -56,7 +56,7 @@ export function keysOfEvent(event) {
 
 export class Keymap extends EventTarget {
   /**
-   * @param {{actions: {name: string, label: string, group: string, context: "both"|"single"|"grid", keys: string[]}[],
+   * @param {{actions: {name: string, label: string, group: string, context: "both"|"single"|"grid"|"graded", keys: string[]}[],
    *   signs: Object<string, string>}} keymap the actions, and how people read keys with long names
    * @param {Object<string, string[]>} own the keys that this person has
    */
@@ -64,6 +64,8 @@ export class Keymap extends EventTarget {
     super();
     this.actions = actions;
     this.signs = signs;
+    /** Whether the query asks for grades: their keys go before all others. */
+    this.graded = false;
     this.byName = new Map(actions.map((action) => [action.name, action]));
     this.own = new Map();
     this.assign(own);
@@ -88,10 +90,12 @@ export class Keymap extends EventTarget {
   /** The action of the first of `keys` that has one in a view; null where none has. */
   find(view, keys) {
     for (const key of keys) {
-      const found = this.actions.find(
-        ({ name, context }) => (context === "both" || context === view) && this.keys(name).includes(key),
-      );
-      if (found) return found.name;
+      for (const contexts of [this.graded ? ["graded"] : [], ["both", view]]) {
+        const found = this.actions.find(
+          ({ name, context }) => contexts.includes(context) && this.keys(name).includes(key),
+        );
+        if (found) return found.name;
+      }
     }
     return null;
   }
@@ -102,6 +106,7 @@ export class Keymap extends EventTarget {
     return this.actions.filter(
       (other) =>
         other.name !== name &&
+        (context === "graded") === (other.context === "graded") &&
         (context === "both" || other.context === "both" || other.context === context) &&
         this.keys(other.name).includes(key),
     );
@@ -188,6 +193,7 @@ export class KeysDialog {
   #render(focus = null) {
     const groups = new Map();
     for (const action of this.keymap.actions) {
+      if (action.context === "graded" && !this.keymap.graded) continue;
       groups.set(action.group, [...(groups.get(action.group) ?? []), action]);
     }
     this.groups.replaceChildren(

@@ -6,6 +6,7 @@ import { mount as mountCheck } from "./check.js";
 import { mount as mountFilters } from "./filters.js";
 import { mount as mountFlags } from "./flags.js";
 import { mount as mountFrame } from "./frame.js";
+import { mount as mountGrades } from "./grades.js";
 import { mount as mountGrid } from "./grid.js";
 import { mount as mountHistory } from "./history.js";
 import { mount as mountKeys } from "./keys.js";
@@ -38,6 +39,7 @@ const mounts = [
   ...(studio.gridded ? [mountGrid] : []),
   ...(studio.listed ? [mountChart, mountStop, mountFilters, mountCheck] : []),
 ];
+if (studio.keymap.graded) mounts.push(mountGrades);
 if (studio.learned) mounts.push(mountLearned);
 for (const mount of mounts) mount(studio);
 studio.start();

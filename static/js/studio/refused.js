@@ -111,7 +111,8 @@ class Refused {
 
   /** Judges again, with the stored label known. */
   #insist(clientId, { record, result }) {
-    const mark = { image: record.image, relevance: record.relevance, from: result.current ?? null };
+    const { image, relevance, grade, reason } = record;
+    const mark = { image, relevance, grade, reason, from: result.current ?? null };
     if (this.studio.judge([mark], { source: record.source, seconds: 0, fromDialog: true })) this.dismiss([clientId]);
     else this.studio.sayWhyNot();
   }

@@ -1,5 +1,5 @@
 /** One image at a time, as large as the window allows; one key labels it and shows the next. */
-import { RELEVANCE_NAMES } from "../words.js";
+import { GRADE_NAMES, RELEVANCE_NAMES } from "../words.js";
 import { Zoom } from "./zoom.js";
 
 const AHEAD = 12;
@@ -125,7 +125,8 @@ class SingleView {
     store.fetchAhead(store.after(rank, FAR, { unlabeled: true }));
   }
 
-  mark(relevance) {
+  /** Judges the image; with a grade and its reason where the query asks for grades. */
+  mark(relevance, graded = {}) {
     const { studio } = this;
     if (studio.blocked) return;
     const { rank } = this;
@@ -135,11 +136,12 @@ class SingleView {
     }
     const entry = studio.store.entry(rank);
     const again = !studio.store.needsLabel(rank);
-    if (!studio.judge([{ image: entry.image, relevance }], { source: studio.store.sourceAt(rank) })) {
+    const mark = { image: entry.image, relevance, ...graded };
+    if (!studio.judge([mark], { source: studio.store.sourceAt(rank) })) {
       studio.sayWhyNot();
       return;
     }
-    studio.announce(`${RELEVANCE_NAMES[relevance]}, ${studio.store.where(rank)}`);
+    studio.announce(`${GRADE_NAMES[graded.grade] ?? RELEVANCE_NAMES[relevance]}, ${studio.store.where(rank)}`);
     if (again) this.forward(rank);
     else studio.toNextUnlabeled(rank);
   }

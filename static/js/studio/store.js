@@ -133,8 +133,8 @@ export class CandidateStore extends EventTarget {
   #cover(before, after) {
     const judgments = new Map();
     for (const record of [...before.waiting, ...after.waiting]) judgments.set(record.client_id, record);
-    for (const [clientId, { image, relevance, source }] of judgments) {
-      if (!after.refused.has(clientId)) this.#put(image, relevance, source);
+    for (const [clientId, { image, relevance, source, grade }] of judgments) {
+      if (!after.refused.has(clientId)) this.#put(image, relevance, source, grade);
     }
   }
 
@@ -143,6 +143,10 @@ export class CandidateStore extends EventTarget {
     this.scores = outline.scores;
     this.relevance = [...outline.relevance];
     this.sources = [...outline.sources];
+    this.grades = new Map();
+    [...(outline.grades ?? "")].forEach((digit, place) => {
+      if (digit !== NOTHING) this.grades.set(this.images[place], Number(digit));
+    });
     this.withdrawn = new Set(outline.withdrawn);
     this.flagged = new Set(outline.flagged);
     this.ranks = new Map(this.images.map((image, place) => [image, place + 1]));
@@ -279,16 +283,23 @@ export class CandidateStore extends EventTarget {
     this.applyMany([{ image, relevance, source }]);
   }
 
-  /** @param {{image: number, relevance: string|null, source?: string}[]} marks */
+  /** The grade of an image, from 0 to 3; null for none. */
+  gradeOf(image) {
+    return this.grades.get(image) ?? null;
+  }
+
+  /** @param {{image: number, relevance: string|null, source?: string, grade?: number|null}[]} marks */
   applyMany(marks) {
     if (!marks.length) return;
-    for (const { image, relevance, source = "list" } of marks) this.#put(image, relevance, source);
+    for (const { image, relevance, source = "list", grade } of marks) this.#put(image, relevance, source, grade);
     this.#fire("labels", { images: marks.map(({ image }) => image) });
   }
 
-  #put(image, relevance, source) {
+  #put(image, relevance, source, grade) {
     this.acts += 1;
     this.touched.set(image, this.acts);
+    if (typeof grade === "number") this.grades.set(image, grade);
+    else this.grades.delete(image);
     const rank = this.rankOf(image);
     if (rank === null) return;
     const before = this.sources[rank - 1];

@@ -30,10 +30,10 @@ const MOST_SECONDS = 3600;
 const isElsewhere = (source) => ELSEWHERE.has(SOURCES[source]);
 
 /** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
-function turned({ image, from, fromSource, to, ...met }, source, back) {
-  if (!back) return { image, from, to, source, ...met };
+function turned({ image, from, fromSource, fromGrade, to, grade, reason, ...met }, source, back) {
+  if (!back) return { image, from, to, source, grade, reason, ...met };
   const there = isElsewhere(fromSource) ? { source: fromSource } : { source, ...met };
-  return { image, from: to, to: from, ...there };
+  return { image, from: to, to: from, grade: fromGrade, ...there };
 }
 
 export class Studio {
@@ -50,6 +50,7 @@ export class Studio {
     const query = Number(root.dataset.query);
     this.preferences = new Preferences(preferences?.view ?? {});
     this.keymap = new Keymap(keymap, preferences?.keys ?? {});
+    this.keymap.graded = "grades" in root.dataset;
     /** The address of the images to review; "" where the candidate list is labeled. */
     this.review = root.dataset.review ?? "";
     /** Whether the list is labeled in the order that learns. */
@@ -295,16 +296,17 @@ export class Studio {
   }
 
   /**
-   * Judges images. Marks are `{image, relevance, from?}`; `from` is the present label of an
-   * image outside the list. False when judging is not possible now.
+   * Judges images. Marks are `{image, relevance, grade?, reason?, from?}`; `from` is the present label of
+   * an image outside the list. False when judging is not possible now.
    */
   judge(marks, { source = "list", seconds, fromDialog = false } = {}) {
     if (this.closed || (this.blocked && !fromDialog)) return false;
     const changes = marks
       .map((mark) => this.#change(mark, source))
       .filter(
-        ({ image, from, fromSource, to }) =>
+        ({ image, from, fromSource, fromGrade, to, grade, reason }) =>
           from !== to ||
+          (grade !== null && (grade !== fromGrade || reason !== "")) ||
           (source === "list" && isElsewhere(fromSource)) ||
           (to !== null && this.store.needsLabel(this.store.rankOf(image))),
       );
@@ -314,13 +316,16 @@ export class Studio {
     return true;
   }
 
-  #change({ image, relevance, from = null }, source) {
+  #change({ image, relevance, grade = null, reason = "", from = null }, source) {
     const entry = this.store.entry(this.store.rankOf(image));
     return {
       image,
       from: entry ? entry.relevance : from,
       fromSource: entry?.source ?? null,
+      fromGrade: this.store.gradeOf(image),
       to: relevance,
+      grade,
+      reason,
       source,
       ...(entry && source === "list" ? this.store.metAt(entry.rank) : {}),
     };
@@ -329,17 +334,18 @@ export class Studio {
   #record(changes, seconds) {
     const each = Math.min(MOST_SECONDS, Math.round((seconds * 1000) / changes.length) / 1000);
     this.outbox.add(
-      changes.map(({ image, from, to, source, revision, place }) => ({
+      changes.map(({ image, from, to, grade, reason, source, revision, place }) => ({
         image,
         relevance: to,
         client_id: uuid(),
         seconds: each,
         source,
         ...(revision ? { revision, place } : {}),
+        ...(typeof grade === "number" ? { grade, reason: reason ?? "" } : {}),
         expected: from,
       })),
     );
-    this.store.applyMany(changes.map(({ image, to, source }) => ({ image, relevance: to, source })));
+    this.store.applyMany(changes.map(({ image, to, source, grade }) => ({ image, relevance: to, source, grade })));
   }
 
   /** Undoes the last step, and shows its place. */
