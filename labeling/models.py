@@ -8,7 +8,7 @@ from labeling.audits.models import (
     ReleaseDraw,
     ReleaseKey,
 )
-from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
@@ -24,6 +24,7 @@ __all__ = [
     "Judgment",
     "JudgmentEvent",
     "LabelingPreferences",
+    "PoolRanking",
     "Query",
     "QueryExample",
     "QueryTransition",
