@@ -51,7 +51,7 @@ def test_the_command_embeds_by_each_copy_and_prints_what_is_found(
     call_command("demo_variants", verbosity=0, stdout=output)
 
     copies = write_variants(tmp_path / "demo_models")
-    assert f"POOL_MODELS={copies[0]},{copies[1]} " in output.getvalue()
+    assert f"POOL_MODELS={copies[0]},{copies[1]}\n" in output.getvalue()
     assert re.search(r"reciprocal rank fusion +\d\.\d{3} +1\.000 +1\.000", output.getvalue())
     assert Embedding.objects.count() == 48
     assert describe(str(copies[0])).dimension == describe("demo").dimension

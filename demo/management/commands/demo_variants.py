@@ -59,5 +59,6 @@ class Command(BaseCommand):
             shares = np.mean([one[order] for one in found], axis=0)
             self.stdout.write(f"  {order:<24}" + "".join(f"{share:>8.3f}" for share in shares))
         self.stdout.write(
-            f"\nTo label by them: POOL_MODELS={','.join(names)} for the demo, then refresh_lists."
+            "\nTo label by them, start the demo with this, and have open queries renewed by "
+            f"refresh_lists:\nPOOL_MODELS={','.join(names)}"
         )

@@ -55,7 +55,7 @@ function mountVotes(studio) {
     const there = store.entry(rank) !== null;
     const byModel = there ? store.items[rank - 1].model_ranks : [];
     ranks.hidden = !byModel.length;
-    ranks.textContent = `Rank by model: ${byModel.map((one) => `${one.model} ${number(one.rank)}`).join(", ")}`;
+    ranks.textContent = `Rank by ${byModel.map((one) => `${one.model}: ${number(one.rank)}`).join("; by ")}`;
     votes.replaceChildren(...(there ? store.votes(rank).map((vote) => item(studio, vote)) : []));
     const listed = there && store.listRank(rank);
     link.hidden = !listed || studio.closed !== "";
