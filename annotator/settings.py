@@ -59,6 +59,9 @@ S3_ENDPOINT_URL = env.address(
     "S3_ENDPOINT_URL", "", schemes=("https", "http"), example="https://s3.example.org"
 )
 MATRIX = env.flag("MATRIX", default=True)
+# The models whose rankings are fused into the lists of queries opened from now on; none for
+# EMBEDDING_MODEL alone.
+POOL_MODELS = env.words("POOL_MODELS", [])
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
 STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
 MINIMUM_LABELS = env.number("MINIMUM_LABELS", 0, minimum=0, maximum=1_000_000)

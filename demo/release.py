@@ -178,19 +178,24 @@ def damaged_run(rankings: dict[int, Ranking]) -> io.BytesIO:
     return io.BytesIO(file.getvalue().encode())
 
 
+def relevant_images(demo_query: DemoQuery) -> set[int]:
+    """The ids of the corpus' images that show what the query asks for, as they were drawn."""
+    ids = dict(Image.objects.filter(dataset=DATASET).values_list("source_id", "pk"))
+    scenes = read_scenes(Path(settings.VAR_DIR) / "demo")
+    return {
+        ids[str(number)]
+        for number, scene in scenes.items()
+        if demo_query.matches(scene) and str(number) in ids
+    }
+
+
 def demo_query_complete(
     demo_query: DemoQuery, query: Query, *, labeler: Any, by: Any, whole: bool = False
 ) -> None:
     """Store the labels of the list's first images, or of all of them, each as if it had taken a
     second or two, and complete the query.
     """
-    ids = dict(Image.objects.filter(dataset=DATASET).values_list("source_id", "pk"))
-    scenes = read_scenes(Path(settings.VAR_DIR) / "demo")
-    relevant = {
-        ids[str(number)]
-        for number, scene in scenes.items()
-        if demo_query.matches(scene) and str(number) in ids
-    }
+    relevant = relevant_images(demo_query)
     candidates = query.lists.latest("pk").candidates.order_by("rank")
     ranked = list(candidates.values_list("image_id", flat=True))
     minimum = len(ranked) if whole else MINIMUM_LABELS

@@ -98,13 +98,14 @@ def demo_corpus_import(*, count: int, drawing: Progress, importing: Progress) ->
         raise DemoError(f"{report.refused_count} of the demo's images were refused: {report}")
 
 
-def demo_embed(*, by: User, progress: Progress) -> None:
-    """Have what is not embedded yet embedded under the model in use, and wait for it.
+def demo_embed(*, by: User, progress: Progress, model_name: str = "") -> None:
+    """Have what is not embedded yet embedded under a model, by default the one in use, and wait for
+    it.
 
-    Raises DemoError if EMBEDDING_MODEL does not name a model or the job failed.
+    Raises DemoError if the name, or EMBEDDING_MODEL, is no model's or the job failed.
     """
     try:
-        job = embedding_job_create(created_by=by)
+        job = embedding_job_create(model_name=model_name, created_by=by)
     except ModelSpecError as error:
         raise DemoError(str(error)) from error
     _wait(job, progress)

@@ -8,7 +8,7 @@ from labeling.audits.models import (
     ReleaseDraw,
     ReleaseKey,
 )
-from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
@@ -28,6 +28,7 @@ __all__ = [
     "MarkedCheck",
     "Opinion",
     "OpinionKey",
+    "PoolRanking",
     "Query",
     "QueryExample",
     "QueryTransition",

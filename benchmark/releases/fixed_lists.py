@@ -63,8 +63,11 @@ def released_vectors(model: EmbeddingModel | None) -> Iterator[QueryVector]:
         found = {model.name: (query.text, fixed[number])} if model else {}
         frozen = query.current_list
         if frozen is not None and frozen.embedding_model and frozen.text_vector is not None:
-            vector = np.array(frozen.text_vector, np.float16).astype(float).tolist()
-            found[frozen.embedding_model.name] = (frozen.text, vector)
+            vectors = {frozen.embedding_model.name: frozen.text_vector}
+            rankings = frozen.rankings.values_list("embedding_model__name", "text_vector")
+            for name, of_text in (vectors | dict(rankings)).items():
+                vector = np.array(of_text, np.float16).astype(float).tolist()
+                found[name] = (frozen.text, vector)
         for name, (text, vector) in sorted(found.items()):
             yield QueryVector(query_id=query.query_id, model=name, text=text, vector=vector)
 
@@ -91,7 +94,9 @@ def _own_candidates(
     frozen = query.current_list
     if frozen is None or frozen.embedding_model_id != model.pk or frozen.text != query.text:
         return []
-    if frozen.species_ids or frozen.size < FIXED_DEPTH or not _same_images(frozen, newest):
+    if frozen.pool_models or frozen.species_ids or frozen.size < FIXED_DEPTH:
+        return []
+    if not _same_images(frozen, newest):
         return []
     return _first_candidates(frozen)
 

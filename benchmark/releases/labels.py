@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from benchmark.releases.snapshot.release_files import JudgmentRow
-from benchmark.releases.snapshot.snapshot import SnapshotQuery
+from benchmark.releases.snapshot.snapshot import ModelRank, SnapshotQuery
 from labeling.candidates.models import Candidate
+from labeling.candidates.pools import model_ranks
 from labeling.judging.consensus import Vote
 from labeling.judging.models import Judgment
 from labeling.queries.categories import supercategory_of
@@ -78,6 +79,7 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
             completion_reason=query.completion_reason,
             rule=query.rule or "",
             grades=query.grades,
+            pool=frozen.pool_models if frozen else [],
         )
 
 
@@ -124,6 +126,25 @@ def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
             reason=reason,
         )
         yield judgment, Vote(user_id, role, relevance, at, grade)
+
+
+def released_model_ranks() -> Iterator[ModelRank]:
+    """The ranks of the judged images by each model of their query's list, by query id, image id and
+    the list's models; without withdrawn images. Two SQL queries a completed query.
+    """
+    queries = (
+        Query.objects.filter(state=Query.State.COMPLETE, current_list__frozen_at__isnull=False)
+        .select_related("current_list")
+        .defer("current_list__text_vector")
+        .order_by("query_id")
+    )
+    for query in queries:
+        if query.current_list is None:
+            continue
+        judged = query.judgments.filter(~is_withdrawn("image")).order_by("image_id")
+        image_ids = judged.values_list("image_id", flat=True).distinct()
+        for one in model_ranks(query.current_list, image_ids):
+            yield ModelRank(query.query_id, one.image_id, one.model, one.rank, one.score)
 
 
 def released_judgment_count() -> int:

@@ -23,6 +23,7 @@ from benchmark.releases.labels import (
     graded_query_ids,
     released_judgment_count,
     released_judgments,
+    released_model_ranks,
     released_queries,
 )
 from benchmark.releases.models import Release
@@ -179,6 +180,7 @@ def _queries_write(
     with progress.step(QUERIES_STEP, complete_query_count()):
         queries = list(released_queries(labels.efforts))
         writer.table("queries", queries)
+        writer.table("model_ranks", released_model_ranks())
     return queries
 
 
@@ -221,12 +223,12 @@ def _fixed_write(
 
 
 def _list_models(queries: list[SnapshotQuery]) -> list[ListModel]:
-    names = sorted({query.model for query in queries if query.model})
+    depths: defaultdict[str, list[int]] = defaultdict(list)
+    for query in queries:
+        for name in query.pool or [query.model]:
+            depths[name].append(query.list_depth)
     return [
-        ListModel(
-            name=name,
-            depths=sorted({query.list_depth for query in queries if query.model == name}),
-            queries=sum(query.model == name for query in queries),
-        )
-        for name in names
+        ListModel(name=name, depths=sorted(set(of_model)), queries=len(of_model))
+        for name, of_model in sorted(depths.items())
+        if name
     ]

@@ -5,19 +5,22 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import Max
 
 from core.errors import QueryGone
 from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import lock_key, try_session_lock
-from labeling.candidates.models import CandidateList
+from labeling.candidates.fusion import fused, list_size, put_first
+from labeling.candidates.models import CandidateList, PoolRanking
+from labeling.candidates.pools import first_images
 from labeling.candidates.selectors import list_checksum
 from labeling.candidates.services import candidates_store, lock_query
 from retrieval.embedding.embedding_models import (
@@ -28,6 +31,7 @@ from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.text_vectors import text_vector, text_vectors
 from retrieval.flags.services import withdrawals_freeze
 from retrieval.ranking.batches import vectors_at_once
+from retrieval.ranking.scan import Place
 from retrieval.ranking.selectors import (
     CorpusCounts,
     corpus_counts,
@@ -51,16 +55,21 @@ class ListRefused(JobFailed):
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The order of one list, and the counts of the corpus at that moment."""
+    """The rankings for one list by each of its models, and the counts of the corpus at that
+    moment.
+    """
 
     requested: CandidateList
-    model: EmbeddingModel
-    vector: list[float]
+    models: Sequence[EmbeddingModel]
+    vectors: Sequence[list[float]]
+    """Of the text, by each model."""
     frozen_at: datetime
     counts: CorpusCounts
     depth: int
-    rows: Sequence[tuple[int, float]]
-    """(image id, score), best first."""
+    rankings: Sequence[Sequence[Place]]
+    """By each model, best first."""
+    order: Sequence[Place]
+    """All of them fused; of one model its own."""
 
 
 def list_freeze(
@@ -68,13 +77,13 @@ def list_freeze(
 ) -> CandidateList | None:
     """Rank the corpus for a requested list and store the order, whole or not at all.
 
-    Where the model's matrix ranks, the lists of the same model that wait beside it and have no
+    Where the models' matrices rank, the lists of the same models that wait beside it and have no
     species filter are ranked in the same pass over the corpus; each is stored in a transaction of
     its own. While another worker makes such a pass, this waits for it, to `deadline` (of
     `time.monotonic`) at most, and returns the list as it is then, which may not be ready.
 
     Returns None if the list was superseded. Doing it again changes nothing. The freezing moment is
-    taken under the locks of the model and of withdrawals, so the list holds exactly the embeddings
+    taken under the locks of the models and of withdrawals, so the list holds exactly the embeddings
     stored until then, of the images not withdrawn then. Raises ListRefused if nothing is embedded
     while an older list holds candidates, and what loading the model raises; the failures of other
     lists are those of their own jobs.
@@ -87,25 +96,25 @@ def list_freeze(
             if job is not None:
                 _job_done(job, found)
             return found
-        model = embedding_model_get_or_create(name=found.model_name)
-        at_once = _lists_at_once(found, model, job)
+        models = [embedding_model_get_or_create(name=name) for name in found.model_names]
+        at_once = _lists_at_once(found, models, job)
         if at_once == 1:
-            return _store(_ranked_alone(found, model), job)
-        with try_session_lock(lock_key("ranking", model.pk)) as held:
+            return _store(_ranked_alone(found, models), job)
+        with try_session_lock(lock_key("ranking", models[0].pk)) as held:
             if held:
-                return _freeze_together(found, model, job, at_once)
+                return _freeze_together(found, models, job, at_once)
         if time.monotonic() >= deadline:
             return found
         time.sleep(PAUSE)
 
 
 def _freeze_together(
-    requested: CandidateList, model: EmbeddingModel, job: Job | None, at_once: int
+    requested: CandidateList, models: Sequence[EmbeddingModel], job: Job | None, at_once: int
 ) -> CandidateList | None:
     """Freeze a list and those that wait beside it; the caller holds the lock of the ranking."""
     failure: Exception | None = None
     frozen = None
-    for ranked in _ranked_together(requested, model, at_once):
+    for ranked in _ranked_together(requested, models, at_once):
         own = ranked.requested.pk == requested.pk
         try:
             stored = _store(ranked, job if own else None)
@@ -119,59 +128,92 @@ def _freeze_together(
 
 
 def _ranked_together(
-    requested: CandidateList, model: EmbeddingModel, at_once: int
-) -> list[_Ranked]:
+    requested: CandidateList, models: Sequence[EmbeddingModel], at_once: int
+) -> Iterator[_Ranked]:
     lists = [requested, *_waiting_beside(requested, at_once - 1)]
     try:
-        vectors = text_vectors(model, [one.text for one in lists])
+        vectors = [text_vectors(model, [one.text for one in lists]) for model in models]
     except ValueError:
         # The text without a vector may be that of another list.
-        lists, vectors = [requested], [text_vector(model, requested.text)]
-    frozen_at = _freezing_moment(model)
-    counts = corpus_counts(model=model, created_before=frozen_at)
-    rankings = rank_images_many(
-        model=model,
-        text_vectors=vectors,
-        limit=max(one.depth for one in lists),
-        created_before=frozen_at,
-    )
-    return [
-        _Ranked(one, model, vector, frozen_at, counts, one.depth, rows[: one.depth])
-        for one, vector, rows in zip(lists, vectors, rankings, strict=True)
+        lists, vectors = [requested], [[text_vector(model, requested.text)] for model in models]
+    frozen_at = _freezing_moment(models)
+    counts = _counts(models, [], frozen_at)
+    rankings = [
+        rank_images_many(
+            model=model,
+            text_vectors=of_model,
+            limit=max(one.depth for one in lists),
+            created_before=frozen_at,
+        )
+        for model, of_model in zip(models, vectors, strict=True)
     ]
+    for number, one in enumerate(lists):
+        own = [of_model[number][: one.depth] for of_model in rankings]
+        texts = [of_model[number] for of_model in vectors]
+        yield _Ranked(one, models, texts, frozen_at, counts, one.depth, own, _order(own))
 
 
-def _ranked_alone(requested: CandidateList, model: EmbeddingModel) -> _Ranked:
-    vector = text_vector(model, requested.text)
-    frozen_at = _freezing_moment(model)
+def _ranked_alone(requested: CandidateList, models: Sequence[EmbeddingModel]) -> _Ranked:
+    vectors = [text_vector(model, requested.text) for model in models]
+    frozen_at = _freezing_moment(models)
     species_ids = requested.species_ids
-    counts = corpus_counts(model=model, species_ids=species_ids, created_before=frozen_at)
+    counts = _counts(models, species_ids, frozen_at)
     # A species filter is small enough to be labeled whole, which is what exhausts it.
     depth = counts.embedded if species_ids else requested.depth
-    rows = rank_images(
-        model=model,
-        text_vector=vector,
-        species_ids=species_ids,
-        limit=depth,
-        created_before=frozen_at,
-    )
-    return _Ranked(requested, model, vector, frozen_at, counts, depth, rows)
+    rankings = [
+        rank_images(
+            model=model,
+            text_vector=vector,
+            species_ids=species_ids,
+            limit=depth,
+            created_before=frozen_at,
+        )
+        for model, vector in zip(models, vectors, strict=True)
+    ]
+    order = _order(rankings)
+    if species_ids:
+        depth = max(depth, len(order))
+    return _Ranked(requested, models, vectors, frozen_at, counts, depth, rankings, order)
 
 
-def _freezing_moment(model: EmbeddingModel) -> datetime:
+def _order(rankings: Sequence[Sequence[Place]]) -> Sequence[Place]:
+    return rankings[0] if len(rankings) == 1 else fused(_ids(rankings))
+
+
+def _ids(rankings: Sequence[Sequence[Place]]) -> list[list[int]]:
+    return [[image_id for image_id, _ in ranking] for ranking in rankings]
+
+
+def _counts(
+    models: Sequence[EmbeddingModel], species_ids: Sequence[int], moment: datetime
+) -> CorpusCounts:
+    """The images embedded by the model that has embedded most, and those that it has not."""
+    found = [
+        corpus_counts(model=model, species_ids=species_ids, created_before=moment)
+        for model in models
+    ]
+    return max(found, key=lambda one: one.embedded)
+
+
+def _freezing_moment(models: Sequence[EmbeddingModel]) -> datetime:
+    """A moment that separates what is embedded by any of the models from what comes later."""
     with transaction.atomic():
         withdrawals_freeze()
-        return embedding_model_freeze(model=model)
+        # In one order, so that two don't deadlock; the last moment is that of all.
+        for model in sorted(models, key=lambda one: one.pk):
+            moment = embedding_model_freeze(model=model)
+        return moment
 
 
 def _waiting_beside(requested: CandidateList, most: int) -> list[CandidateList]:
-    """The lists of the model whose jobs have yet to make them, the oldest first; no deeper than
-    `requested`, so that a pass holds no more candidates than planned.
+    """The lists of the same models whose jobs have yet to make them, the oldest first; no deeper
+    than `requested`, so that a pass holds no more candidates than planned.
     """
     return list(
         CandidateList.objects.filter(
             frozen_at=None,
             model_name=requested.model_name,
+            pool_models=requested.pool_models,
             species_ids=[],
             depth__lte=requested.depth,
             job__state__in=Job.UNFINISHED,
@@ -182,16 +224,18 @@ def _waiting_beside(requested: CandidateList, most: int) -> list[CandidateList]:
     )
 
 
-def _lists_at_once(requested: CandidateList, model: EmbeddingModel, job: Job | None) -> int:
+def _lists_at_once(
+    requested: CandidateList, models: Sequence[EmbeddingModel], job: Job | None
+) -> int:
     """How many lists a pass for this one ranks: one with a species filter, and where more gain
     nothing. Fewer after each attempt that was cut short, in case its size killed the worker.
     """
     if requested.species_ids:
         return 1
-    within_memory = CANDIDATES_AT_ONCE // max(requested.depth, 1)
+    within_memory = CANDIDATES_AT_ONCE // max(requested.depth * len(models), 1)
     attempts_before = max(job.fruitless_turns - 1, 0) if job is not None else 0
     most = min(LISTS_AT_ONCE, within_memory) >> (2 * attempts_before)
-    return vectors_at_once(model, most=max(most, 1))
+    return min(vectors_at_once(model, most=max(most, 1)) for model in models)
 
 
 def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
@@ -200,7 +244,6 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
     With `job`, the list's own, raises JobCanceled where that was canceled; without, leaves a list
     as it is whose job has ended meanwhile.
     """
-    rows = ranked.rows
     with transaction.atomic():
         query = lock_query(ranked.requested.query)
         frozen = CandidateList.objects.select_for_update().filter(pk=ranked.requested.pk).first()
@@ -213,14 +256,15 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
         if job is None and not _job_unfinished(frozen):
             return frozen
         current = query.current_list
-        if not rows and current is not None and current.size:
+        if not ranked.order and current is not None and current.size:
+            names = " or ".join(frozen.model_names)
             raise ListRefused(
-                f"No image of the filter is embedded under {ranked.model.name}, so the present "
-                "list stays."
+                f"No image of the filter is embedded under {names}, so the present list stays."
             )
+        rows = _rows(frozen, ranked)
         candidates_store(frozen, rows, first_rank=1)
-        frozen.embedding_model = ranked.model
-        frozen.text_vector = ranked.vector
+        frozen.embedding_model = ranked.models[0]
+        frozen.text_vector = ranked.vectors[0]
         frozen.frozen_at = ranked.frozen_at
         frozen.depth = ranked.depth
         frozen.size = len(rows)
@@ -234,6 +278,32 @@ def _store(ranked: _Ranked, job: Job | None) -> CandidateList | None:
         if job is not None:
             _job_done(job, frozen)
     return frozen
+
+
+def _rows(frozen: CandidateList, ranked: _Ranked) -> Sequence[Place]:
+    """The rows of a list; stores the rankings of a pooled one. The caller locks its query."""
+    if not frozen.pool_models:
+        return ranked.order
+    PoolRanking.objects.bulk_create(
+        PoolRanking(
+            list=frozen,
+            place=place,
+            embedding_model=model,
+            text_vector=vector,
+            image_ids=[image_id for image_id, _ in ranking],
+            scores=[score for _, score in ranking],
+            checksum=list_checksum(ranking),
+        )
+        for place, (model, vector, ranking) in enumerate(
+            zip(ranked.models, ranked.vectors, ranked.rankings, strict=True), start=1
+        )
+    )
+    if frozen.added_models:
+        events = frozen.query.judgment_events
+        frozen.last_event = events.aggregate(last=Max("pk"))["last"] or 0
+    rankings = _ids(ranked.rankings)
+    order = put_first(ranked.order, first_images(frozen, rankings))
+    return order[: list_size(order, rankings, ranked.depth)]
 
 
 def _job_unfinished(frozen: CandidateList) -> bool:

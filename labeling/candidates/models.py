@@ -1,6 +1,8 @@
-"""Candidate lists and their candidates."""
+"""Candidate lists, their candidates, and the rankings that a pooled list fuses."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -13,14 +15,28 @@ from retrieval.embedding.models import EmbeddingModel
 
 
 class CandidateList(models.Model):
-    """The frozen, exact order of images for (query text, model, species filter).
+    """The frozen, exact order of images for (query text, model or models, species filter).
 
     It holds all that is needed to compute it again bit for bit: the text's vector as it was used,
-    and the moment after which no embedding was taken in.
+    and the moment after which no embedding was taken in. A pooled list is the fusion of several
+    models' rankings (`PoolRanking`); its own model and vector are the first one's.
     """
 
     query = models.ForeignKey(Query, on_delete=models.CASCADE, related_name="lists")
     model_name = models.CharField(max_length=300, help_text="name of the requested embedding model")
+    pool_models = ArrayField(
+        models.CharField(max_length=300),
+        default=list,
+        help_text="names of the models whose rankings are fused; empty for a list of one",
+    )
+    added_models = ArrayField(
+        models.CharField(max_length=300),
+        default=list,
+        help_text="those that the list before didn't have: their unjudged images come first",
+    )
+    last_event = models.BigIntegerField(
+        default=0, help_text="the last act of judging before it was frozen, where models were added"
+    )
     embedding_model = models.ForeignKey(
         EmbeddingModel,
         on_delete=models.PROTECT,
@@ -81,13 +97,20 @@ class CandidateList(models.Model):
         return self.frozen_at is not None
 
     @property
+    def model_names(self) -> list[str]:
+        """The names of the models that order it."""
+        return self.pool_models or [self.model_name]
+
+    @property
     def complete(self) -> bool:
         """Whether it holds every image of its filter: labeling it all exhausts the filter."""
         return self.ready and self.size == self.total and self.unembedded == 0
 
 
 class Candidate(models.Model):
-    """One image at its rank (from 1) in a list, with its cosine similarity to the text."""
+    """One image at its rank (from 1) in a list, with its cosine similarity to the text; in a pooled
+    list with its fused score, and the models' own are in `PoolRanking`.
+    """
 
     # No index of its own: both unique constraints begin with it.
     list = models.ForeignKey(
@@ -107,3 +130,34 @@ class Candidate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.list_id}#{self.rank}: {self.image_id}"
+
+
+class PoolRanking(models.Model):
+    """One model's first images for a pooled list, as deep as the list was to be; never changed.
+
+    An image's rank under the model is its place in them, from 1.
+    """
+
+    list = models.ForeignKey(
+        CandidateList, on_delete=models.CASCADE, related_name="rankings", db_index=False
+    )
+    place = models.PositiveSmallIntegerField(help_text="the model's among the pool's, from 1")
+    embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.PROTECT, related_name="+")
+    text_vector = HalfVectorField()
+    image_ids = ArrayField(models.BigIntegerField(), help_text="best first")
+    scores = ArrayField(models.FloatField(), help_text="their cosine similarities to the text")
+    checksum = models.CharField(max_length=64, help_text="SHA-256 as of a list")
+
+    class Meta:
+        ordering = ["list", "place"]
+        constraints = [
+            models.UniqueConstraint(fields=["list", "place"], name="pool_ranking_place_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.list_id}/{self.place}: {len(self.image_ids)} images"
+
+    @property
+    def rows(self) -> Sequence[tuple[int, float]]:
+        """(image id, score), best first."""
+        return [*zip(self.image_ids, self.scores, strict=True)]

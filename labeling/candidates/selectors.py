@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -13,8 +13,10 @@ from django.conf import settings
 
 from core.jobs.models import Job
 from labeling.candidates.models import Candidate, CandidateList
+from labeling.candidates.pools import pool_order
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageTakedown
+from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.selectors import rank_images
 
 ROWS_AT_A_TIME = 5000
@@ -39,6 +41,8 @@ class ListStatus:
     complete: bool = False
     """It holds every image of its filter."""
     model: str = ""
+    """Of a pooled list its first."""
+    models: Sequence[str] = ()
     frozen_at: datetime | None = None
     checksum: str = ""
 
@@ -48,15 +52,27 @@ def filter_species_ids(query: Query) -> list[int]:
     return sorted(query.species.values_list("pk", flat=True))
 
 
+def models_in_use() -> list[str]:
+    """The names of the models that new lists are ordered by: POOL_MODELS, or EMBEDDING_MODEL."""
+    return list(dict.fromkeys(settings.POOL_MODELS)) or [settings.EMBEDDING_MODEL]
+
+
 def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool:
-    """Whether a list (default: the current one) is of the query's text and filter and the model in
+    """Whether a list (default: the current one) is of the query's text and filter and the models in
     use.
     """
     candidate_list = candidate_list or query.current_list
-    return candidate_list is not None and (
-        candidate_list.text == query.text
-        and candidate_list.model_name == settings.EMBEDDING_MODEL
-        and candidate_list.species_ids == filter_species_ids(query)
+    return (
+        candidate_list is not None
+        and candidate_list.model_names == models_in_use()
+        and is_about(candidate_list, query)
+    )
+
+
+def is_about(candidate_list: CandidateList, query: Query) -> bool:
+    """Whether a list is of the query's text and filter."""
+    return candidate_list.text == query.text and candidate_list.species_ids == filter_species_ids(
+        query
     )
 
 
@@ -95,6 +111,7 @@ def list_status(query: Query) -> ListStatus:
         unembedded=current.unembedded,
         complete=current.complete,
         model=current.model_name,
+        models=current.model_names,
         frozen_at=current.frozen_at,
         checksum=current.checksum,
     )
@@ -107,7 +124,8 @@ def _ready_detail(current: CandidateList) -> str:
     if not current.total:
         return (
             f"None of the {current.unembedded} images {where} was embedded under "
-            f"{current.model_name} when the list was made. Embed them, then make a new list."
+            f"{' or '.join(current.model_names)} when the list was made. Embed them, then make a "
+            "new list."
         )
     if current.unembedded:
         return (
@@ -145,7 +163,8 @@ def list_verify(candidate_list: CandidateList) -> bool:
     Compares the fresh ranking, by the database's own scan whatever ranked the list, with the stored
     rows and the stored rows with the checksum. It differs when an embedding of it was removed since
     (an image's file was replaced or the image deleted), except for images that were taken down:
-    these are compared by the checksum alone. Raises ValueError for a list that isn't ready.
+    these are compared by the checksum alone. Of a pooled list each model's ranking is compared so,
+    and the order with their fusion. Raises ValueError for a list that isn't ready.
     """
     model, vector = candidate_list.embedding_model, candidate_list.text_vector
     if model is None or vector is None:
@@ -155,18 +174,42 @@ def list_verify(candidate_list: CandidateList) -> bool:
     )
     if [rank for _, _, rank in stored] != list(range(1, candidate_list.size + 1)):
         return False
+    order = [(image_id, score) for image_id, score, _ in stored]
+    if not candidate_list.pool_models:
+        return _ranking_verify(candidate_list, model, vector, order, candidate_list.checksum)
+    rankings = list(candidate_list.rankings.select_related("embedding_model"))
+    return (
+        [one.embedding_model.name for one in rankings] == candidate_list.pool_models
+        and list_checksum(order) == candidate_list.checksum
+        and order == pool_order(candidate_list)[: candidate_list.size]
+        and all(
+            _ranking_verify(
+                candidate_list, one.embedding_model, one.text_vector, one.rows, one.checksum
+            )
+            for one in rankings
+        )
+    )
+
+
+def _ranking_verify(
+    candidate_list: CandidateList,
+    model: EmbeddingModel,
+    vector: Sequence[float],
+    order: Sequence[tuple[int, float]],
+    checksum: str,
+) -> bool:
+    """Whether a model's (image id, score), best first, are what it gives for a list's text."""
     again = rank_images(
         model=model,
         text_vector=vector,
         species_ids=candidate_list.species_ids,
-        limit=candidate_list.size,
+        limit=len(order),
         created_before=candidate_list.frozen_at,
         scan=True,
     )
-    order = [(image_id, score) for image_id, score, _ in stored]
     ids = [image_id for image_id, _ in order]
     removed = set(ImageTakedown.objects.filter(image_id__in=ids).values_list("image_id", flat=True))
     remaining = [row for row in order if row[0] not in removed]
-    return list_checksum(order) == candidate_list.checksum and list_checksum(
-        remaining
-    ) == list_checksum(again[: len(remaining)])
+    return list_checksum(order) == checksum and list_checksum(remaining) == list_checksum(
+        again[: len(remaining)]
+    )

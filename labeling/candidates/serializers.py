@@ -16,6 +16,10 @@ class ListSerializer(serializers.Serializer):
     total = serializers.IntegerField(help_text="embedded images of the filter when it was frozen")
     unembedded = serializers.IntegerField()
     complete = serializers.BooleanField(help_text="it holds every image of the filter")
-    model = serializers.CharField()
+    model = serializers.CharField(help_text="of a pooled list its first")
+    models = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="those whose rankings order it, by reciprocal rank fusion if several",
+    )
     frozen_at = serializers.DateTimeField(allow_null=True)
     checksum = serializers.CharField()

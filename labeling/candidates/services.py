@@ -14,8 +14,16 @@ from core.errors import Conflict, QueryGone
 from core.jobs.models import Job
 from core.jobs.services import job_cancel, job_create
 from core.locks import lock_key, transaction_lock
+from labeling.candidates.fusion import GUARANTEED
 from labeling.candidates.models import Candidate, CandidateList
-from labeling.candidates.selectors import filter_species_ids, list_checksum, list_fits
+from labeling.candidates.pools import pool_order
+from labeling.candidates.selectors import (
+    filter_species_ids,
+    is_about,
+    list_checksum,
+    list_fits,
+    models_in_use,
+)
 from labeling.queries.models import Query
 from retrieval.ranking.selectors import rank_images
 
@@ -69,12 +77,16 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
             job_cancel(job=old.job)
         old.delete()
     query.refresh_from_db(fields=["current_list"])
+    names = models_in_use()
+    pooled = len(names) > 1
     created = CandidateList.objects.create(
         query=query,
-        model_name=settings.EMBEDDING_MODEL,
+        model_name=names[0],
+        pool_models=names if pooled else [],
+        added_models=_added(query, names) if pooled else [],
         text=query.text,
         species_ids=filter_species_ids(query),
-        depth=settings.CANDIDATE_DEPTH,
+        depth=max(settings.CANDIDATE_DEPTH, GUARANTEED if pooled else 0),
     )
     created.job = job_create(
         kind=JOB_KIND,
@@ -87,6 +99,17 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
         query.current_list = created
         query.save(update_fields=["current_list", "updated_at"])
     return created
+
+
+def _added(query: Query, names: Sequence[str]) -> list[str]:
+    """Those of the models that the query's last list didn't have; if there are none, those that it
+    had added, whose images may still be unjudged.
+    """
+    last = query.lists.filter(frozen_at__isnull=False).last()
+    if last is None or not is_about(last, query):
+        return []
+    added = [name for name in names if name not in last.model_names]
+    return added or [name for name in names if name in last.added_models]
 
 
 def list_ensure(*, query: Query, by: Any) -> bool:
@@ -129,10 +152,10 @@ def list_refresh(*, query: Query, by: Any) -> CandidateList:
 
 
 def lists_refresh_stale(*, by: Any) -> int:
-    """Make new lists for the open queries whose list is missing, failed or of another model, text
-    or filter.
+    """Make new lists for the open queries whose list is missing, failed or of other models, another
+    text or filter.
 
-    Returns how many were requested. Meant for after a change of EMBEDDING_MODEL.
+    Returns how many were requested. Meant for after a change of EMBEDDING_MODEL or POOL_MODELS.
     """
     requested = 0
     for pk in Query.objects.filter(state=Query.State.OPEN).values_list("pk", flat=True):
@@ -147,8 +170,9 @@ def list_extend(*, candidate_list: CandidateList, by_count: int) -> int:
 
     They continue behind the last (score, image id), among the embeddings and images of the freezing
     moment, so the longer list is what a greater depth would have given; images withdrawn since are
-    in it, and left out where it is shown. Of two extensions at once one counts
-    and the other returns 0. Raises Conflict if the list isn't ready or holds all.
+    in it, and left out where it is shown. A pooled list goes on within its models' rankings. Of two
+    extensions at once one counts and the other returns 0. Raises Conflict if the list isn't ready
+    or holds all.
     """
     known = CandidateList.objects.select_related("embedding_model", "query").get(
         pk=candidate_list.pk
@@ -158,15 +182,23 @@ def list_extend(*, candidate_list: CandidateList, by_count: int) -> int:
         raise Conflict("The candidate list isn't ready yet.")
     if known.size >= known.total:
         raise Conflict("The candidate list already holds every embedded image of its filter.")
-    last = known.candidates.filter(rank=known.size).first()
-    rows = rank_images(
-        model=model,
-        text_vector=vector,
-        species_ids=known.species_ids,
-        limit=by_count,
-        after=(last.score, last.image_id) if last else None,
-        created_before=known.frozen_at,
-    )
+    if known.pool_models:
+        rows = pool_order(known)[known.size : known.size + by_count]
+        if not rows:
+            raise Conflict(
+                "The candidate list already holds the first images of each of its models. A new "
+                "list with a greater CANDIDATE_DEPTH has more."
+            )
+    else:
+        last = known.candidates.filter(rank=known.size).first()
+        rows = rank_images(
+            model=model,
+            text_vector=vector,
+            species_ids=known.species_ids,
+            limit=by_count,
+            after=(last.score, last.image_id) if last else None,
+            created_before=known.frozen_at,
+        )
     with transaction.atomic():
         lock_query(known.query)
         extended = CandidateList.objects.select_for_update().get(pk=known.pk)
@@ -175,9 +207,10 @@ def list_extend(*, candidate_list: CandidateList, by_count: int) -> int:
         candidates_store(extended, rows, first_rank=known.size + 1)
         extended.size += len(rows)
         extended.depth = max(extended.depth, extended.size)
-        if len(rows) < by_count:
+        if len(rows) < by_count and not known.pool_models:
             # Some of what was counted when it was frozen is no longer in the corpus.
             extended.total = extended.size
+        extended.total = max(extended.total, extended.size)
         order = extended.candidates.order_by("rank").values_list("image_id", "score")
         extended.checksum = list_checksum(order.iterator(ROWS_AT_A_TIME))
         extended.save(update_fields=["size", "depth", "total", "checksum"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max, ProtectedError
@@ -16,7 +15,7 @@ from core.locks import lock_key, transaction_lock
 from labeling.audits.release_services import release_audit_ensure
 from labeling.audits.services import draw_key_ensure
 from labeling.candidates.rules import parse_rule
-from labeling.candidates.selectors import filter_species_ids
+from labeling.candidates.selectors import filter_species_ids, models_in_use
 from labeling.candidates.services import list_ensure, lock_query
 from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume, still_labeling
 from labeling.opinions.services import opinion_key_ensure, opinions_draw
@@ -367,16 +366,18 @@ def _check_reason(field: str, reason: str) -> None:
 
 
 def _check_corpus(query: Query) -> None:
-    """Raise TransitionRefused unless the corpus has an image with an embedding of the model in use,
-    and one within the query's species filter, withdrawn ones aside. At most four SQL queries, of
-    counts that triggers keep.
+    """Raise TransitionRefused unless the corpus has an image with an embedding of each model in
+    use, and one within the query's species filter, withdrawn ones aside. At most four SQL queries,
+    of counts that triggers keep.
     """
-    model = EmbeddingModel.objects.filter(name=settings.EMBEDDING_MODEL).first()
-    if model is None or not embedded_counts([model])[model.pk]:
-        raise TransitionRefused(
-            f"There are no images with embeddings of {settings.EMBEDDING_MODEL} to label: import "
-            "and embed images first."
-        )
+    models = EmbeddingModel.objects.in_bulk(models_in_use(), field_name="name")
+    embedded = embedded_counts(models.values())
+    for name in models_in_use():
+        if name not in models or not embedded[models[name].pk]:
+            raise TransitionRefused(
+                f"There are no images with embeddings of {name} to label: import and embed images "
+                "first."
+            )
     species_ids = filter_species_ids(query)
     if species_ids and not image_count(species_ids=species_ids):
         raise TransitionRefused(

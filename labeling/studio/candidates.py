@@ -14,6 +14,7 @@ from core.access import names_hidden_from
 from core.errors import Conflict
 from labeling.audits.selectors import AuditState
 from labeling.candidates.models import Candidate
+from labeling.candidates.pools import ModelRank, model_ranks
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from labeling.review.selectors import images_to_review
@@ -98,10 +99,12 @@ class ReviewCandidate:
     """The kinds of its open flags, whoever raised them."""
     votes: list[Judgment]
     """Everybody's current judgment, the latest last."""
+    model_ranks: list[ModelRank]
+    """By each model of a pooled list that ranked it; else empty."""
 
 
 def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[ReviewCandidate]:
-    """The images of `images_to_review` with what the labeling page shows of an image. At most four
+    """The images of `images_to_review` with what the labeling page shows of an image. At most five
     SQL queries.
     """
     items = images_to_review(query, kind)
@@ -114,6 +117,10 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
     flags: defaultdict[int, set[str]] = defaultdict(set)
     for image_id, flag in raised.values_list("image", "kind"):
         flags[image_id].add(flag)
+    current, ranks = query.current_list, defaultdict[int, list[ModelRank]](list)
+    if current is not None and current.pool_models:
+        for one_rank in model_ranks(current, [item.image.pk for item in items]):
+            ranks[one_rank.image_id].append(one_rank)
     found = []
     for item in items:
         own = next((vote for vote in item.votes if vote.annotator_id == user.pk), None)
@@ -126,6 +133,7 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
             source=own.source if own else None,
             flags=sorted(flags[item.image.pk]),
             votes=item.votes,
+            model_ranks=ranks[item.image.pk],
         )
         found.append(one)
     return found

@@ -154,6 +154,14 @@ class VoteSerializer(serializers.Serializer):
         return vote.annotator.role in DECIDING_ROLES
 
 
+class ModelRankSerializer(serializers.Serializer):
+    """Where a model of the list ranked an image."""
+
+    model = serializers.CharField()
+    rank = serializers.IntegerField(help_text="from 1")
+    score = serializers.FloatField(help_text="cosine similarity under the model")
+
+
 class ReviewCandidateSerializer(CandidateSerializer):
     """One image to review; relevance is one's own."""
 
@@ -163,6 +171,9 @@ class ReviewCandidateSerializer(CandidateSerializer):
         choices=JudgmentSource.choices, allow_null=True, help_text="of one's own relevance"
     )
     votes = VoteSerializer(many=True, help_text="everybody's, the latest last")
+    model_ranks = ModelRankSerializer(
+        many=True, help_text="by each model of a pooled list that ranked it; else empty"
+    )
 
 
 class ReviewSerializer(serializers.Serializer):

@@ -38,6 +38,7 @@ PURE = [
     "labeling/audits/bounds.py",
     "labeling/audits/draws.py",
     "labeling/audits/sentences.py",
+    "labeling/candidates/fusion.py",
     "labeling/candidates/rules.py",
     "labeling/candidates/stopping.py",
     "labeling/judging/consensus.py",

@@ -23,6 +23,7 @@ from benchmark.releases.snapshot.snapshot import (
     FixedImage,
     Header,
     ListModel,
+    ModelRank,
     Pair,
     PoolImage,
     QueryVector,
@@ -169,8 +170,12 @@ def write_snapshot(
     release_audits: Iterable[ReleasedAudit] = (),
     audited: Iterable[AuditedImage] = (),
     seeds: Iterable[Seed] = (),
+    model_ranks: Iterable[ModelRank] | None = None,
 ) -> Snapshot:
-    """Write a snapshot from rows in their order into `directory`, made where it isn't there."""
+    """Write a snapshot from rows in their order into `directory`, made where it isn't there.
+
+    Without `model_ranks` it has no such table, as one that was imported.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     writer = SnapshotWriter(directory)
     writer.header(header)
@@ -185,6 +190,8 @@ def write_snapshot(
     writer.table("release_audits", release_audits)
     writer.table("audited", audited)
     writer.table("seeds", seeds)
+    if model_ranks is not None:
+        writer.table("model_ranks", model_ranks)
     return Snapshot(directory)
 
 

@@ -24,6 +24,7 @@ from benchmark.releases.snapshot.snapshot import (
     AuditedImage,
     DrawnRound,
     FixedImage,
+    ModelRank,
     PoolImage,
     ReleasedAudit,
     Seed,
@@ -161,6 +162,11 @@ def make_release(version: int, shift: int, test_labels: str) -> Release:
                 for one in queries
             ],
             audited=[image for one in queries for image in audited_of(one.query_id, shift)],
+            model_ranks=[
+                ModelRank(one.query_id, number, "toy", number, 1 - number / 100)
+                for one in queries
+                for number in sorted(relevant_to(one.query_id, shift))
+            ],
             seeds=[
                 Seed(one.query_id, min(relevant_to(one.query_id, shift)), relevance)
                 for one in queries

@@ -188,7 +188,7 @@ def _query_of(query: SnapshotQuery, of: Snapshot, sizes: dict[int, tuple[int, in
 
 
 def _list(query: SnapshotQuery) -> dict[str, Any]:
-    return {"model": query.model, "depth": query.list_depth}
+    return {"model": " + ".join(query.pool) or query.model, "depth": query.list_depth}
 
 
 def _corpus(old: Snapshot, new: Snapshot) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from benchmark.releases.formats import (
     huggingface,
     inquire_csv,
     inquire_rerank,
+    model_ranks,
     trec,
 )
 from benchmark.releases.formats.base import Format
@@ -28,5 +29,6 @@ FORMATS: Final[tuple[Format, ...]] = (
     darwin_core.FORMAT,
     attribution.FORMAT,
     certificates.FORMAT,
+    model_ranks.FORMAT,
     datasheet.FORMAT,
 )

@@ -74,9 +74,9 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     copy("fixed", lambda batch: batch)
     if snapshot.path("vectors").exists():
         copy("vectors", lambda batch: batch)
-    for audited in ("rounds", "pools"):
-        if snapshot.path(audited).exists():
-            copy(audited, of_labeled)
+    for judged in ("model_ranks", "rounds", "pools"):
+        if snapshot.path(judged).exists():
+            copy(judged, of_labeled)
     if snapshot.path("release_audits").exists():
         # Also of queries of that split that aren't released.
         val = {one.query_id for one in snapshot.release_audits() if one.split == "val"}

@@ -8,6 +8,9 @@
     fixed.parquet      FixedImage, the fixed list of each query for re-ranking, by query id and rank
     vectors.parquet    QueryVector, the vectors by which images were ranked for a query, by query id
                        and model; not in snapshots of imported benchmarks
+    model_ranks.parquet      ModelRank, where each model of a query's candidate list ranked its
+                       judged images, by query id, image id and the list's models; not in snapshots
+                       of imported benchmarks, nor in those from before there were pools of models
     rounds.parquet     DrawnRound, the rounds of audits, by query id and round
     pools.parquet      PoolImage, every image of the pools that the rounds drew from, by query id
                        and rank; like the rounds not in snapshots of imported benchmarks, nor in
@@ -68,7 +71,7 @@ class ListModel:
     depths: list[int]
     """The requested depths, ascending."""
     queries: int
-    """How many of the queries were labeled in its order."""
+    """How many of the queries were labeled in its order, or in one that fuses it with others'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ class SnapshotQuery:
     scientific_terms: bool | None
     """None where an imported benchmark doesn't say."""
     model: str
-    """Under which its candidate list was ordered; empty where it has none."""
+    """Under which its candidate list was ordered, the first of several; empty where it has none."""
     list_depth: int
     """How many candidates were requested; 0 where it has no list."""
     list_size: int
@@ -156,6 +159,8 @@ class SnapshotQuery:
     grades: str = ""
     """Which of four grades are relevant, as `labeling.judging.grades` has it; empty where it was
     labeled without grades."""
+    pool: list[str] = field(default_factory=list)
+    """The models whose rankings its candidate list fuses; empty for a list of one model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +245,20 @@ class QueryVector:
     """Of about unit length, in half precision. Its inner product with an image's embedding in half
     precision, computed in double precision, is the score by which candidate lists and fixed lists
     are ordered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRank:
+    """Where a model of a query's candidate list ranked a judged image. Images that none of them
+    ranked so high have no row: a search or "more like this" brought them."""
+
+    query_id: int
+    image_id: int
+    model: str
+    rank: int
+    """From 1, among the images of the query's filter."""
+    score: float
+    """Cosine similarity to the text under the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +355,7 @@ TABLES: Final[dict[str, type]] = {
     "images": SnapshotImage,
     "fixed": FixedImage,
     "vectors": QueryVector,
+    "model_ranks": ModelRank,
     "rounds": DrawnRound,
     "pools": PoolImage,
     "release_audits": ReleasedAudit,
@@ -429,6 +449,10 @@ class Snapshot:
     def vectors(self) -> Iterator[QueryVector]:
         """The vectors of the queries' texts, by query id and model."""
         return self._rows("vectors", QueryVector)
+
+    def model_ranks(self) -> Iterator[ModelRank]:
+        """The ranks of judged images by each model, by query id, image id and the list's models."""
+        return self._rows_if_any("model_ranks", ModelRank)
 
     def rounds(self) -> Iterator[DrawnRound]:
         """The rounds of audits, by query id and number."""

@@ -14,8 +14,8 @@ class Command(BaseCommand):
 
     help = (
         "Have new candidate lists made for the open queries whose list is missing, failed or of "
-        "another text, species filter or model: run it after a change of EMBEDDING_MODEL. "
-        "The judgments are kept."
+        "another text, species filter or other models: run it after a change of EMBEDDING_MODEL or "
+        "POOL_MODELS. The judgments are kept."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -22,6 +22,8 @@ class Chart {
     this.words = this.root.querySelector("[data-chart-words]");
     this.readout = this.root.querySelector("[data-chart-readout]");
     this.axisName = this.readout.textContent;
+    /** "Similarity", or what a pooled list has in its place. */
+    this.scoreName = this.root.querySelector(".key-score").textContent;
     this.whole = false;
     this.soon = afterPaint(() => this.studio.store.size && this.#draw());
     this.axes = shape("g", { class: "chart-axes" });
@@ -58,7 +60,7 @@ class Chart {
     this.data = curve(store, store.progress);
     this.to = extent(this.data, store.size, rank, this.whole);
     const { data, to } = this;
-    this.words.textContent = inWords(data);
+    this.words.textContent = inWords(data, this.scoreName);
     Object.assign(this.root.dataset, {
       judged: data.judged,
       relevant: data.relevant,
@@ -136,8 +138,8 @@ class Chart {
   #read(rank) {
     if (!rank) return;
     const { found, scores } = this.data;
-    const similarity = scores[rank].toFixed(3);
-    this.readout.textContent = `Rank ${number(rank)}: ${number(found[rank])} relevant, similarity ${similarity}`;
+    const score = `${this.scoreName.toLowerCase()} ${scores[rank].toFixed(3)}`;
+    this.readout.textContent = `Rank ${number(rank)}: ${number(found[rank])} relevant, ${score}`;
   }
 }
 
@@ -238,7 +240,10 @@ export function line(values, from, to, x, y) {
 }
 
 /** The chart as a sentence or two. */
-export function inWords({ judged, relevant, lastRelevant, lastJudged, prefix, streak, scores }) {
+export function inWords(
+  { judged, relevant, lastRelevant, lastJudged, prefix, streak, scores },
+  scoreName = "Similarity",
+) {
   if (!judged) return "Nothing is labeled yet.";
   const among =
     judged === prefix && judged > 1
@@ -246,6 +251,6 @@ export function inWords({ judged, relevant, lastRelevant, lastJudged, prefix, st
       : `among ${number(judged)} labeled`;
   const last = relevant ? `; the last at rank ${number(lastRelevant)}` : "";
   const row = streak ? ` ${counted(streak, "negative")} in a row.` : "";
-  const fall = `Similarity falls from ${scores[1].toFixed(3)} to ${scores[lastJudged].toFixed(3)}.`;
+  const fall = `${scoreName} falls from ${scores[1].toFixed(3)} to ${scores[lastJudged].toFixed(3)}.`;
   return `${number(relevant)} relevant ${among}${last}.${row} ${lastJudged > 1 ? fall : ""}`.trim();
 }

@@ -49,9 +49,13 @@ function mountDecided(studio) {
 function mountVotes(studio) {
   const votes = studio.root.querySelector("[data-votes]");
   const link = studio.root.querySelector("[data-in-list]");
+  const ranks = studio.root.querySelector("[data-model-ranks]");
   const render = () => {
     const { store, rank } = studio;
     const there = store.entry(rank) !== null;
+    const byModel = there ? store.items[rank - 1].model_ranks : [];
+    ranks.hidden = !byModel.length;
+    ranks.textContent = `Rank by ${byModel.map((one) => `${one.model}: ${number(one.rank)}`).join("; by ")}`;
     votes.replaceChildren(...(there ? store.votes(rank).map((vote) => item(studio, vote)) : []));
     const listed = there && store.listRank(rank);
     link.hidden = !listed || studio.closed !== "";

@@ -1,0 +1,82 @@
+"""Damaged copies of the demo's model, which stand for other models: noise is added to its weights.
+
+Their mistakes are those of the demo's model and of independent noise; real models share more of
+their mistakes, so that a pool of them gains less.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from core.files import whole_file
+from labeling.candidates.fusion import fused
+from retrieval.encoding.model_specs import DEMO_MODEL_DIR, WEIGHTS_NAME
+
+COUNT: Final = 5
+#: Standard deviation of the noise, as a share of that of each matrix of weights.
+NOISE: Final = 0.2
+#: Labels after which is asked what was found.
+LABELS: Final = (50, 100, 300)
+
+
+def write_variants(folder: Path) -> list[Path]:
+    """The folders of the copies below `folder`; what isn't there is written, each copy whole."""
+    found = []
+    for seed in range(1, COUNT + 1):
+        copy = folder / str(seed)
+        if not (copy / WEIGHTS_NAME).is_file():
+            shutil.copytree(
+                DEMO_MODEL_DIR,
+                copy,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns(WEIGHTS_NAME, "*.md"),
+            )
+            with whole_file(copy / WEIGHTS_NAME) as file:
+                file.write(_damaged(seed))
+        found.append(copy)
+    return found
+
+
+def _damaged(seed: int) -> bytes:
+    """The weights with noise, as safetensors."""
+    from safetensors.numpy import load_file, save
+
+    rng = np.random.default_rng(seed)
+    weights = load_file(DEMO_MODEL_DIR / WEIGHTS_NAME)
+    for name, values in sorted(weights.items()):
+        if values.ndim > 1 and values.dtype == np.float16:
+            exact = values.astype(np.float32)
+            noise = rng.normal(0, NOISE * exact.std(), exact.shape)
+            weights[name] = (exact + noise).astype(np.float16)
+    return save(weights)
+
+
+def round_robin(rankings: Sequence[Sequence[int]]) -> list[int]:
+    """All images by the best rank that any of equally long rankings (ids, best first) gives them,
+    then by its number: one of each in turn.
+    """
+    return list(dict.fromkeys(chain.from_iterable(zip(*rankings, strict=True))))
+
+
+def shares_found(
+    rankings: Sequence[Sequence[int]], relevant: Collection[int]
+) -> Mapping[str, list[float]]:
+    """The share of the relevant images within the first LABELS of an order, by its name: of each
+    ranking (ids, best first) by itself, their mean; of all in turn; and of their fusion.
+    """
+
+    def found(order: Sequence[int]) -> list[float]:
+        hits = np.isin(order, list(relevant)).cumsum()
+        return [float(hits[min(count, len(order)) - 1] / len(relevant)) for count in LABELS]
+
+    return {
+        "one model (mean)": np.mean([found(one) for one in rankings], axis=0).tolist(),
+        "round robin": found(round_robin(rankings)),
+        "reciprocal rank fusion": found([image_id for image_id, _ in fused(rankings)]),
+    }

@@ -1,0 +1,64 @@
+"""Damaged copies of the demo's model, and what a pool of them finds."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from safetensors.numpy import load_file
+
+from core.jobs.models import Job
+from core.jobs.services import job_slice_run
+from demo import steps, variants
+from demo.steps import demo_corpus_import, demo_people
+from demo.variants import round_robin, shares_found, write_variants
+from retrieval.embedding.models import Embedding
+from retrieval.encoding.model_specs import DEMO_MODEL_DIR, WEIGHTS_NAME, describe
+
+
+def test_shares_of_orders_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "LABELS", (1, 2, 9))
+    assert round_robin([[1, 2, 3], [3, 1, 2]]) == [1, 3, 2]
+    found = shares_found([[1, 2, 3], [3, 2, 1]], {2, 3})
+    assert found == {
+        "one model (mean)": [0.25, 0.75, 1.0],
+        "round robin": [0.0, 0.5, 1.0],
+        "reciprocal rank fusion": [0.0, 0.5, 1.0],
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_embeds_by_each_copy_and_prints_what_is_found(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(job: Job, progress: Any = None) -> None:
+        while job.state in Job.UNFINISHED:
+            job_slice_run(job_id=job.pk)
+            job.refresh_from_db()
+        assert job.state == Job.State.DONE, job.error
+
+    settings.VAR_DIR = tmp_path
+    for module, name, value in ((steps, "_wait", work), (variants, "COUNT", 2)):
+        monkeypatch.setattr(module, name, value)
+    demo_people()
+    demo_corpus_import(count=24, drawing=lambda *_: None, importing=lambda *_: None)
+    output = io.StringIO()
+    call_command("demo_variants", verbosity=0, stdout=output)
+
+    copies = write_variants(tmp_path / "demo_models")
+    assert f"POOL_MODELS={copies[0]},{copies[1]}\n" in output.getvalue()
+    assert re.search(r"reciprocal rank fusion +\d\.\d{3} +1\.000 +1\.000", output.getvalue())
+    assert Embedding.objects.count() == 48
+    assert describe(str(copies[0])).dimension == describe("demo").dimension
+    original, first, second = (
+        load_file(folder / WEIGHTS_NAME)["text_projection"].astype(float)
+        for folder in (DEMO_MODEL_DIR, *copies)
+    )
+    noise = (first - original).std() / original.std()
+    assert noise == pytest.approx(variants.NOISE, rel=0.02)
+    assert abs(np.corrcoef((first - original).ravel(), (second - original).ravel())[0, 1]) < 0.05
