@@ -26,8 +26,6 @@ from benchmark.scoring.bias import PartScores, PoolBias, Tops, pool_bias, read_t
 from benchmark.scoring.evaluation import fixed_ranks
 from benchmark.scoring.measures import parse_measure
 
-#: Of a release's snapshot: the rank of each judged image under each model of its pool.
-MODEL_RANKS_FILE: Final = "model_ranks.csv"
 #: An image counts as a model's find within so many of its first.
 FIRSTS: Final = (10, 50, 100)
 USUAL_FIRST: Final = 50
@@ -70,7 +68,7 @@ class BiasReport:
     first: int
     """Images of a model that count as its finds."""
     pooled: bool
-    """Whether the models are those whose ranks the release holds; else its runs stand for them."""
+    """Whether the models are those of pooled lists; else the release's runs stand for them."""
     runs: tuple[Run, ...]
     names: tuple[str, ...]
     """Of the runs, each another."""
@@ -93,29 +91,30 @@ def bias_report(board: BoardRuns, split: str, measure: str, first: int) -> BiasR
         if row not in made.oracles and board.runs[place].kind != Run.Kind.RANDOM
     )
     names = _names(runs)
-    path = release.snapshot_directory / MODEL_RANKS_FILE
-    pooled = path.is_file()
+    snapshot = Snapshot(release.snapshot_directory)
+    path = snapshot.path("model_ranks")
+    pools: Tops = read_tops(path, first) if path.exists() else {}
+    pooled = len(pools) > 1
     own = _runs_of_models(runs) if pooled else _runs_of_runs(runs, names)
 
     def compute() -> PoolBias:
         rankings = [rankings_on(run, release) for run in runs]
-        tops: Tops
-        if pooled:
-            tops = read_tops(path, first)
-        else:
-            tops = {
+        tops = (
+            pools
+            if pooled
+            else {
                 name: {
                     query_id: fixed_ranks(one).image_ids[:first]
                     for query_id, one in rankings[names.index(name)].items()
                 }
                 for name in own
             }
+        )
         qrels = task_qrels(release, board.task).only(made.query_ids)
         return pool_bias(rankings, qrels, tops, own, parse_measure(measure))
 
     queries = [one for one in board.queries.values() if split in (one.split, BOTH)]
     query_ids = np.array([one.query_id for one in queries], dtype=np.int64)
-    snapshot = Snapshot(release.snapshot_directory)
     return BiasReport(
         release=str(release),
         split=split,

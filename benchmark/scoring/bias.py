@@ -19,9 +19,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
+import pyarrow.parquet as pq
 
 from benchmark.scoring.correlation import tau_b
 from benchmark.scoring.evaluation import Run, score_runs
@@ -190,13 +189,9 @@ def finds(qrels: Qrels, tops: Tops) -> Bools:
 def read_tops(path: Path, first: int) -> dict[str, dict[int, Integers]]:
     """Of every model by name, the judged images that it ranked among its first ones, by query id.
 
-    From a CSV with the columns query_id, image_id, model and rank (from 1, or empty). OSError: it
-    isn't there. pyarrow.ArrowInvalid, KeyError: it is another file.
+    From a release's table of the ranks by model. OSError: it isn't there.
     """
-    types = {"query_id": pa.int64(), "image_id": pa.int64(), "rank": pa.int64()}
-    table = csv.read_csv(
-        path, convert_options=csv.ConvertOptions(column_types={**types, "model": pa.string()})
-    )
+    table = pq.read_table(path, columns=["query_id", "image_id", "model", "rank"])
     tops: dict[str, dict[int, Integers]] = {}
     for model in sorted(table["model"].unique().to_pylist()):
         chosen = pc.and_(pc.equal(table["model"], model), pc.less_equal(table["rank"], first))

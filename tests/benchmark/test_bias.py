@@ -6,6 +6,8 @@ import csv
 import io
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.cache import cache
 
@@ -117,11 +119,17 @@ def test_sentences_say_what_is_true(qrels):
     assert "the same score" in sentence(RUNS, few, lonely)
 
 
+def write_ranks(path, *rows):
+    """A release's table of query id, image id, model and rank."""
+    columns = zip(*rows, strict=True)
+    names = ("query_id", "image_id", "model", "rank")
+    pq.write_table(pa.table(dict(zip(names, map(list, columns), strict=True))), path)
+
+
 def test_the_ranks_of_models_are_read_from_a_file(tmp_path):
-    path = tmp_path / "model_ranks.csv"
-    path.write_text(
-        "query_id,image_id,model,rank,score\n"
-        "2,5,b,1,0.5\n1,3,b,50,0.25\n1,1,b,51,0.1\n1,1,a,2,0.5\n1,2,a,,\n2,5,a,,\n1,1,c,99,0.1\n"
+    path = tmp_path / "model_ranks.parquet"
+    write_ranks(
+        path, (2, 5, "b", 1), (1, 3, "b", 50), (1, 1, "b", 51), (1, 1, "a", 2), (1, 1, "c", 99)
     )
     found = read_tops(path, 50)
     assert {
@@ -171,9 +179,9 @@ def test_the_page_and_its_files(var_dir, researcher, reviewer, annotator):
     assert "its runs stand for them" in page.content.decode()
     assert [row[0] for row in page.context["run_rows"]] == ["b", "a", "c"]
 
-    ranks = ["query_id,image_id,model,rank,score", "1,1,clip:a,1,0.5", "1,2,clip:a,2,0.4"]
-    ranks += ["1,3,clip:a,70,0.1", "1,3,clip:b,1,0.6", "2,5,clip:b,1,0.5"]
-    (release.snapshot_directory / "model_ranks.csv").write_text("\n".join(ranks) + "\n")
+    a, b = "clip:a", "clip:b"
+    ranks = release.snapshot_directory / "model_ranks.parquet"
+    write_ranks(ranks, (1, 1, a, 1), (1, 2, a, 2), (1, 3, a, 70), (1, 3, b, 1), (2, 5, b, 1))
     cache.clear()
     shown = browser.get(f"{address}.json").json()
     assert (shown["models_of_pool"], shown["relevant"]) == (True, 2)
