@@ -103,7 +103,10 @@ class World:
             if part == "admin":
                 found.append(filled(route, partial(_of_admin, rest)))
             else:
-                found.append(filled(route, lambda name, part=part: self.parameters[part][name]))
+                values = self.parameters.get(part, {})
+                if "second-opinions" in rest:
+                    values["pk"] = self.queries["submitted"].pk
+                found.append(filled(route, values.__getitem__))
         return found
 
 

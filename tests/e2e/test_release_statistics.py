@@ -52,7 +52,8 @@ def test_the_charts_fit_a_phone_and_a_desktop(
     page = log_in("rita", viewport=NARROW, color_scheme="dark")
     page.goto(f"{site.url}/releases/{release}/statistics/")
     charts = page.locator(".statistic-chart svg")
-    expect(charts).to_have_count(8)
+    # And one of grades where other tests have completed queries with them.
+    expect(charts.nth(7)).to_be_visible()
     for size in (NARROW, DESKTOP):
         page.set_viewport_size(size)  # type: ignore[arg-type]
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
@@ -63,7 +64,7 @@ def test_the_charts_fit_a_phone_and_a_desktop(
             "  return box.left >= card.left && box.right <= card.right && box.width > 150;"
             "})"
         )
-        assert widths == [True] * 8
+        assert widths == [True] * charts.count()
     # The smallest letters on a phone, in pixels of the screen.
     page.set_viewport_size(NARROW)  # type: ignore[arg-type]
     smallest = page.evaluate(
