@@ -37,6 +37,7 @@ SOURCES: Final = {
     "search": "Search",
     "similar": "More like this",
     "import": "Import",
+    "second": "Second opinions",
     "run": "Submitted runs",
 }
 
