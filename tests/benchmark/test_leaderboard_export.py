@@ -131,7 +131,7 @@ def test_an_empty_board_is_exported_too(release, researcher):
 def test_who_may_and_what_there_is_not(release, client, researcher):
     assert client.get(f"/releases/{release.pk}/leaderboard.csv").status_code == 302
     assert client_of(researcher).get(f"/releases/{release.pk}/leaderboard.pdf").status_code == 404
-    assert client_of(researcher).get("/releases/99/leaderboard.csv").status_code == 404
+    assert client_of(researcher).get("/releases/999999999/leaderboard.csv").status_code == 404
 
 
 def test_the_command_writes_the_same(release, published, researcher, tmp_path, capsys):

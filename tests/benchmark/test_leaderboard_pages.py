@@ -173,7 +173,7 @@ def test_a_release_without_files_says_why(release, admin):
         path.unlink()
     text = page(admin, release).content.decode()
     assert "No runs can be scored on this release" in text
-    assert client_of(admin).get("/releases/99/leaderboard/").status_code == 404
+    assert client_of(admin).get("/releases/999999999/leaderboard/").status_code == 404
 
 
 def test_runs_scored_on_two_versions_stand_side_by_side(release, weak, strong, admin):

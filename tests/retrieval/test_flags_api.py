@@ -204,8 +204,8 @@ def test_an_unknown_image_is_not_found(
 ) -> None:
     for what in DECISIONS:
         refused(decide(reviewer_api, what, image=999, flags=[]), 404)
-    refused(annotator_api.get("/api/images/999/flags/"), 404)
-    refused(annotator_api.post("/api/images/999/flags/", {"kind": "person"}), 404)
+    refused(annotator_api.get("/api/images/999999999/flags/"), 404)
+    refused(annotator_api.post("/api/images/999999999/flags/", {"kind": "person"}), 404)
     refused(annotator_api.get(f"/api/images/{2**70}/flags/"), 404)
 
 

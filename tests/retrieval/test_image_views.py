@@ -58,7 +58,7 @@ BY_IMG = {"Accept": "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;
 
 
 def test_anonymous_people_get_the_login_page_and_no_bytes(client, images):
-    for address in (images[1].url, images[1].thumbnail_url, "/images/999/00000000.jpg"):
+    for address in (images[1].url, images[1].thumbnail_url, "/images/999999999/00000000.jpg"):
         answer = client.get(address, headers=BY_ADDRESS_BAR)
         assert (answer.status_code, answer.content) == (302, b"")
         assert answer.headers["Location"].startswith("/login/?next=/images/")
@@ -92,7 +92,7 @@ def test_a_disabled_account_sees_nothing(client, annotator, images):
     "address",
     [
         "/images/1/00000000.jpg",
-        "/images/999/{version}.jpg",
+        "/images/999999999/{version}.jpg",
         "/images/1/{version}-big.jpg",
         "/images/1/..%2f..%2fsecret_key.jpg",
     ],
