@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -140,8 +141,11 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
 def release_audit_next(request: HttpRequest) -> HttpResponse:
     """To the first query in which a release's audit waits for the person, else to the dashboard."""
     require_role(request.user, Role.ANNOTATOR)
-    waiting = queries_to_audit(request.user)
-    return redirect("query-release-audit", waiting[0][0].pk) if waiting else redirect("dashboard")
+    return _first_of(queries_to_audit(request.user), "query-release-audit")
+
+
+def _first_of(waiting: Sequence[tuple[Query, int]], page: str) -> HttpResponse:
+    return redirect(page, waiting[0][0].pk) if waiting else redirect("dashboard")
 
 
 @login_required
@@ -159,8 +163,7 @@ def release_audit(request: HttpRequest, pk: int) -> HttpResponse:
 def second_opinions_next(request: HttpRequest) -> HttpResponse:
     """To the first query in which a second opinion waits for the person, else to the dashboard."""
     require_role(request.user, Role.ANNOTATOR)
-    waiting = queries_for_opinions(request.user)
-    return redirect("query-second-opinions", waiting[0][0].pk) if waiting else redirect("dashboard")
+    return _first_of(queries_for_opinions(request.user), "query-second-opinions")
 
 
 @login_required

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.utils import timezone
 
 from core.access import Role, role_of
@@ -22,7 +22,7 @@ from labeling.audits.draws import KEY_BYTES, selected
 from labeling.audits.models import ReleaseAudit, ReleaseDraw, ReleaseKey
 from labeling.audits.release_selectors import BlindQueue, audit_queue, populations, waiting_for
 from labeling.audits.selectors import audit_state, packed
-from labeling.audits.services import LARGEST_DRAW
+from labeling.audits.services import check_count
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import lock_query
 from labeling.judging.access import auditing_problem
@@ -98,18 +98,22 @@ def release_draws_show(*, query: Query, annotator: Any, count: int) -> BlindQueu
     judged. Their judgment of a seed is stored like any second opinion: where it differs, the image
     is disputed and waits for review, and completing the query tells so. Reviewers get no seeds, as
     their judgment decides. Raises QueryGone, Forbidden where the person may not judge, ValueError
-    for a count outside 1 to LARGEST_DRAW.
+    as `check_count`.
     """
-    if not 1 <= count <= LARGEST_DRAW:
-        raise ValueError(f"count must be 1 to {LARGEST_DRAW}: {count}")
+    check_count(count)
     query = lock_query(query)
     if problem := auditing_problem(annotator, query):
         raise Forbidden(problem)
     _seeds_mix(query, annotator)
-    next_ones = waiting_for(annotator).filter(query=query).order_by("place", "pk")[:count]
-    new = [one.pk for one in next_ones if one.displayed_at is None]
-    ReleaseDraw.objects.filter(pk__in=new).update(displayed_at=timezone.now())
+    display_first(waiting_for(annotator).filter(query=query), count)
     return audit_queue(query, annotator)
+
+
+def display_first(waiting: QuerySet[Any], count: int) -> None:
+    """Note of the first `count` rows of a blind queue, by place, that they are displayed."""
+    first = waiting.order_by("place", "pk")[:count]
+    new = [one.pk for one in first if one.displayed_at is None]
+    waiting.model._default_manager.filter(pk__in=new).update(displayed_at=timezone.now())
 
 
 @transaction.atomic

@@ -43,6 +43,12 @@ def draw_keys_end(*, keys: Collection[bytes]) -> None:
             query.draw_rounds.filter(closed_at=None).update(closed_at=now)
 
 
+def check_count(count: int) -> None:
+    """Raise ValueError for a number of images to display outside 1 to LARGEST_DRAW."""
+    if not 1 <= count <= LARGEST_DRAW:
+        raise ValueError(f"count must be 1 to {LARGEST_DRAW}: {count}")
+
+
 @transaction.atomic
 def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     """Display drawn images to an annotator, until `count` of the pool wait for somebody's judgment,
@@ -56,8 +62,7 @@ def audit_draw(*, query: Query, annotator: Any, count: int) -> AuditState:
     Raises QueryGone, Conflict where the list isn't ready, Forbidden where the person may not judge,
     ValueError for a count outside 1 to LARGEST_DRAW.
     """
-    if not 1 <= count <= LARGEST_DRAW:
-        raise ValueError(f"count must be 1 to {LARGEST_DRAW}: {count}")
+    check_count(count)
     # Judgments hold this lock shared: each is before the draw, or finds what it displayed.
     query = lock_query(query)
     if problem := judging_problem(annotator, query):

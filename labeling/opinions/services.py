@@ -10,15 +10,14 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Max
-from django.utils import timezone
 
 from core.access import Role, role_of
 from core.errors import Conflict, Forbidden
 from core.sql import fetch_all
 from labeling.audits.draws import KEY_BYTES, draw_number
 from labeling.audits.release_selectors import BlindQueue
-from labeling.audits.release_services import PLACES
-from labeling.audits.services import LARGEST_DRAW
+from labeling.audits.release_services import PLACES, display_first
+from labeling.audits.services import check_count
 from labeling.candidates.models import Candidate
 from labeling.candidates.services import lock_query
 from labeling.judging.models import Judgment, JudgmentEvent, Relevance
@@ -105,18 +104,15 @@ def opinions_show(*, query: Query, annotator: Any, count: int) -> BlindQueue:
     Checks are mixed in: images that a reviewer has decided and this person has never judged. No
     field tells them from second opinions, and a judgment of either is stored like any other:
     where it differs, the image is disputed and waits for review. Reviewers get no checks, as their
-    judgment decides. Raises QueryGone, Forbidden where the person may not judge, ValueError for a
-    count outside 1 to LARGEST_DRAW.
+    judgment decides. Raises QueryGone, Forbidden where the person may not judge, ValueError as
+    `check_count`.
     """
-    if not 1 <= count <= LARGEST_DRAW:
-        raise ValueError(f"count must be 1 to {LARGEST_DRAW}: {count}")
+    check_count(count)
     query = lock_query(query)
     if problem := opinion_problem(annotator, query):
         raise Forbidden(problem)
     _checks_mix(query, annotator)
-    next_ones = waiting_for(annotator).filter(query=query).order_by("place", "pk")[:count]
-    new = [one.pk for one in next_ones if one.displayed_at is None]
-    Opinion.objects.filter(pk__in=new).update(displayed_at=timezone.now())
+    display_first(waiting_for(annotator).filter(query=query), count)
     return opinion_queue(query, annotator)
 
 

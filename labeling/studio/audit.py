@@ -56,9 +56,7 @@ class AuditActions:
         source audit. Sent twice, it draws once.
         """
         query = get_query_for(request.user, pk)
-        data = DrawSerializer(data=request.data)
-        data.is_valid(raise_exception=True)
-        state = audit_draw(query=query, annotator=request.user, count=data.validated_data["count"])
+        state = audit_draw(query=query, annotator=request.user, count=_count(request))
         return _answer(query, request.user, state)
 
     @extend_schema(responses={200: BlindQueueSerializer})
@@ -78,10 +76,7 @@ class AuditActions:
         them, with the source audit. Sent twice, it shows the same.
         """
         query = get_query_for(request.user, pk)
-        data = DrawSerializer(data=request.data)
-        data.is_valid(raise_exception=True)
-        count = data.validated_data["count"]
-        queue = release_draws_show(query=query, annotator=request.user, count=count)
+        queue = release_draws_show(query=query, annotator=request.user, count=_count(request))
         return _queue_answer(query, request.user, queue)
 
 
@@ -104,10 +99,7 @@ class OpinionActions:
         twice, it shows the same.
         """
         query = get_query_for(request.user, pk)
-        data = DrawSerializer(data=request.data)
-        data.is_valid(raise_exception=True)
-        count = data.validated_data["count"]
-        queue = opinions_show(query=query, annotator=request.user, count=count)
+        queue = opinions_show(query=query, annotator=request.user, count=_count(request))
         return _queue_answer(query, request.user, queue)
 
     @extend_schema(request=CheckSerializer, responses={200: CheckSerializer})
@@ -123,6 +115,12 @@ class OpinionActions:
         sent = data.validated_data
         check_mark(query=query, image_id=sent["image"], marked=sent["marked"], by=request.user)
         return Response(CheckSerializer(sent).data)
+
+
+def _count(request: Request) -> int:
+    data = DrawSerializer(data=request.data)
+    data.is_valid(raise_exception=True)
+    return int(data.validated_data["count"])
 
 
 def _queue_answer(query: Query, user: Any, queue: BlindQueue) -> Response:
