@@ -21,6 +21,7 @@ from bench.labeling_crowd import Crowd, CrowdSite, Round, site
 PACED_IMAGES: Final = 300
 PACED_PAGES: Final = 13
 AIM_NEXT: Final = 0.050
+BATCH: Final = 25
 AIM_ACKNOWLEDGED: Final = 0.100
 HEAD: Final = ("What", "Median", "95 %", "× bare request", "Remark")
 
@@ -106,6 +107,9 @@ def _crowd_rows(where: CrowdSite, seconds: float, bare: float) -> tuple[list[lis
     rounds = {
         f"{who}, one a second each: acknowledged": crowd.work(seconds=seconds, interval=1.0),
         f"{who} at full speed: acknowledged": crowd.work(seconds=min(seconds, 20), interval=0.0),
+        f"{who} at full speed, batches of {BATCH}: acknowledged": crowd.work(
+            seconds=min(seconds, 15), interval=0.0, batch=BATCH
+        ),
     }
     lost, doubled = crowd.lost_and_doubled(list(rounds.values()))
     refused = [reason for done in rounds.values() for reason in done.refused]

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -86,12 +87,12 @@ class Crowd:
             for name, start in zip(where.annotators, starts, strict=True)
         }
 
-    def work(self, *, seconds: float, interval: float) -> Round:
-        """Everybody judges for a time, one image each `interval` seconds."""
+    def work(self, *, seconds: float, interval: float, batch: int = 1) -> Round:
+        """Everybody judges for a time, `batch` images in a request each `interval` seconds."""
         done = Round()
         began = time.perf_counter() + 0.5
         threads = [
-            threading.Thread(target=self._judge, args=(name, done, began, seconds, interval))
+            threading.Thread(target=self._judge, args=(name, done, began, seconds, interval, batch))
             for name in self.site.annotators
         ]
         for thread in threads:
@@ -115,47 +116,53 @@ class Crowd:
                     stored[event["annotator"], image, event["relevance"], mark] += 1
         return (said - stored).total(), (stored - said).total()
 
-    def _judge(self, name: str, done: Round, began: float, seconds: float, interval: float) -> None:
-        drawn = random.Random(f"{name} {interval}")
+    def _judge(
+        self, name: str, done: Round, began: float, seconds: float, interval: float, batch: int
+    ) -> None:
+        drawn = random.Random(f"{name} {interval} {batch}")
         connection = http.client.HTTPConnection(
             urllib.parse.urlsplit(self.site.url).netloc, timeout=60
         )
         # Nobody starts in step with the others.
         due = began + drawn.uniform(0, interval)
-        while due < began + seconds and (following := next(self._todo[name], None)):
-            number, image = following
+        while due < began + seconds and (following := list(islice(self._todo[name], batch))):
             time.sleep(max(0.0, due - time.perf_counter()))
-            item = {
-                "image": image,
-                "relevance": drawn.choice(RELEVANCES),
-                "client_id": str(uuid.UUID(int=drawn.getrandbits(128), version=4)),
-                "seconds": number / 1000,
-                "source": "list",
-                "expected": None,
-            }
-            answer = self._sent(connection, name, json.dumps([item]).encode(), done)
+            items = [
+                {
+                    "image": image,
+                    "relevance": drawn.choice(RELEVANCES),
+                    "client_id": str(uuid.UUID(int=drawn.getrandbits(128), version=4)),
+                    "seconds": number / 1000,
+                    "source": "list",
+                    "expected": None,
+                }
+                for number, image in following
+            ]
+            answers = self._sent(connection, name, json.dumps(items).encode(), done)
             # Late starts count: an act that waited for the one before was made when it was due.
             done.waits.append(time.perf_counter() - due)
-            if answer["status"] == "refused":
-                done.refused.append(answer["detail"])
-            else:
-                done.acts[name, image, str(item["relevance"]), number / 1000] += 1
+            for (number, image), item, answer in zip(following, items, answers, strict=True):
+                if answer["status"] == "refused":
+                    done.refused.append(answer["detail"])
+                else:
+                    done.acts[name, image, str(item["relevance"]), number / 1000] += 1
             due = due + interval if interval else time.perf_counter()
         connection.close()
 
     def _sent(
         self, connection: http.client.HTTPConnection, name: str, body: bytes, done: Round
-    ) -> dict[str, str]:
-        """The answer for one judgment, sent again where the connection or the server failed."""
+    ) -> list[dict[str, str]]:
+        """The answers of a request, sent again where the connection or the server failed."""
         path = f"/api/queries/{self.query}/judgments/"
         for _ in range(TRIES):
             try:
                 connection.request("POST", path, body, self.site.headers(name))
                 with connection.getresponse() as answer:
-                    found: dict[str, str] = json.loads(answer.read())["results"][0]
+                    found: list[dict[str, str]] = json.loads(answer.read())["results"]
                     return found
             except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
                 connection.close()
                 done.repeats += 1
                 time.sleep(0.05)
-        return {"status": "refused", "detail": f"No answer after {TRIES} tries."}
+        detail = f"No answer after {TRIES} tries."
+        return [{"status": "refused", "detail": detail} for _ in json.loads(body)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from core.access import Role, at_least
+from core.access import Role, at_least, role_of
 from labeling.audits.release_selectors import (
     BlindQueue,
     blind_queue,
@@ -51,6 +51,18 @@ def opinion_problem(user: Any, query: Query) -> str:
     if query.state == Query.State.OPEN:
         return "Second opinions are asked for once the query is submitted."
     return judging_problem(user, query)
+
+
+def list_problem(user: Any, query: Query) -> str:
+    """Why the user may not read the query's list now; an empty string if they may. Ranks would tell
+    annotators what to expect of the second opinions that wait for them. One SQL query, of a
+    submitted query alone.
+    """
+    if role_of(user) != Role.ANNOTATOR or query.state != Query.State.SUBMITTED:
+        return ""
+    if not waiting_for(user).filter(query=query).exists():
+        return ""
+    return "Second opinions on this query wait for you. Give them first: ranks would bias them."
 
 
 def opinion_queue(query: Query, user: Any) -> BlindQueue:

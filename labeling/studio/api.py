@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import exceptions, status
@@ -22,6 +23,8 @@ from labeling.judging.progress import progress
 from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.judging.services import latest_event
 from labeling.lifecycle.examples import example_pin, example_unpin
+from labeling.opinions.selectors import list_problem
+from labeling.queries.models import Query
 from labeling.studio.candidates import candidates_at, review_candidates, similar_images
 from labeling.studio.filters import CandidateFilter, facets, matching_ranks
 from labeling.studio.outline import changes_since, outline
@@ -56,7 +59,7 @@ class StudioActions:
 
         While the list isn't ready there are no ranks, and `list.state` says why.
         """
-        query = get_query_for(request.user, pk)
+        query = _query_with_list(request, pk)
         found = outline(query=query, user=request.user)
         own = progress(query, annotator=request.user)
         # Plain lists of thousands, which a serializer would only copy item by item.
@@ -107,7 +110,7 @@ class StudioActions:
         While the list isn't ready, results are empty and `list.state` says why: building (request
         it again in a second), failed or none. Withdrawn images are left out.
         """
-        query = get_query_for(request.user, pk)
+        query = _query_with_list(request, pk)
         sent = parameters(request, CandidatesParameters)
         found = list_status(query)
         following = None
@@ -136,7 +139,7 @@ class StudioActions:
 
         An image without a date passes no date filter, one without a place no box.
         """
-        query = get_query_for(request.user, pk)
+        query = _query_with_list(request, pk)
         hidden = names_hidden_from(request.user)
         conditions = CandidateFilter(**parameters(request, MatchingParameters, names_hidden=hidden))
         ranks = matching_ranks(query=query, user=request.user, candidate_filter=conditions)
@@ -159,6 +162,8 @@ class StudioActions:
         query = get_query_for(request.user, pk)
         sent = parameters(request, ChangesParameters)
         found = changes_since(query=query, user=request.user, **sent)
+        if list_problem(request.user, query):
+            found = replace(found, withdrawn=[], flagged=[])
         answer = {
             "query": _query_status(request, query),
             "list": list_status(query),
@@ -176,7 +181,7 @@ class StudioActions:
     @action(detail=True, methods=["get"])
     def similar(self, request: Request, pk: int) -> Response:
         """The images nearest to one, in exact order, within the query's species filter if any."""
-        query = get_query_for(request.user, pk)
+        query = _query_with_list(request, pk)
         sent = parameters(request, SimilarParameters)
         try:
             found = similar_images(
@@ -231,6 +236,14 @@ class StudioActions:
         if not example_unpin(query=query, image_id=image):
             raise Http404("This image isn't an example of the query.")
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _query_with_list(request: Request, pk: int) -> Query:
+    """The query, for a person who may read its list. Raises Http404 and PermissionDenied."""
+    query = get_query_for(request.user, pk)
+    if problem := list_problem(request.user, query):
+        raise PermissionDenied(problem)
+    return query
 
 
 def _query_status(request: Request, query: Any) -> dict[str, Any]:

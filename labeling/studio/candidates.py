@@ -40,6 +40,8 @@ class CandidateView:
     """None too where its name is hidden from the person."""
     relevance: str | None
     """The person's own judgment."""
+    grade: int | None
+    reason: str
     flags: list[str]
     """The kinds of its open flags, whoever raised them."""
 
@@ -57,6 +59,8 @@ def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[Ca
         Candidate.objects.filter(~is_withdrawn("image_id"), list=current, rank__in=ranks)
         .annotate(
             own_relevance=Subquery(own.values("relevance")),
+            own_grade=Subquery(own.values("grade")),
+            own_reason=Subquery(own.values("reason")),
             open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),
         )
         .select_related("image")
@@ -74,6 +78,8 @@ def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[Ca
             image=one.image,
             species=None if hidden else one.image.species,
             relevance=one.own_relevance,
+            grade=one.own_grade,
+            reason=one.own_reason or "",
             flags=one.open_flags,
         )
         for one in candidates
@@ -93,6 +99,8 @@ class ReviewCandidate:
     """None too where its name is hidden from the person."""
     relevance: str | None
     """The person's own judgment."""
+    grade: int | None
+    reason: str
     source: str | None
     """Where that was made."""
     flags: list[str]
@@ -130,6 +138,8 @@ def review_candidates(*, query: Query, user: Any, kind: str = "") -> list[Review
             image=item.image,
             species=None if hidden else item.image.species,
             relevance=own.relevance if own else None,
+            grade=own.grade if own else None,
+            reason=own.reason if own else "",
             source=own.source if own else None,
             flags=sorted(flags[item.image.pk]),
             votes=item.votes,
@@ -234,6 +244,8 @@ class DrawnImage:
     """None too where its name is hidden from the person."""
     relevance: str | None
     """The person's own judgment."""
+    grade: int | None
+    reason: str
     flags: list[str]
     """The kinds of its open flags, whoever raised them."""
     to_judge: bool
@@ -261,6 +273,8 @@ def audit_images(
     own = Judgment.objects.filter(query=query, annotator=user, image=OuterRef("pk"))
     images = Image.objects.filter(~is_withdrawn()).annotate(
         own_relevance=Subquery(own.values("relevance")),
+        own_grade=Subquery(own.values("grade")),
+        own_reason=Subquery(own.values("reason")),
         open_flags=ArraySubquery(flags.order_by("kind").values("kind").distinct()),
     )
     hidden = names_hidden_from(user)
@@ -273,6 +287,8 @@ def audit_images(
             image=known[pk],
             species=None if hidden else known[pk].species,
             relevance=known[pk].own_relevance,
+            grade=known[pk].own_grade,
+            reason=known[pk].own_reason or "",
             flags=known[pk].open_flags,
             to_judge=pk in waiting,
         )

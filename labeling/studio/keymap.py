@@ -94,6 +94,7 @@ ACTIONS: Final = (
     Action("grid_open", "Open in single view", "Grid", "grid", ("o",)),
     Action("flag", "Flag the image", "Panels", "both", ("f",)),
     Action("similar", "More like this", "Panels", "both", ("m",)),
+    Action("votes", "Show votes before one's own (reviews)", "Panels", "both", ("v",)),
     Action("history", "History of the image", "Panels", "both", ("h",)),
     Action("reference", "Reference", "Panels", "both", ("e",)),
     Action("filters", "Filters", "Panels", "both", ("/",)),

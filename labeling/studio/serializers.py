@@ -47,6 +47,8 @@ class CandidateSerializer(serializers.Serializer):
     license = serializers.CharField(source="image.license", help_text="empty where unknown")
     rights_holder = serializers.CharField(source="image.rights_holder")
     relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
+    grade = serializers.IntegerField(allow_null=True, help_text="one's own, from 0 to 3")
+    reason = serializers.CharField(allow_blank=True, help_text="why it has this grade")
     flags = serializers.ListField(
         child=serializers.ChoiceField(choices=ImageFlag.Kind.choices),
         help_text="kinds of its open flags",

@@ -55,6 +55,28 @@ def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[
         ("not_relevant", 0, ""),
     ]
     assert shown_key(page, "relevant") == "R"
+    # After a reload too, undo gives a grade back with its reason, and the history tells both.
+    page.goto(f"{site.url}/queries/{query}/label/?rank=2")
+    wait_painted(page, 2)
+    press(page, "1")
+    page.keyboard.press("z")
+    wait_painted(page, 2)
+    saved(page)
+    page.keyboard.press("h")
+    newest = page.get_by_role("dialog", name="History").locator("li").first
+    expect(newest).to_contain_text("Partly")
+    expect(newest).to_contain_text("Not in straw 3")
+    # So does a review know one's grade after a reload.
+    site.judge("otto", query, [(stored[1]["image"], "not_relevant")])
+    reviewer = log_in("rita")
+    reviewer.goto(f"{site.url}/queries/{query}/review/")
+    wait_painted(reviewer, 1)
+    reviewer.keyboard.press("1")
+    saved(reviewer)
+    reviewer.reload()
+    expect(reviewer.locator(".stage")).to_contain_text("Everything is decided")
+    reviewer.keyboard.press("ArrowLeft")
+    expect(reviewer.locator("[data-given]")).to_have_text("Labeled: definitely")
 
 
 def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(

@@ -49,6 +49,7 @@ def test_from_a_search_to_an_evaluated_release(
     reviewer.goto(f"{site.url}/queries/{query}/review/")
     wait_painted(reviewer, 1)
     reviewer.locator("[data-do=relevant]").click()
+    reviewer.locator("[data-bar=single] [data-do=skip]").click()
     reviewer.locator(".stage").get_by_role("link", name="Complete").click()
     reviewer.get_by_role("button", name="Complete").click()
     expect(reviewer.locator(".badge.complete").first).to_be_visible()

@@ -27,9 +27,10 @@ def in_doubt(site: Site, text: str, count: int, after: int = 0) -> tuple[int, li
 
 
 def open_review(page: Page, site: Site, query: int, kind: str = "") -> None:
-    """The review of a query, with its first undecided image painted."""
+    """The review of a query, with its first undecided image painted and everybody's votes."""
     page.goto(f"{site.url}/queries/{query}/review/{kind}")
     expect(page.locator("[data-single][data-painted]")).to_be_visible()
+    page.keyboard.press("v")
 
 
 def said(site: Site, query: int) -> dict[int, tuple[str, str]]:
@@ -50,21 +51,31 @@ def test_a_reviewer_decides_on_the_labeling_page(site: Site, log_in: Callable[..
     site.judge("ann", query, [(images[0], "unsure")])
     site.api("ada", "PATCH", f"/api/queries/{query}/", {"state": "submitted"})
     page = log_in("rita")
-    open_review(page, site, query)
+    page.goto(f"{site.url}/queries/{query}/review/")
     decided(page, 0, 3)
+    # Everybody's votes appear after one's own, and the image stays until one goes on.
+    wait_painted(page, 1)
+    expect(page.locator("[data-votes]")).to_be_hidden()
+    expect(page.locator("[data-review-history]")).to_be_hidden()
+    page.keyboard.press("r")
+    expect(page.locator("[data-votes]")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.locator("[data-votes]")).to_be_hidden()
+    decided(page, 0, 3)
+    page.keyboard.press("v")
     expect(page.locator("[data-votes] li")).to_have_text(
         [re.compile("Not relevant.*otto"), re.compile("Unsure.*ann")]
     )
     history = page.locator("[data-review-history] li")
-    expect(history).to_have_count(4)
-    expect(history.nth(1)).to_contain_text(re.compile(r"Relevant\s*→\s*to\s*taken back"))
+    expect(history).to_have_count(6)
+    expect(history.nth(3)).to_contain_text(re.compile(r"Relevant\s*→\s*to\s*taken back"))
     expect(page.get_by_role("tab", name="Reference")).to_be_visible()
     press(page, "n")
     decided(page, 1, 3)
     wait_painted(page, 2)
     press(page, "ArrowLeft")
     expect(page.locator("[data-votes] li").last).to_contain_text(re.compile("Not relevant.*You"))
-    expect(history).to_have_count(5)
+    expect(history).to_have_count(7)
     press(page, "r")
     wait_painted(page, 2)
     press(page, "u")  # who is unsure goes on, and the image stays undecided
@@ -85,6 +96,8 @@ def test_a_reviewer_decides_on_the_labeling_page(site: Site, log_in: Callable[..
     }
     shared = site.api("rita", "GET", f"/api/queries/{query}/history/?image={images[0]}")
     assert [act["relevance"] for act in shared["results"] if act["annotator"] == "rita"] == [
+        "relevant",
+        None,
         "not_relevant",
         "relevant",
     ]
@@ -106,6 +119,7 @@ def test_a_review_goes_on_after_a_reload_and_beside_others(
     saved(page)
     page.reload()
     wait_painted(page, 3)
+    page.keyboard.press("v")
     decided(page, 2, 4)
     press(page, "z")
     wait_painted(page, 2)

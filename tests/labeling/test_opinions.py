@@ -22,7 +22,9 @@ from labeling.opinions.selectors import queries_for_opinions
 from labeling.opinions.services import opinions_show
 from labeling.queries.models import Query
 from labeling.review.selectors import images_to_review, left_open
+from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.services import image_flag_raise
 from tests.conftest import api_of, client_of, person
 from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
 from tests.labeling.judging import item, judge, record
@@ -176,6 +178,12 @@ def test_nothing_tells_what_is_what(
     assert Opinion.objects.count() > 10
     assert ordinary() == with_none
     Query.objects.filter(pk=query.pk).update(state="submitted")
+    # What tells a rank can't be read while opinions wait, by who is asked for them.
+    image_flag_raise(image=Image.objects.get(pk=FIRST_ID + 3), kind="duplicate", by=reviewer)
+    base, similar = f"/api/queries/{query.pk}/", f"similar/?image={FIRST_ID + JUDGED - 1}"
+    assert {api.get(f"{base}{path}").status_code for path in (*reads[:3], similar)} == {403}
+    assert api.get(f"{base}changes/?cursor=0").json()["flagged"] == []
+    assert api_of(reviewer).get(f"{base}outline/").status_code == 200
     # In the queue second opinions, of whatever label, and checks look like each other.
     address = f"/api/queries/{query.pk}/second-opinions/"
     body = api.post(f"{address}draws/", {"count": 100}, format="json").json()

@@ -60,6 +60,8 @@ def test_everything_that_is_told_of_a_candidate(
         "license": "cc-by",
         "rights_holder": "(c) Some Body",
         "relevance": "relevant",
+        "grade": None,
+        "reason": "",
         "flags": ["person"],
     }
 

@@ -4,13 +4,11 @@
  */
 import { api } from "../api.js";
 import { ReviewStore } from "./review-store.js";
-import { LETTERS, SOURCES } from "./stopping.js";
+import { LETTERS } from "./stopping.js";
 
 export class AuditStore extends ReviewStore {
   constructor(apiBase, address) {
     super(apiBase, address);
-    /** What the API said last. */
-    this.found = null;
     /** Whether reading draws what is missing to AHEAD. */
     this.drawing = false;
     /** Why it stopped, for people. */
@@ -27,24 +25,19 @@ export class AuditStore extends ReviewStore {
   }
 
   async outline() {
-    const found = await this.read();
-    const now = new Map(found.results.map((item) => [item.image, item]));
-    const known = new Set(this.items.map(({ image }) => image));
-    // Judged by others, longer ago, or withdrawn.
-    const gone = (item) => ({ ...item, relevance: this.entry(this.rankOf(item.image)).relevance, to_judge: false });
-    const stay = this.items.map((item) => now.get(item.image) ?? gone(item));
-    this.items = [...stay, ...found.results.filter(({ image }) => !known.has(image))];
-    this.found = found;
-    if (found.then?.met) this.drawing = false;
-    return {
-      ...found,
-      images: this.items.map(({ image }) => image),
-      scores: this.items.map(() => null),
-      relevance: this.items.map(({ relevance }) => LETTERS[relevance] ?? "-").join(""),
-      sources: SOURCES[this.sourceAt()].repeat(this.items.length),
-      withdrawn: [],
-      flagged: this.items.flatMap(({ flags }, place) => (flags.length ? [place + 1] : [])),
-    };
+    const outline = await super.outline();
+    if (this.found.then?.met) this.drawing = false;
+    return outline;
+  }
+
+  /** An image that others or oneself judged longer ago, or that was withdrawn. */
+  gone(item) {
+    const { relevance } = this.entry(this.rankOf(item.image));
+    return { ...item, relevance, grade: this.gradeOf(item.image), to_judge: false };
+  }
+
+  sourceOf() {
+    return this.sourceAt();
   }
 
   listRank() {

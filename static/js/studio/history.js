@@ -1,7 +1,7 @@
 /** The history of the judgments of the image on screen: who, when, from what to what, and where. */
 import { api } from "../api.js";
 import { make, modal, showState } from "../dom.js";
-import { ago, counted, moment, number, RELEVANCE_NAMES, sentence, trouble } from "../words.js";
+import { ago, counted, GRADE_NAMES, moment, number, RELEVANCE_NAMES, sentence, trouble } from "../words.js";
 
 const SOURCES = {
   list: "in the list",
@@ -80,9 +80,10 @@ export function historyList(results) {
         badge(event.previous, "no label"),
         make("span", { "aria-hidden": "true", text: "→" }),
         make("span", { class: "visually-hidden", text: "to" }),
-        badge(event.relevance, "taken back"),
+        badge(event.relevance, "taken back", event.grade),
       ),
       make("p", {}, make("strong", { text: event.annotator }), ` ${where.join(" · ")}`),
+      event.reason ? make("p", { text: event.reason }) : "",
       make(
         "p",
         { class: "small muted" },
@@ -93,10 +94,10 @@ export function historyList(results) {
   return make("ol", { class: "history-list", reversed: true }, ...items);
 }
 
-function badge(relevance, nothingText) {
+function badge(relevance, nothingText, grade = null) {
   return make("span", {
     class: `badge ${relevance || "none"}`,
-    text: relevance ? RELEVANCE_NAMES[relevance] : nothingText,
+    text: GRADE_NAMES[grade] ?? (relevance ? RELEVANCE_NAMES[relevance] : nothingText),
   });
 }
 

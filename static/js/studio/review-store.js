@@ -14,8 +14,12 @@ export class ReviewStore extends CandidateStore {
   constructor(apiBase, address) {
     super(apiBase);
     this.address = address;
-    /** The API's images to review, by place. */
+    /** What the API said last. */
+    this.found = null;
+    /** Its images, by place. */
     this.items = [];
+    /** Whether votes wait for one's own. */
+    this.blind = true;
     /** The number of acts when they were read. */
     this.readAt = 0;
     const peek = (rank) => this.items[rank - 1];
@@ -32,19 +36,30 @@ export class ReviewStore extends CandidateStore {
     const found = await this.read();
     const now = new Map(found.results.map((item) => [item.image, item]));
     const known = new Set(this.items.map(({ image }) => image));
-    // About an image that is no longer among them, nobody is in doubt any more.
-    const stay = this.items.map((item) => now.get(item.image) ?? { ...item, votes: [] });
+    const stay = this.items.map((item) => now.get(item.image) ?? this.gone(item));
     this.items = [...stay, ...found.results.filter(({ image }) => !known.has(image))];
     this.readAt = readAt;
+    this.found = found;
     return {
       ...found,
       images: this.items.map(({ image }) => image),
-      scores: this.items.map(({ score }) => score),
+      scores: this.items.map(({ score }) => score ?? null),
       relevance: this.items.map(({ relevance }) => LETTERS[relevance] ?? "-").join(""),
-      sources: this.items.map(({ source }) => SOURCES[source] ?? "-").join(""),
+      grades: this.items.map(({ grade }) => grade ?? "-").join(""),
+      sources: this.items.map((item) => SOURCES[this.sourceOf(item)] ?? "-").join(""),
       withdrawn: [...this.withdrawn],
       flagged: this.items.flatMap(({ flags }, place) => (flags.length ? [place + 1] : [])),
     };
+  }
+
+  /** An image that is no longer among them: nobody is in doubt about it any more. */
+  gone(item) {
+    return { ...item, votes: [] };
+  }
+
+  /** Where one's own judgment of an item was made. */
+  sourceOf({ source }) {
+    return source;
   }
 
   readRules() {}
@@ -69,6 +84,11 @@ export class ReviewStore extends CandidateStore {
     const { relevance } = this.entry(rank);
     const others = votes.filter(({ annotator }) => annotator !== this.annotator);
     return relevance ? [...others, { annotator: this.annotator, relevance, decides: true }] : others;
+  }
+
+  /** Whether the votes there can be seen: after one's own, or where one asked for them. */
+  votesShown(rank) {
+    return !this.blind || this.entry(rank).relevance !== null;
   }
 
   /** Whether a reviewer has decided the image there, or nobody is in doubt: as labeling/judging/consensus.py. */

@@ -48,6 +48,8 @@ function mountDecided(studio) {
 /** Everybody's vote on the image on screen, and the way to its place in the list. */
 function mountVotes(studio) {
   const votes = studio.root.querySelector("[data-votes]");
+  const shown = studio.root.querySelector("[data-votes-shown]");
+  const hidden = studio.root.querySelector("[data-votes-hidden]");
   const link = studio.root.querySelector("[data-in-list]");
   const ranks = studio.root.querySelector("[data-model-ranks]");
   const render = () => {
@@ -56,12 +58,18 @@ function mountVotes(studio) {
     const byModel = there ? store.items[rank - 1].model_ranks : [];
     ranks.hidden = !byModel.length;
     ranks.textContent = `Rank by ${byModel.map((one) => `${one.model}: ${number(one.rank)}`).join("; by ")}`;
+    shown.hidden = !there || !store.votesShown(rank);
+    hidden.hidden = !there || !shown.hidden;
     votes.replaceChildren(...(there ? store.votes(rank).map((vote) => item(studio, vote)) : []));
     const listed = there && store.listRank(rank);
     link.hidden = !listed || studio.closed !== "";
     link.href = `${link.dataset.inList}?rank=${listed}`;
   };
   for (const event of ["rank", "labels", "closed"]) studio.on(event, render);
+  studio.action("votes", () => {
+    studio.store.blind = false;
+    render();
+  });
 }
 
 function item({ user }, { annotator, username, relevance, decides }) {

@@ -136,13 +136,15 @@ class SingleView {
     }
     const entry = studio.store.entry(rank);
     const again = !studio.store.needsLabel(rank);
+    const revealed = studio.review && !studio.store.votesShown(rank);
     const mark = { image: entry.image, relevance, ...graded };
     if (!studio.judge([mark], { source: studio.store.sourceAt(rank) })) {
       studio.sayWhyNot();
       return;
     }
     studio.announce(`${GRADE_NAMES[graded.grade] ?? RELEVANCE_NAMES[relevance]}, ${studio.store.where(rank)}`);
-    if (again) this.forward(rank);
+    if (revealed) studio.say("These are the votes. Change your judgment, or go on.");
+    else if (again) this.forward(rank);
     else studio.toNextUnlabeled(rank);
   }
 

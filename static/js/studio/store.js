@@ -133,8 +133,8 @@ export class CandidateStore extends EventTarget {
   #cover(before, after) {
     const judgments = new Map();
     for (const record of [...before.waiting, ...after.waiting]) judgments.set(record.client_id, record);
-    for (const [clientId, { image, relevance, source, grade }] of judgments) {
-      if (!after.refused.has(clientId)) this.#put(image, relevance, source, grade);
+    for (const [clientId, judgment] of judgments) {
+      if (!after.refused.has(clientId)) this.#put(judgment);
     }
   }
 
@@ -147,6 +147,8 @@ export class CandidateStore extends EventTarget {
     [...(outline.grades ?? "")].forEach((digit, place) => {
       if (digit !== NOTHING) this.grades.set(this.images[place], Number(digit));
     });
+    /** Reasons of the grades that were given on this page. */
+    this.reasons = new Map();
     this.withdrawn = new Set(outline.withdrawn);
     this.flagged = new Set(outline.flagged);
     this.ranks = new Map(this.images.map((image, place) => [image, place + 1]));
@@ -288,18 +290,26 @@ export class CandidateStore extends EventTarget {
     return this.grades.get(image) ?? null;
   }
 
-  /** @param {{image: number, relevance: string|null, source?: string, grade?: number|null}[]} marks */
+  /** Why an image has its grade; "" for no reason. */
+  reasonOf(image) {
+    const known = this.known.peek(this.rankOf(image));
+    return this.reasons.get(image) ?? (known && known.grade === this.gradeOf(image) ? known.reason : "");
+  }
+
+  /** @param {{image: number, relevance: string|null, source?: string, grade?: number|null, reason?: string}[]} marks */
   applyMany(marks) {
     if (!marks.length) return;
-    for (const { image, relevance, source = "list", grade } of marks) this.#put(image, relevance, source, grade);
+    for (const mark of marks) this.#put(mark);
     this.#fire("labels", { images: marks.map(({ image }) => image) });
   }
 
-  #put(image, relevance, source, grade) {
+  #put({ image, relevance, source = "list", grade, reason }) {
     this.acts += 1;
     this.touched.set(image, this.acts);
     if (typeof grade === "number") this.grades.set(image, grade);
     else this.grades.delete(image);
+    if (reason === undefined) this.reasons.delete(image);
+    else this.reasons.set(image, reason);
     const rank = this.rankOf(image);
     if (rank === null) return;
     const before = this.sources[rank - 1];

@@ -30,10 +30,10 @@ const MOST_SECONDS = 3600;
 const isElsewhere = (source) => ELSEWHERE.has(SOURCES[source]);
 
 /** One image's change when a step is redone, or with `back` undone, and where the label was given then. */
-function turned({ image, from, fromSource, fromGrade, to, grade, reason, ...met }, source, back) {
+function turned({ image, from, fromSource, fromGrade, fromReason, to, grade, reason, ...met }, source, back) {
   if (!back) return { image, from, to, source, grade, reason, ...met };
   const there = isElsewhere(fromSource) ? { source: fromSource } : { source, ...met };
-  return { image, from: to, to: from, grade: fromGrade, ...there };
+  return { image, from: to, to: from, grade: fromGrade, reason: fromReason, ...there };
 }
 
 export class Studio {
@@ -323,6 +323,7 @@ export class Studio {
       from: entry ? entry.relevance : from,
       fromSource: entry?.source ?? null,
       fromGrade: this.store.gradeOf(image),
+      fromReason: this.store.reasonOf(image),
       to: relevance,
       grade,
       reason,
@@ -345,7 +346,7 @@ export class Studio {
         expected: from,
       })),
     );
-    this.store.applyMany(changes.map(({ image, to, source, grade }) => ({ image, relevance: to, source, grade })));
+    this.store.applyMany(changes.map(({ to, ...change }) => ({ ...change, relevance: to })));
   }
 
   /** Undoes the last step, and shows its place. */
