@@ -48,6 +48,7 @@ urlpatterns = [
     path("runs/<id:pk>/unpublish/", runs.unpublish, name="run-unpublish"),
     path("runs/<id:pk>/delete/", runs.delete, name="run-delete"),
     path("runs/<id:pk>/score/", runs.score, name="run-score"),
+    path("runs/<id:pk>/judge/", runs.judge, name="run-judge"),
     path("runs/<id:pk>/rerank/resume/", reranking.rerank_resume_run, name="rerank-resume"),
     path("runs/<id:pk>/rerank/stop/", reranking.rerank_stop_run, name="rerank-stop"),
 ]

@@ -11,7 +11,7 @@ from labeling.audits.models import (
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
-from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
+from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey, RequestedImage
 from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
 from labeling.studio.models import LabelingPreferences
 
@@ -35,5 +35,6 @@ __all__ = [
     "ReleaseAudit",
     "ReleaseDraw",
     "ReleaseKey",
+    "RequestedImage",
     "Revision",
 ]

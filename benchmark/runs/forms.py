@@ -8,6 +8,7 @@ from django import forms
 
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
+from benchmark.runs.requests import DEPTH, MOST
 from benchmark.runs.services import CARD_FIELDS, LARGEST_NUMBER
 
 WEIGHTS = [("", "Not stated"), ("true", "Open"), ("false", "Closed")]
@@ -89,6 +90,12 @@ class MethodCardForm(forms.ModelForm):
     def card(self) -> dict[str, Any]:
         """The card's fields, once they are valid."""
         return {name: self.cleaned_data[name] for name in CARD_FIELDS}
+
+
+class JudgeForm(forms.Form):
+    """How many of a run's first images are to be judged."""
+
+    depth = forms.IntegerField(min_value=1, max_value=MOST, initial=DEPTH)
 
 
 class SubmitForm(MethodCardForm):

@@ -12,11 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from benchmark.releases.formats.writing import counted
 from benchmark.releases.models import Release
 from benchmark.runs.corpus import withdrawn_since
-from benchmark.runs.forms import MethodCardForm, SubmitForm
+from benchmark.runs.forms import JudgeForm, MethodCardForm, SubmitForm
 from benchmark.runs.fusions import fusible_runs, run_fuse
 from benchmark.runs.models import Run
+from benchmark.runs.requests import MOST, unjudged_request
 from benchmark.runs.rows import run_rows
 from benchmark.runs.selectors import (
     NoSnapshot,
@@ -41,7 +43,7 @@ from benchmark.runs.services import (
 from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import RunRefused, allowance_of, run_submit
 from benchmark.scoring.fusion import METHODS, NORMALIZATIONS
-from core.access import Role, at_least, require_evaluator
+from core.access import Role, at_least, require_evaluator, require_role
 from core.address_choices import chosen, chosen_id, chosen_ids
 from core.errors import Conflict, LimitReached
 
@@ -191,6 +193,28 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_run_for(request.user, pk)
     _require(can_delete(request.user, run))
     return _confirmed(request, run, "delete", run_delete, f"“{run.name}” is deleted.")
+
+
+@login_required
+@require_POST
+def judge(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have the first images of a run that nobody has judged judged (reviewers)."""
+    require_role(request.user, Role.REVIEWER)
+    run = get_run_for(request.user, pk)
+    form = JudgeForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, f"Choose a number of images from 1 to {MOST}.")
+        return redirect("run", pk=pk)
+    try:
+        images, queries = unjudged_request(
+            run=run, depth=form.cleaned_data["depth"], by=request.user
+        )
+        found = f"{counted(images, 'image', 'images')} of {counted(queries, 'query', 'queries')}"
+        waits = "waits for annotators now" if images == 1 else "wait for annotators now"
+        messages.success(request, f"{found} {waits}." if images else "Nothing new is to be judged.")
+    except (Conflict, RunDamaged) as error:
+        messages.error(request, str(error))
+    return redirect("run", pk=pk)
 
 
 @login_required

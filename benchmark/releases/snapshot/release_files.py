@@ -30,8 +30,9 @@ RELEASE_FILES: Final = (*QUERY_FILES.values(), ANNOTATIONS_FILE, JUDGMENTS_FILE)
 
 ANNOTATION_COLUMNS: Final = ("query_id", "image_id", "image_path")
 #: Where a person met an image; "similar" is among images like another one, "audit" among those
-#: drawn at random, "learned" in the order that learns, "second" blindly after another person.
-SOURCES: Final = ("list", "search", "similar", "audit", "import", "learned", "second")
+#: drawn at random, "learned" in the order that learns, "second" blindly after another person,
+#: "run" blindly since a submitted run ranks it high.
+SOURCES: Final = ("list", "search", "similar", "audit", "import", "learned", "second", "run")
 JUDGMENT_COLUMNS: Final = (
     "query_id",
     "image_id",
