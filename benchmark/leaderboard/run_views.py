@@ -58,6 +58,9 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         release, releases = _release(request, run)
         if run.ready:
             context |= _scores(request, run, release) | {"releases": releases}
+            context["versions"] = page.version_lines(request.user, run)
+            measures = PAPER_MEASURES[Run.Task(run.task)]
+            context["version_columns"] = [mean_title(one, run.task) for one in measures]
     except NoSnapshot as error:
         context["trouble"] = str(error)
     return render(request, "benchmark/run.html", context)

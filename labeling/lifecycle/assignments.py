@@ -15,7 +15,6 @@ from labeling.judging.progress import progress
 from labeling.queries.models import Assignment, Query
 from labeling.queries.transitions import TransitionRefused
 
-
 _ELSEWHERE: Final = (
     *(JudgmentSource.IMPORT, JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN),
 )
