@@ -52,6 +52,19 @@ def score_run(job: Job, deadline: float) -> bool:
     return True
 
 
+@job_handler("evaluate_model")
+def evaluate_model(job: Job, deadline: float) -> bool:
+    """Embed the corpus by a model, then rank and score it on a release."""
+    from benchmark.runs.evaluations import evaluation_step
+    from benchmark.runs.selectors import NoSnapshot
+    from benchmark.runs.store import RunDamaged
+
+    try:
+        return evaluation_step(job, deadline)
+    except (NoSnapshot, RunDamaged) as error:
+        raise JobFailed(str(error)) from error
+
+
 @job_handler("rescore_runs")
 def rescore_runs(job: Job, deadline: float) -> bool:
     """Score the runs of the version before on a new one."""

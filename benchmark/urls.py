@@ -33,6 +33,7 @@ urlpatterns = [
     path("releases/<id:pk>/bias.<str:extension>", bias_views.bias_file, name="bias-file"),
     path("releases/<id:pk>/submit/", runs.submit_run, name="submit-run"),
     path("releases/<id:pk>/fuse/", runs.fuse_runs, name="fuse-runs"),
+    path("releases/<id:pk>/evaluate/", runs.evaluate_model, name="evaluate-model"),
     path("releases/<id:pk>/rerank/", reranking.rerank_run, name="rerank-run"),
     path("simulations/", simulation.simulations, name="simulations"),
     path("simulations/<id:pk>/", simulation.simulation, name="simulation"),

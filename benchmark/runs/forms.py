@@ -98,6 +98,16 @@ class JudgeForm(forms.Form):
     depth = forms.IntegerField(min_value=1, max_value=MOST, initial=DEPTH)
 
 
+class EvaluateForm(forms.Form):
+    """A model to evaluate."""
+
+    model = forms.CharField(
+        max_length=300,
+        help_text="An open_clip model and its pretrained tag, as ViT-B-32/laion2b_s34b_b79k, or a "
+        "folder of the server with open_clip_config.json and open_clip_model.safetensors.",
+    )
+
+
 class SubmitForm(MethodCardForm):
     """A run file, what is in it, and its method card."""
 
