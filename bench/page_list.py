@@ -49,6 +49,8 @@ _PAGES: Final = {
       Next audit of a release            /release-audit/
       Second opinions                    /queries/{submitted}/second-opinions/
       Next second opinions               /second-opinions/
+      Images of runs                     /queries/{query}/requested/
+      Next images of runs                /requested/
       Labeling of oneself                /people/{annotator}/labeling/
       Query of an annotator              /queries/{query}/
       API: queries of an annotator       /api/queries/
@@ -62,6 +64,7 @@ _PAGES: Final = {
       API: audit                         /api/queries/{query}/audit/
       API: audit of a release            /api/queries/{query}/release-audit/
       API: second opinions               /api/queries/{submitted}/second-opinions/
+      API: images of runs                /api/queries/{query}/requested/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
       API: image                         /api/images/{image}/
@@ -84,6 +87,7 @@ _PAGES: Final = {
       Agreement                          /agreement/
       Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/
+      Evaluation of a model              /releases/{release}/evaluate/
       Flagged images                     /flags/
       Withdrawn images                   /flags/?state=withdrawn
       API: queries                       /api/queries/

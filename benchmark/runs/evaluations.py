@@ -1,4 +1,4 @@
-"""Evaluating a model: one job embeds the corpus by it, ranks a release's queries and scores that."""
+"""Evaluating a model: one job embeds the corpus by it, and ranks and scores it on a release."""
 
 from __future__ import annotations
 

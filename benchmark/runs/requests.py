@@ -43,7 +43,7 @@ def unjudged_request(*, run: Run, depth: int = DEPTH, by: Any) -> tuple[int, int
         query = numbers.get((query_id, data.queries[query_id].text))
         if query is not None:
             first = ranking.image_ids[:depth]
-            judged = data.qrels.of(query_id)[0] if query_id in data.qrels.query_ids else ()
+            judged = data.qrels.of(query_id)[0]
             wanted[query] = first[~np.isin(first, judged)].tolist()
     new = images_request(wanted=wanted, requested_for=f"run {run.pk}: {run.name}", by=by)
     return len(new), len({query for query, _ in new})
