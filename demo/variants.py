@@ -106,8 +106,8 @@ def pool_errors(
     models = range(len(rankings[0]))
     runs = [
         {
-            query: Ranking(np.array(rankings[query][model]), np.zeros(len(rankings[query][model])))
-            for query in queries
+            query: Ranking(np.array(one[model]), -np.arange(len(one[model]), dtype=np.float64))
+            for query, one in enumerate(rankings)
         }
         for model in models
     ]
