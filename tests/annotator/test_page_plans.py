@@ -29,8 +29,8 @@ OTHERS = 10
 
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
-    "Dashboard": 10,
-    "Dashboard of an annotator": 8,
+    "Dashboard": 11,
+    "Dashboard of an annotator": 9,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,

@@ -111,7 +111,7 @@ def test_from_a_run_to_the_next_version(
     assert Job.objects.filter(kind="rescore_runs").count() == 1
     work()
     # Of ten relevant images one run has the first four, the other the six new ones and two more.
-    row = "| unlike the pool | 8.9 | 80.0 |"
+    row = "| unlike the pool | 9.8 | 80.0 |"
     assert [one["name"] for one in second.difference["runs"][0]["runs"]] == [other.name, pool.name]
     shown = text_of(second, "difference.md")
     assert "## Runs over the corpus, validation queries" in shown
@@ -138,8 +138,8 @@ def test_from_a_run_to_the_next_version(
     assert [
         [(one.release.version, one.split, one.figures[0]) for one in seen] for seen in lines
     ] == [
-        [(1, "val", "8.9"), (2, "val", "80.0")],
-        [(1, "val", "8.9"), (2, "val", "80.0"), (1, "test", "8.9"), (2, "test", "80.0")],
+        [(1, "val", "9.8"), (2, "val", "80.0")],
+        [(1, "val", "9.8"), (2, "val", "80.0"), (1, "test", "9.8"), (2, "test", "80.0")],
     ]
     # What was written then comes out again, though a run is private now.
     run_unpublish(run=other)
