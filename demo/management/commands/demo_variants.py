@@ -76,8 +76,10 @@ class Command(BaseCommand):
             f"\n{MEASURE} by labels of a pool's first {POOLED} images, in points more than by the "
             "complete truth: pool's models, other models; τ-b with the true ranking"
         )
-        for pool, (members, others, tau) in pool_errors(orders, truth).items():
-            self.stdout.write(f"  {pool:<24}{members:>+8.1f}{others:>+8.1f}{tau:>8.2f}")
+        for pool, figures in pool_errors(orders, truth).items():
+            shown = zip(figures, ("+.1f", "+.1f", ".2f"), strict=True)
+            texts = ("–" if np.isnan(one) else format(one, form) for one, form in shown)
+            self.stdout.write(f"  {pool:<24}" + "".join(f"{text:>8}" for text in texts))
         self.stdout.write(
             "\nTo label by them, start the demo with this, and have open queries renewed by "
             f"refresh_lists:\nPOOL_MODELS={','.join(names)}"
