@@ -191,7 +191,7 @@ def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
         else [
             table
             for _, tables in versions_compared.send(None, release=release, snapshot=snapshot)
-            for table in tables
+            for table in tables or ()
         ]
     )
     return found

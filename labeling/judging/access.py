@@ -44,8 +44,9 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     to_judge = Q(state=Query.State.SUBMITTED) & waiting
     requested = apps.get_model("labeling", "RequestedImage").objects.filter(query=OuterRef("pk"))
     of_runs = Exists(requested.filter(~Exists(votes), ~is_withdrawn("image")))
-    to_judge |= Q(state__in=REQUESTED_STATES) & of_runs
-    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in) | to_judge)
+    to_judge_of_runs = Q(state__in=REQUESTED_STATES) & of_runs
+    own = Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in)
+    return queries.filter(own | to_judge | to_judge_of_runs)
 
 
 def sees_query(user: Any, query: Query) -> bool:

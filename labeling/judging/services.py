@@ -232,8 +232,8 @@ def _offered(
         offered = query.opinions.filter(own, image__in=images, displayed_at__isnull=False)
         blind |= {(JudgmentSource.SECOND, one) for one in offered.values_list("image", flat=True)}
     if images := met[JudgmentSource.RUN]:
-        shown = query.requested_images.filter(image__in=images, displayed_at__isnull=False)
-        blind |= {(JudgmentSource.RUN, one) for one in shown.values_list("image", flat=True)}
+        requested = query.requested_images.filter(image__in=images, displayed_at__isnull=False)
+        blind |= {(JudgmentSource.RUN, one) for one in requested.values_list("image", flat=True)}
     return drawn, blind
 
 

@@ -81,19 +81,12 @@ def _runs_sentence(table: dict[str, Any]) -> str:
 def runs_rows(table: dict[str, Any]) -> list[list[str]]:
     """The headings of a table of `difference.Difference.runs`, then a row for each run."""
     means = [mean_name(parse_measure(key)) for key in table["measures"]]
-    names = [f"{name} {when}" for name in (*means, "Rank") for when in ("was", "is")]
-    return [["Run", *names]] + [
-        [
-            one["name"],
-            *(
-                f"{100 * value:.1f}"
-                for both in zip(one["was"], one["now"], strict=True)
-                for value in both
-            ),
-            *map(str, one["rank"]),
-        ]
-        for one in table["runs"]
-    ]
+    rows = [["Run", *(f"{name} {when}" for name in (*means, "Rank") for when in ("was", "is"))]]
+    for one in table["runs"]:
+        both = zip(one["was"], one["now"], strict=True)
+        scores = [f"{100 * value:.1f}" for pair in both for value in pair]
+        rows.append([one["name"], *scores, *map(str, one["rank"])])
+    return rows
 
 
 def markdown(difference: dict[str, Any], *, title: str, previous: str) -> str:
@@ -128,7 +121,7 @@ def _details(difference: dict[str, Any]) -> list[str]:
         ]
         for key in ("added", "dropped")
     }
-    headings: Sequence[str] = ("Query", "Text", "Split", "Category", "Judged", "Relevant")
+    headings = ("Query", "Text", "Split", "Category", "Judged", "Relevant")
     lines = _table("Queries added", headings, query_rows["added"])
     lines += _table("Queries dropped", headings, query_rows["dropped"])
     for key, title in (
@@ -155,8 +148,8 @@ def _details(difference: dict[str, Any]) -> list[str]:
         ],
     )
     for table in difference.get("runs", []):
-        headings, *rows = runs_rows(table)
-        lines += [*_table(runs_title(table), headings, rows), "", RUNS_RULE]
+        names, *run_rows = runs_rows(table)
+        lines += [*_table(runs_title(table), names, run_rows), "", RUNS_RULE]
     if difference.get("withheld"):
         lines += ["", WITHHELD]
     corpus = difference["corpus"]
