@@ -9,6 +9,7 @@ from labeling.audits.models import (
     ReleaseKey,
 )
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
+from labeling.comments.models import Comment, Mention, Thread
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
@@ -19,6 +20,7 @@ __all__ = [
     "Assignment",
     "Candidate",
     "CandidateList",
+    "Comment",
     "Draw",
     "DrawKey",
     "DrawRound",
@@ -26,6 +28,7 @@ __all__ = [
     "JudgmentEvent",
     "LabelingPreferences",
     "MarkedCheck",
+    "Mention",
     "Opinion",
     "OpinionKey",
     "PoolRanking",
@@ -36,4 +39,5 @@ __all__ = [
     "ReleaseDraw",
     "ReleaseKey",
     "Revision",
+    "Thread",
 ]

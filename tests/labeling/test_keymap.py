@@ -34,6 +34,7 @@ def test_the_default_keys() -> None:
         "flag": ["f"],
         "similar": ["m"],
         "history": ["h"],
+        "comments": ["c"],
         "reference": ["e"],
         "filters": ["/"],
         "stop_panel": ["p"],
