@@ -67,7 +67,7 @@ def test_the_default_keys() -> None:
 def test_contexts_and_groups() -> None:
     contexts = {action.name: action.context for action in ACTIONS}
     assert [list(contexts.values()).count(one) for one in ("both", "single", "grid", "graded")] == [
-        14,
+        15,
         11,
         11,
         4,
