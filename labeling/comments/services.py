@@ -36,7 +36,7 @@ def comment_add(
         return False
     if image_id is not None and not images_visible_to(author).filter(pk=image_id).exists():
         raise Invalid({"image": ["There is no such image."]})
-    thread, _ = Thread.objects.get_or_create(query=query, image_id=image_id)
+    thread, _ = Thread.objects.get_or_create(query=query, image_id=image_id)  # type: ignore[misc]
     comment, new = Comment.objects.get_or_create(
         author=author, client_id=client_id, defaults={"thread": thread, "text": text}
     )

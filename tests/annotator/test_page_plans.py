@@ -43,7 +43,7 @@ STATEMENTS = {
     "Review": 5,
     "Flagged images": 10,
     "Withdrawn images": 10,
-    "Log": 17,
+    "Log": 18,
     "Releases": 6,
     "API: queries": 6,
     "API: outline of a list": 6,
