@@ -174,7 +174,7 @@ def test_who_is_mentioned_has_it_waiting_until_it_is_read(
     # It is named to who hasn't judged the image, and its text is not there.
     assert texts(other_annotator, query) == []
     page = client_of(other_annotator).get(f"/queries/{query.pk}/").content.decode()
-    assert "Rank 1: you are mentioned" in page
+    assert f"Image {FIRST_ID}: you are mentioned" in page
     assert waiting(other_annotator) != ""
     judge(query, other_annotator, [0], NO)
     assert texts(other_annotator, query) == [text]
