@@ -49,6 +49,8 @@ _PAGES: Final = {
       Next audit of a release            /release-audit/
       Second opinions                    /queries/{submitted}/second-opinions/
       Next second opinions               /second-opinions/
+      Images of runs                     /queries/{query}/requested/
+      Next images of runs                /requested/
       Labeling of oneself                /people/{annotator}/labeling/
       Query of an annotator              /queries/{query}/
       API: queries of an annotator       /api/queries/
@@ -64,6 +66,7 @@ _PAGES: Final = {
       API: second opinions               /api/queries/{submitted}/second-opinions/
       API: comments on an image          /api/queries/{query}/comments/?image={image}
       API: comments on a query           /api/queries/{query}/comments/
+      API: images of runs                /api/queries/{query}/requested/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
       API: image                         /api/images/{image}/
@@ -86,6 +89,7 @@ _PAGES: Final = {
       Agreement                          /agreement/
       Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/
+      Evaluation of a model              /releases/{release}/evaluate/
       Flagged images                     /flags/
       Withdrawn images                   /flags/?state=withdrawn
       API: queries                       /api/queries/

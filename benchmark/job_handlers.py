@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.dispatch import receiver
 
+from benchmark.releases.signals import release_made, versions_compared
 from core.jobs.kinds import JobFailed, job_handler
 from retrieval.takedown.services import images_taken_down
 
 if TYPE_CHECKING:
+    from benchmark.releases.models import Release
+    from benchmark.releases.snapshot.snapshot import Snapshot
     from core.jobs.models import Job
 
 
@@ -47,6 +50,45 @@ def score_run(job: Job, deadline: float) -> bool:
         if job.params.get("publish"):
             run_publish(run=run)
     return True
+
+
+@job_handler("evaluate_model")
+def evaluate_model(job: Job, deadline: float) -> bool:
+    """Embed the corpus by a model, then rank and score it on a release."""
+    from benchmark.runs.evaluations import evaluation_step
+    from benchmark.runs.selectors import NoSnapshot
+    from benchmark.runs.store import RunDamaged
+
+    try:
+        return evaluation_step(job, deadline)
+    except (NoSnapshot, RunDamaged) as error:
+        raise JobFailed(str(error)) from error
+
+
+@job_handler("rescore_runs")
+def rescore_runs(job: Job, deadline: float) -> bool:
+    """Score the runs of the version before on a new one."""
+    from benchmark.runs.rescoring import rescoring_step
+    from benchmark.runs.selectors import NoSnapshot
+
+    try:
+        return rescoring_step(job, deadline)
+    except NoSnapshot as error:
+        raise JobFailed(str(error)) from error
+
+
+@receiver(versions_compared, dispatch_uid="run_changes")
+def _run_changes(*, release: Release, snapshot: Snapshot, **_: Any) -> list[dict[str, Any]]:
+    from benchmark.runs.rescoring import run_changes
+
+    return run_changes(release=release, snapshot=snapshot)
+
+
+@receiver(release_made, dispatch_uid="rescore_runs")
+def _rescore(*, release: Release, **_: Any) -> None:
+    from benchmark.runs.rescoring import rescoring_begin
+
+    rescoring_begin(release=release)
 
 
 @job_handler("make_baselines")

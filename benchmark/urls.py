@@ -33,6 +33,7 @@ urlpatterns = [
     path("releases/<id:pk>/bias.<str:extension>", bias_views.bias_file, name="bias-file"),
     path("releases/<id:pk>/submit/", runs.submit_run, name="submit-run"),
     path("releases/<id:pk>/fuse/", runs.fuse_runs, name="fuse-runs"),
+    path("releases/<id:pk>/evaluate/", runs.evaluate_model, name="evaluate-model"),
     path("releases/<id:pk>/rerank/", reranking.rerank_run, name="rerank-run"),
     path("simulations/", simulation.simulations, name="simulations"),
     path("simulations/<id:pk>/", simulation.simulation, name="simulation"),
@@ -48,6 +49,7 @@ urlpatterns = [
     path("runs/<id:pk>/unpublish/", runs.unpublish, name="run-unpublish"),
     path("runs/<id:pk>/delete/", runs.delete, name="run-delete"),
     path("runs/<id:pk>/score/", runs.score, name="run-score"),
+    path("runs/<id:pk>/judge/", runs.judge, name="run-judge"),
     path("runs/<id:pk>/rerank/resume/", reranking.rerank_resume_run, name="rerank-resume"),
     path("runs/<id:pk>/rerank/stop/", reranking.rerank_stop_run, name="rerank-stop"),
 ]

@@ -14,6 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from benchmark.scoring.correlation import tau_b
+from benchmark.scoring.evaluation import score_runs
+from benchmark.scoring.measures import parse_measures
+from benchmark.scoring.qrels import Qrels
+from benchmark.scoring.run_files import Ranking
 from core.files import whole_file
 from labeling.candidates.fusion import fused
 from retrieval.encoding.model_specs import DEMO_MODEL_DIR, WEIGHTS_NAME
@@ -23,6 +28,9 @@ COUNT: Final = 5
 NOISE: Final = 0.2
 #: Labels after which is asked what was found.
 LABELS: Final = (50, 100, 300)
+#: How many of a pool's first images are judged, where its labels score the models.
+POOLED: Final = 100
+MEASURE: Final = "AP@50"
 
 
 def write_variants(folder: Path) -> list[Path]:
@@ -79,4 +87,58 @@ def shares_found(
         "one model (mean)": np.mean([found(one) for one in rankings], axis=0).tolist(),
         "round robin": found(round_robin(rankings)),
         "reciprocal rank fusion": found([image_id for image_id, _ in fused(rankings)]),
+    }
+
+
+def pool_errors(
+    rankings: Sequence[Sequence[Sequence[int]]], relevant: Sequence[Collection[int]]
+) -> Mapping[str, list[float]]:
+    """What labels of a pool's first POOLED images make of each model's mean MEASURE, in points more
+    than all labels: the mean of the pool's models, of the other models (NaN without any), and tau-b
+    of the two orders of the models (NaN where it isn't defined). By pool: of one model, the mean of
+    all; and the fusion of all.
+
+    `rankings` are, for each query, those of the models (ids, best first); `relevant` all relevant
+    images of each query, of which there is one at least. Queries of which a pool finds none are
+    left out, as in a release.
+    """
+    queries = range(len(rankings))
+    models = range(len(rankings[0]))
+    runs = [
+        {
+            query: Ranking(np.array(one[model]), -np.arange(len(one[model]), dtype=np.float64))
+            for query, one in enumerate(rankings)
+        }
+        for model in models
+    ]
+    truth = Qrels.from_pairs(
+        queries, ((query, image, True) for query in queries for image in relevant[query])
+    )
+
+    def errors(orders: Sequence[Sequence[int]], members: Collection[int]) -> list[float]:
+        pairs = [
+            (query, image, True)
+            for query in queries
+            for image in orders[query][:POOLED]
+            if image in relevant[query]
+        ]
+        found = sorted({query for query, _, _ in pairs})
+        scores = [
+            100 * score_runs(runs, labels, parse_measures([MEASURE]))[MEASURE].mean(axis=1)
+            for labels in (Qrels.from_pairs(found, pairs), truth.only(found))
+        ]
+        error = scores[0] - scores[1]
+        others = [model for model in models if model not in members]
+        tau = tau_b(scores[0].tolist(), scores[1].tolist())
+        return [
+            float(error[list(members)].mean()),
+            float(error[others].mean()) if others else np.nan,
+            np.nan if tau is None else tau,
+        ]
+
+    alone = [errors([one[model] for one in rankings], [model]) for model in models]
+    fusion = [[image for image, _ in fused(one)] for one in rankings]
+    return {
+        "one model (mean)": np.mean(alone, axis=0).tolist(),
+        f"all {len(models)}, fused": errors(fusion, models),
     }

@@ -51,7 +51,7 @@ from labeling.queries.transitions import transitions_for
 from labeling.review.overview import QueryOverview, overview_of, queries_filtered
 from labeling.review.selectors import OpenPoint, given_up, left_open
 from labeling.studio.api import StudioActions
-from labeling.studio.audit import AuditActions, OpinionActions
+from labeling.studio.audit import AuditActions, OpinionActions, RequestedActions
 
 STATE_FIELDS = frozenset({"state", "reject_reason", "reject_note", "note", "give_up"})
 
@@ -91,6 +91,7 @@ class QueryViewSet(
     AuditActions,
     OpinionActions,
     CommentActions,
+    RequestedActions,
     GenericViewSet[Query],
 ):
     """The queries that the user sees: annotators the open ones and those that they judged for."""

@@ -12,7 +12,7 @@ from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.comments.models import Comment, Mention, Thread
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
-from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
+from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey, RequestedImage
 from labeling.queries.models import Assignment, Query, QueryExample, QueryTransition
 from labeling.studio.models import LabelingPreferences
 
@@ -38,6 +38,7 @@ __all__ = [
     "ReleaseAudit",
     "ReleaseDraw",
     "ReleaseKey",
+    "RequestedImage",
     "Revision",
     "Thread",
 ]

@@ -20,12 +20,13 @@ from core.jobs.selectors import jobs_visible_to
 from labeling.audits.release_selectors import queries_to_audit
 from labeling.audits.selectors import audit_aim
 from labeling.comments.selectors import mentions_waiting
-from labeling.judging.access import auditing_problem, can_judge, get_query_for
+from labeling.judging.access import auditing_problem, can_judge, get_query_for, requested_problem
 from labeling.judging.grades import GRADES, LEAST_RELEVANT, REASONS
 from labeling.learning.choice import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
 from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
 from labeling.opinions.people import fast_pages_of, months_of, pace_of
+from labeling.opinions.requested import queries_with_requested
 from labeling.opinions.selectors import opinion_problem, queries_for_opinions
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
@@ -87,6 +88,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     states = Query.State.choices
     to_audit = queries_to_audit(request.user)
     to_second = queries_for_opinions(request.user)
+    requested = queries_with_requested(request.user)
     context: dict[str, Any] = {
         "rows": queries_overview(
             user=request.user,
@@ -107,6 +109,8 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "images_to_audit": sum(images for _, images in to_audit),
         "to_second": to_second,
         "images_to_second": sum(images for _, images in to_second),
+        "requested": requested,
+        "images_requested": sum(images for _, images in requested),
         "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:10],
     }
     return render(request, "labeling/dashboard.html", context)
@@ -178,6 +182,24 @@ def second_opinions(request: HttpRequest, pk: int) -> HttpResponse:
     if opinion_problem(request.user, query):
         return redirect("query-detail", pk=pk)
     return _studio(request, query, audit=True, blind="second-opinions")
+
+
+@login_required
+@require_safe
+def requested_next(request: HttpRequest) -> HttpResponse:
+    """To the first query in which an image that a run requests waits, else to the dashboard."""
+    require_role(request.user, Role.ANNOTATOR)
+    return _first_of(queries_with_requested(request.user), "query-requested")
+
+
+@login_required
+@require_safe
+def requested(request: HttpRequest, pk: int) -> HttpResponse:
+    """The labeling page over images that runs rank high and nobody has judged."""
+    query = get_query_for(request.user, pk)
+    if requested_problem(request.user, query):
+        return redirect("query-detail", pk=pk)
+    return _studio(request, query, audit=True, blind="requested")
 
 
 @login_required

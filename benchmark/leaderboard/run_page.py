@@ -9,7 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from benchmark.leaderboard import statistics
-from benchmark.leaderboard.selectors import BoardRuns, board_runs, cached, values_on
+from benchmark.leaderboard.selectors import (
+    PAPER_MEASURES,
+    BoardRuns,
+    board_runs,
+    cached,
+    splits_of,
+    values_on,
+)
 from benchmark.leaderboard.tables import (
     Board,
     Cell,
@@ -20,10 +27,17 @@ from benchmark.leaderboard.tables import (
     ranks_among,
     subsets,
 )
+from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.snapshot import SnapshotQuery
 from benchmark.runs.models import Run
-from benchmark.runs.selectors import release_data, release_qrels, task_qrels
+from benchmark.runs.selectors import (
+    release_data,
+    release_qrels,
+    release_queries,
+    scores_of_run,
+    task_qrels,
+)
 from benchmark.runs.services import rankings_on
 from benchmark.runs.store import RunDamaged
 from benchmark.scoring.measures import mean_name, parse_measures
@@ -63,6 +77,17 @@ class QueryLine:
     """Among the competing runs of the board, from 1; equal ones share theirs. 0 for an oracle."""
     best: str
     """The highest of the competing runs', as printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionLine:
+    """A run's means on one version of its benchmark."""
+
+    release: Release
+    split: str
+    queries: int
+    figures: tuple[str, ...]
+    """As printed, of the measures of the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +193,31 @@ def tie_lines(
         for one in chosen
         if one.key in moved
     ]
+
+
+def version_lines(user: Any, run: Run) -> list[VersionLine]:
+    """A run's means on the versions that it is scored on, the oldest first, by the labels that the
+    user sees: over the queries of a split that all of these score, so that they are comparable.
+    None where a split has only one version.
+    """
+    scores = sorted(scores_of_run(run), key=lambda score: score.release.version)
+    lines: list[VersionLine] = []
+    for split in sorted(splits_of(run), reverse=True):
+        seen = [one for one in scores if labels_visible_to(user, one.release, split)]
+        held = [
+            {one for one in score.query_ids if queries[one].split == split}
+            for score in seen
+            for queries in [release_queries(score.release)]
+        ]
+        both = set.intersection(*held) if len(held) > 1 else set()
+        for score in seen if both else ():
+            kept = np.isin(score.query_ids, list(both))
+            figures = tuple(
+                printed(key, float(np.array(score.measures[key])[kept].mean()))
+                for key in PAPER_MEASURES[Run.Task(run.task)]
+            )
+            lines.append(VersionLine(score.release, split, len(both), figures))
+    return lines
 
 
 def ranking_of(run: Run, release: Release, query_id: int) -> Ids:

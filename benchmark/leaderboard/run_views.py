@@ -20,6 +20,7 @@ from benchmark.leaderboard.tables import GROUPINGS, SPLITS
 from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
 from benchmark.releases.selectors import get_release
+from benchmark.runs.forms import JudgeForm
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import (
     NoSnapshot,
@@ -30,6 +31,7 @@ from benchmark.runs.selectors import (
 )
 from benchmark.runs.store import RunDamaged
 from benchmark.scoring.hidden import BEST_HIDDEN_SENTENCE, TOO_FEW_SENTENCE
+from core.access import Role, at_least
 from core.address_choices import chosen, chosen_id, chosen_page
 from labeling.queries.models import Query
 
@@ -50,10 +52,15 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A run: its card, its scores per subset and its queries."""
     run = get_run_for(request.user, pk)
     context: dict[str, Any] = {"run": run, "may_edit": can_edit(request.user, run)}
+    if run.ready and run.published and at_least(request.user, Role.REVIEWER):
+        context["judge_form"] = JudgeForm()
     try:
         release, releases = _release(request, run)
         if run.ready:
             context |= _scores(request, run, release) | {"releases": releases}
+            context["versions"] = page.version_lines(request.user, run)
+            measures = PAPER_MEASURES[Run.Task(run.task)]
+            context["version_columns"] = [mean_title(one, run.task) for one in measures]
     except NoSnapshot as error:
         context["trouble"] = str(error)
     return render(request, "benchmark/run.html", context)

@@ -58,6 +58,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
         "choice": choice,
         "tabs": _tabs(choice),
         "may_compute": at_least(request.user, Role.ADMIN),
+        "may_evaluate": at_least(request.user, Role.REVIEWER),
         "baselines_job": jobs_visible_to(request.user).filter(pk=job.pk).first() if job else None,
         "baselines_made": job is not None and job.state in Job.UNFINISHED,
         "withdrawn": withdrawn_since(release),

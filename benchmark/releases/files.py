@@ -24,6 +24,7 @@ from benchmark.releases.images import released_image_bytes
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.selectors import RELEASE_KEY, SNAPSHOT_KEY
+from benchmark.releases.signals import versions_compared
 from benchmark.releases.snapshot.manifest import (
     MANIFEST_FILE,
     OPEN_MANIFEST_FILE,
@@ -182,7 +183,18 @@ def _difference(release: Release, snapshot: Snapshot) -> dict[str, Any]:
     before = Snapshot(release.previous.snapshot_directory)
     if not before.directory.is_dir():
         return {}
-    return as_json(compare(before, snapshot))
+    found = as_json(compare(before, snapshot))
+    # Of a made release as it was then: runs come and go.
+    found["runs"] = (
+        release.difference.get("runs", [])
+        if release.files_ready
+        else [
+            table
+            for _, tables in versions_compared.send(None, release=release, snapshot=snapshot)
+            for table in tables or ()
+        ]
+    )
+    return found
 
 
 def _difference_write(

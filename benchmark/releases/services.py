@@ -20,6 +20,7 @@ from benchmark.releases.files import Written, file_sha256, file_steps, files_wri
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Report, job_report
 from benchmark.releases.selectors import SNAPSHOT_KEY
+from benchmark.releases.signals import release_made
 from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import Snapshot
@@ -239,6 +240,7 @@ def _record(release: Release, written: Written) -> None:
         positives=counts.positives,
         judgments=counts.judgments or 0,
     )
+    release_made.send(None, release=release)
 
 
 class ReleaseUnusable(Exception):

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from benchmark.releases import labels, selectors, services
 from benchmark.releases.access import labels_visible_to
-from benchmark.releases.difference.text import sentences
+from benchmark.releases.difference.text import RUNS_RULE, runs_rows, runs_title, sentences
 from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.forms import ReleaseForm
 from core.access import Role, require_evaluator, require_role
@@ -63,6 +63,12 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
         "refused": selectors.refused_images_for(request.user, release),
         "difference": difference,
         "changes": sentences(difference) if difference else [],
+        "changed_runs": [
+            (runs_title(table), headings, rows)
+            for table in difference.get("runs", ())
+            for headings, *rows in [runs_rows(table)]
+        ],
+        "runs_rule": RUNS_RULE,
         "steps": selectors.release_steps(release),
         "error": selectors.release_error(release),
         "labels_hidden": not labels_visible_to(request.user, release, "test"),

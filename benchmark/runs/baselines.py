@@ -112,7 +112,7 @@ def baselines_step(job: Job, deadline: float) -> bool:
     """Make baselines until `deadline` (of `time.monotonic`); True when all are there."""
     release = Release.objects.get(pk=job.params["release"])
     data = release_data(release)
-    if job.total is None:
+    if "models" not in job.cursor:
         _plan(job, release, data)
     tasks = _tasks(data)
     progress = _Progress(job, done=job.cursor["settled"], failed=job.cursor["given_up"])
@@ -137,18 +137,25 @@ def baselines_step(job: Job, deadline: float) -> bool:
 
 
 def _plan(job: Job, release: Release, data: ReleaseData) -> None:
-    """Decide which models have a run, once for the job, and how much that is to do."""
+    """Decide which models have a run, once for the job, and how much that is to do: of all, or of
+    the one that the job names, after what it has done before.
+    """
     tasks = _tasks(data)
     chosen = []
+    models = embedded_models().order_by("pk")
+    if "model" in job.params:
+        models = models.filter(name=job.params["model"])
+    before = {"settled": job.done, "given_up": job.failed}
     with transaction.atomic():
-        for model in embedded_models().order_by("pk") if data.header.corpus_images else ():
+        for model in models if data.header.corpus_images else ():
             problem = _incomplete(release, model)
             if problem:
                 job_item_error(job=job, item=model.name, message=problem)
             else:
                 chosen.append(model.pk)
         total = len(tasks) + len(chosen) * sum(_units(data, task) for task in tasks)
-        job_advance(job=job, total=total, cursor={"models": chosen, "settled": 0, "given_up": 0})
+        total += job.done + job.failed
+        job_advance(job=job, total=total, cursor={**job.cursor, "models": chosen, **before})
 
 
 def _incomplete(release: Release, model: EmbeddingModel) -> str:
@@ -172,6 +179,7 @@ def _give_up(
         job_item_error(job=progress.job, item=model.name, message=message)
         progress.store(
             {
+                **cursor,
                 "models": [pk for pk in cursor["models"] if pk != model.pk],
                 "settled": cursor["settled"] + done,
                 "given_up": progress.failed,

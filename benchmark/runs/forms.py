@@ -8,6 +8,7 @@ from django import forms
 
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
+from benchmark.runs.requests import DEPTH, MOST
 from benchmark.runs.services import CARD_FIELDS, LARGEST_NUMBER
 
 WEIGHTS = [("", "Not stated"), ("true", "Open"), ("false", "Closed")]
@@ -89,6 +90,22 @@ class MethodCardForm(forms.ModelForm):
     def card(self) -> dict[str, Any]:
         """The card's fields, once they are valid."""
         return {name: self.cleaned_data[name] for name in CARD_FIELDS}
+
+
+class JudgeForm(forms.Form):
+    """How many of a run's first images are to be judged."""
+
+    depth = forms.IntegerField(min_value=1, max_value=MOST, initial=DEPTH)
+
+
+class EvaluateForm(forms.Form):
+    """A model to evaluate."""
+
+    model = forms.CharField(
+        max_length=300,
+        help_text="An open_clip model and its pretrained tag, as ViT-B-32/laion2b_s34b_b79k, or a "
+        "folder of the server with open_clip_config.json and open_clip_model.safetensors.",
+    )
 
 
 class SubmitForm(MethodCardForm):

@@ -209,7 +209,11 @@ def may_score_again(run: Run) -> bool:
 
 @lru_cache(maxsize=REMEMBERED)
 def _release_data(directory: str) -> ReleaseData:
-    snapshot = Snapshot(Path(directory))
+    return read_release_data(Snapshot(Path(directory)))
+
+
+def read_release_data(snapshot: Snapshot) -> ReleaseData:
+    """What scoring needs of a release, from its snapshot."""
     qrels = snapshot.qrels()
     every = _fixed(snapshot)
     fixed = {query_id: every[query_id] for query_id in fit_queries(every, qrels)}

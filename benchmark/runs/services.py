@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,9 +15,10 @@ from django.db.models.functions import Now
 
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run, RunScores
-from benchmark.runs.selectors import release_data, release_measures, task_qrels
+from benchmark.runs.selectors import ReleaseData, release_data, release_measures, task_qrels
 from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.evaluation import best_rerank, random_scores, score_run, scored_query_ids
+from benchmark.scoring.measures import Measure
 from benchmark.scoring.run_files import Ranking
 from core.errors import Conflict
 from core.jobs.models import Job
@@ -70,10 +71,7 @@ def run_score(*, run: Run, release: Release) -> RunScores:
     that release's fixed lists. NoSnapshot, RunDamaged: nothing to score on, or no ranking.
     """
     qrels = task_qrels(release, run.task)
-    if run.kind == Run.Kind.RANDOM:
-        values = _random(run, release)
-    else:
-        values = score_run(rankings_on(run, release), qrels, release_measures(release))
+    values = run_values(run, release_data(release), release_measures(release))
     scores, _ = RunScores.objects.update_or_create(
         run=run,
         release=release,
@@ -83,6 +81,19 @@ def run_score(*, run: Run, release: Release) -> RunScores:
         },
     )
     return scores
+
+
+def run_values(
+    run: Run, data: ReleaseData, measures: Sequence[Measure]
+) -> dict[str, npt.NDArray[np.float64]]:
+    """A run's scores by a release's labels, as `run_score` says: of each measure's key a value for
+    each scored query, ascending. RunDamaged: it has no ranking."""
+    rerank = run.task == Run.Task.RERANK
+    qrels = data.fixed_qrels if rerank else data.qrels
+    if run.kind == Run.Kind.RANDOM:
+        sizes = qrels.sizes() if rerank else data.header.corpus_images
+        return random_scores(qrels, sizes, measures)
+    return score_run(_rankings(run, data), qrels, measures)
 
 
 def run_score_elsewhere(*, run: Run, release: Release) -> RunScores:
@@ -95,7 +106,10 @@ def run_score_elsewhere(*, run: Run, release: Release) -> RunScores:
 
 def rankings_on(run: Run, release: Release) -> dict[int, Ranking]:
     """A run's rankings as they are scored on a release. NoSnapshot, RunDamaged: see `run_score`."""
-    data = release_data(release)
+    return _rankings(run, release_data(release))
+
+
+def _rankings(run: Run, data: ReleaseData) -> dict[int, Ranking]:
     if run.kind == Run.Kind.BEST and run.first_stage is not None:
         return best_rerank(load_run(run.first_stage.path), data.qrels, run.rerank_depth or 0)
     rankings = load_run(run.path)
@@ -303,13 +317,3 @@ def run_contents(release: Release, rankings: Mapping[int, Ranking]) -> dict[str,
 def _within(ranking: Ranking, fixed: npt.NDArray[np.int64]) -> Ranking:
     inside = np.isin(ranking.image_ids, fixed)
     return Ranking(image_ids=ranking.image_ids[inside], scores=ranking.scores[inside])
-
-
-def _random(run: Run, release: Release) -> dict[str, npt.NDArray[np.float64]]:
-    """The expected scores of a random order, of the corpus or within the fixed lists."""
-    data = release_data(release)
-    measures = release_measures(release)
-    if run.task == Run.Task.FULL:
-        return random_scores(data.qrels, data.header.corpus_images, measures)
-    qrels = data.fixed_qrels
-    return random_scores(qrels, qrels.sizes(), measures)

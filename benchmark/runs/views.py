@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from django.conf import settings
 from django.contrib import messages
@@ -12,11 +13,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from benchmark.releases.formats.writing import counted
 from benchmark.releases.models import Release
 from benchmark.runs.corpus import withdrawn_since
-from benchmark.runs.forms import MethodCardForm, SubmitForm
+from benchmark.runs.evaluations import EVALUATION_JOB, evaluation_begin
+from benchmark.runs.forms import EvaluateForm, JudgeForm, MethodCardForm, SubmitForm
 from benchmark.runs.fusions import fusible_runs, run_fuse
 from benchmark.runs.models import Run
+from benchmark.runs.requests import MOST, unjudged_request
 from benchmark.runs.rows import run_rows
 from benchmark.runs.selectors import (
     NoSnapshot,
@@ -41,9 +45,14 @@ from benchmark.runs.services import (
 from benchmark.runs.store import RunDamaged
 from benchmark.runs.submissions import RunRefused, allowance_of, run_submit
 from benchmark.scoring.fusion import METHODS, NORMALIZATIONS
-from core.access import Role, at_least, require_evaluator
+from core.access import Role, at_least, require_evaluator, require_role
 from core.address_choices import chosen, chosen_id, chosen_ids
 from core.errors import Conflict, LimitReached
+from core.jobs.models import Job
+from core.jobs.selectors import jobs_visible_to
+
+#: Of evaluations of models, on their page.
+LATEST_JOBS: Final = 8
 
 
 @login_required
@@ -82,6 +91,29 @@ def submit_run(request: HttpRequest, pk: int) -> HttpResponse:
         "max_bytes": settings.RUN_MAX_BYTES,
     }
     return render(request, "benchmark/submit_run.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def evaluate_model(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a model embed the corpus, and be ranked and scored on a release (reviewers)."""
+    require_role(request.user, Role.REVIEWER)
+    release = get_object_or_404(Release.objects.made(), pk=pk)
+    form = EvaluateForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            name = form.cleaned_data["model"]
+            job = evaluation_begin(release=release, model_name=name, created_by=request.user)
+            return redirect("job", pk=job.pk)
+        except Conflict as error:
+            form.add_error(None, str(error))
+    jobs = Job.objects.filter(kind=EVALUATION_JOB, params__release=release.pk)
+    context = {
+        "release": release,
+        "form": form,
+        "jobs": jobs_visible_to(request.user).filter(pk__in=jobs)[:LATEST_JOBS],
+    }
+    return render(request, "benchmark/evaluate_model.html", context)
 
 
 def _submitted(request: HttpRequest, release: Release, form: SubmitForm) -> Run:
@@ -191,6 +223,28 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_run_for(request.user, pk)
     _require(can_delete(request.user, run))
     return _confirmed(request, run, "delete", run_delete, f"“{run.name}” is deleted.")
+
+
+@login_required
+@require_POST
+def judge(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have the first images of a run that nobody has judged judged (reviewers)."""
+    require_role(request.user, Role.REVIEWER)
+    run = get_run_for(request.user, pk)
+    form = JudgeForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, f"Choose a number of images from 1 to {MOST}.")
+        return redirect("run", pk=pk)
+    try:
+        images, queries = unjudged_request(
+            run=run, depth=form.cleaned_data["depth"], by=request.user
+        )
+        found = f"{counted(images, 'image', 'images')} of {counted(queries, 'query', 'queries')}"
+        waits = "waits for annotators now" if images == 1 else "wait for annotators now"
+        messages.success(request, f"{found} {waits}." if images else "Nothing new is to be judged.")
+    except (Conflict, RunDamaged) as error:
+        messages.error(request, str(error))
+    return redirect("run", pk=pk)
 
 
 @login_required

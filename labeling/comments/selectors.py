@@ -19,6 +19,7 @@ from labeling.comments.models import Comment, Mention, Thread
 from labeling.judging.access import queries_visible_to
 from labeling.judging.models import Judgment
 from labeling.opinions import selectors as opinions
+from labeling.opinions.requested import requested_waiting
 from labeling.queries.models import Query
 
 #: On a dashboard.
@@ -35,7 +36,7 @@ def hidden_from(user: Any, *, query: Any, image: Any) -> Q:
         return Q(~judged)
     undecided = {"query__state__in": (Query.State.OPEN, Query.State.SUBMITTED)}
     drawn = Draw.objects.filter(~Exists(audits.votes_on_it()))
-    blind = Q()
+    blind = Q(Exists(requested_waiting().filter(query=query, image=image)))
     for waiting in (audits.waiting_for(user), opinions.waiting_for(user), drawn):
         blind |= Q(Exists(waiting.filter(query=query, image=image, **undecided)))
     return ~Q(judged) & blind

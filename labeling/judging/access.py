@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.apps import apps
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -13,13 +13,17 @@ from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.queries.models import Assignment, Query, QueryTransition
 from retrieval.flags.selectors import is_withdrawn
 
+#: In which images that runs request are judged: without reopening a query.
+REQUESTED_STATES: Final = (Query.State.OPEN, Query.State.SUBMITTED, Query.State.COMPLETE)
+
 
 def queries_visible_to(user: Any) -> QuerySet[Query]:
     """The queries that exist for the user.
 
     Reviewers and admins see all; annotators the open ones, those that they have judged for or
-    handed in, and submitted ones in which draws of a release's audit wait for somebody's judgment,
-    or labels of somebody else for a second opinion; nobody else any.
+    handed in, submitted ones in which draws of a release's audit wait for somebody's judgment,
+    or labels of somebody else for a second opinion, and submitted and complete ones in which images
+    that runs request wait; nobody else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
@@ -38,7 +42,11 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     to_second = opinions.filter(~Exists(others), ~is_withdrawn("image"), check_for=None)
     waiting = Exists(to_audit) | Exists(to_second.exclude(first_by=user))
     to_judge = Q(state=Query.State.SUBMITTED) & waiting
-    return queries.filter(Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in) | to_judge)
+    requested = apps.get_model("labeling", "RequestedImage").objects.filter(query=OuterRef("pk"))
+    of_runs = Exists(requested.filter(~Exists(votes), ~is_withdrawn("image")))
+    to_judge_of_runs = Q(state__in=REQUESTED_STATES) & of_runs
+    own = Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in)
+    return queries.filter(own | to_judge | to_judge_of_runs)
 
 
 def sees_query(user: Any, query: Query) -> bool:
@@ -105,6 +113,15 @@ def auditing_problem(user: Any, query: Query) -> str:
     """
     open_states = (Query.State.OPEN, Query.State.SUBMITTED)
     if at_least(user, Role.ANNOTATOR) and query.state in open_states:
+        return ""
+    return judging_problem(user, query)
+
+
+def requested_problem(user: Any, query: Query) -> str:
+    """Why the user may not judge what runs request of the query; an empty string if they may: also
+    after one's hand-in, and after the query is complete.
+    """
+    if at_least(user, Role.ANNOTATOR) and query.state in REQUESTED_STATES:
         return ""
     return judging_problem(user, query)
 

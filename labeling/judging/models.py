@@ -29,6 +29,7 @@ class JudgmentSource(models.TextChoices):
     IMPORT = "import", "Import"
     LEARNED = "learned", "Order that learns"
     SECOND = "second", "Second opinion"
+    RUN = "run", "Submitted run"
 
 
 class Judgment(models.Model):

@@ -15,7 +15,12 @@ from django.db.models import Max, Q
 
 from core.access import Role, role_of
 from labeling.candidates.services import lock_query_shared
-from labeling.judging.access import auditing_problem, judging_problem, own_assignment
+from labeling.judging.access import (
+    auditing_problem,
+    judging_problem,
+    own_assignment,
+    requested_problem,
+)
 from labeling.judging.grades import GRADES, relevance_of
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
 from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
@@ -31,9 +36,10 @@ SOURCES = (
     JudgmentSource.LEARNED,
     JudgmentSource.AUDIT,
     JudgmentSource.SECOND,
+    JudgmentSource.RUN,
 )
 #: Of these, those in which the server says which images there are.
-DRAWN = (JudgmentSource.AUDIT, JudgmentSource.SECOND)
+DRAWN = (JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN)
 
 
 class JudgmentStatus(StrEnum):
@@ -55,7 +61,8 @@ class RefusalCode(StrEnum):
     NOT_IN_LIST = "not_in_list"
     """The image isn't in the query's candidate list, or a new list is being made."""
     NOT_DRAWN = "not_drawn"
-    """No audit of the query has drawn the image, and it isn't among its second opinions."""
+    """No audit of the query has drawn the image, and it isn't among its second opinions or what
+    runs request."""
     CONFLICT = "conflict"
     """The current judgment isn't the one that the client expects."""
     INVALID = "invalid"
@@ -130,10 +137,11 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     that the query asks for and means the relevance that comes with it, its image isn't withdrawn
     and is in the current list (source "list"), drawn by an audit of the query (source "audit"),
     among its second opinions ("second"; these, and what a release's audit shows to the person, are
-    judged after their hand-in too) or in the corpus (the others), and the current judgment is the
-    one that the client expects or equals the new one; items apply one after another. Taking back a
-    judgment that isn't there is stored too, so that a repeat is recognized. Raises ValueError for
-    more than LARGEST_BATCH items and QueryGone.
+    judged after their hand-in too), requested by a run ("run", also of a complete query) or in the
+    corpus (the others), and the current judgment is the one that the client expects or equals the
+    new one; items apply one after another. Taking back a judgment that isn't there is stored too,
+    so that a repeat is recognized. Raises ValueError for more than LARGEST_BATCH items and
+    QueryGone.
 
     Locks: the query shared, then the annotator, both until the transaction ends. So of two requests
     with the same client id one stores it and the other finds it, and batches neither deadlock nor
@@ -155,7 +163,6 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     drawn, blind = _offered(query, annotator, items)
     offered = drawn | blind
     closed = judging_problem(annotator, query)
-    closed_to_blind = auditing_problem(annotator, query) if blind else closed
     closed_at = _closed_at(query, annotator) if closed else None
     revisions = _revisions(query, annotator, items)
     outcomes = []
@@ -171,7 +178,10 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
             outcomes.append(_refused(item, facts, RefusalCode.INVALID, detail))
             continue
         met = (item.source, item.image_id)
-        shut = closed_to_blind if met in blind else closed
+        shut = closed
+        if met in blind:
+            of_run = item.source == JudgmentSource.RUN
+            shut = (requested_problem if of_run else auditing_problem)(annotator, query)
         if refusal := _refusal(item, facts, "" if in_time else shut, query):
             outcomes.append(_refused(item, facts, *refusal))
             continue
@@ -205,7 +215,8 @@ def _offered(
     query: Query, annotator: Any, items: Sequence[JudgmentInput]
 ) -> tuple[set[Met], set[Met]]:
     """Where items say that they met what: what the query's audits have drawn, and what blind queues
-    have displayed that are this person's too (a release's audits, second opinions).
+    have displayed that are this person's too (a release's audits, second opinions, what runs
+    request).
     """
     met = {source: {one.image_id for one in items if one.source == source} for source in DRAWN}
     drawn: set[Met] = set()
@@ -220,6 +231,9 @@ def _offered(
         own = (Q(check_for=None) & ~Q(first_by=annotator)) | Q(check_for=annotator)
         offered = query.opinions.filter(own, image__in=images, displayed_at__isnull=False)
         blind |= {(JudgmentSource.SECOND, one) for one in offered.values_list("image", flat=True)}
+    if images := met[JudgmentSource.RUN]:
+        requested = query.requested_images.filter(image__in=images, displayed_at__isnull=False)
+        blind |= {(JudgmentSource.RUN, one) for one in requested.values_list("image", flat=True)}
     return drawn, blind
 
 
@@ -300,7 +314,9 @@ def _grade_problem(item: JudgmentInput, query: Query) -> str:
     return f"{GRADES[item.grade].lower()} is {Relevance(relevance).label.lower()} for this query."
 
 
-_NOT_DRAWN = "No audit has drawn the image, and it isn't among the second opinions."
+_NOT_DRAWN = (
+    "No audit has drawn the image, and it isn't among the second opinions or what runs request."
+)
 
 
 def _not_in_list(item: JudgmentInput, query: Query) -> str:

@@ -21,6 +21,7 @@ ROWS_AT_A_TIME = 1000
 LONGEST_WAIT = timedelta(days=30)
 #: Sources outside the candidate list: such judgments don't extend the labeled prefix.
 OUTSIDE_LIST = frozenset({JudgmentSource.SEARCH, JudgmentSource.SIMILAR})
+BLIND = frozenset({JudgmentSource.SECOND, JudgmentSource.RUN})
 
 
 def lock_annotator(annotator: Any) -> None:
@@ -151,11 +152,11 @@ class JudgmentWriter:
             acted_at=self.acted_at(age),
         )
         # A correction keeps where the image was met: outside the list that it was judged in the
-        # list, and in the list that it was met in a queue. What was a second opinion stays one.
+        # list, and in the list that it was met in a queue. What was met blindly stays so.
         outside = facts.source not in OUTSIDE_LIST and source in OUTSIDE_LIST
         from_queue = facts.revision_id is not None and revision_id is None
-        second = JudgmentSource.SECOND in (facts.source, source)
-        if not (facts.current and (outside or from_queue or second)):
+        blind = not BLIND.isdisjoint((facts.source, source))
+        if not (facts.current and (outside or from_queue or blind)):
             facts.source, facts.revision_id, facts.place = source, revision_id, place
         facts.current, facts.grade, facts.reason = relevance, grade, reason
         facts.seconds = facts.seconds + seconds if relevance else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
@@ -15,17 +15,20 @@ from labeling.judging.progress import progress
 from labeling.queries.models import Assignment, Query
 from labeling.queries.transitions import TransitionRefused
 
+_ELSEWHERE: Final = (
+    *(JudgmentSource.IMPORT, JudgmentSource.AUDIT, JudgmentSource.SECOND, JudgmentSource.RUN),
+)
+
 
 def still_labeling(query: Query) -> list[str]:
     """The usernames, in order, of annotators who judged for an open query and haven't handed in.
 
-    Imported judgments, those made in audits, second opinions, those that were taken back and those
-    of reviewers don't count. Empty for a query that isn't open.
+    Imported judgments, those made in audits, second opinions, those of images that runs request,
+    those that were taken back and those of reviewers don't count. Empty unless the query is open.
     """
     if query.state != Query.State.OPEN:
         return []
-    elsewhere = (JudgmentSource.IMPORT, JudgmentSource.AUDIT, JudgmentSource.SECOND)
-    judged = Judgment.objects.filter(query=query).exclude(source__in=elsewhere)
+    judged = Judgment.objects.filter(query=query).exclude(source__in=_ELSEWHERE)
     users = get_user_model().objects.filter(
         role=Role.ANNOTATOR, is_active=True, pk__in=judged.values("annotator")
     )

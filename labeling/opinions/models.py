@@ -1,4 +1,6 @@
-"""What a second person judges blindly: labels of others, and checks whose answer is known."""
+"""What people judge blindly: labels of others, checks whose answer is known, and images that runs
+request.
+"""
 
 from __future__ import annotations
 
@@ -85,6 +87,36 @@ class Opinion(models.Model):
         return (
             f"{self.query_id}/{self.image_id}: {'second opinion' if self.first_by_id else 'check'}"
         )
+
+
+class RequestedImage(models.Model):
+    """An image of a query that a run ranks high and nobody has judged: anybody judges it, without
+    knowing of the run. Only `displayed_at` changes, once.
+    """
+
+    # No index of its own: the unique constraint begins with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.CASCADE, related_name="requested_images", db_index=False
+    )
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
+    requested_for = models.CharField(
+        max_length=300, help_text="the first run that it was requested for; hidden from annotators"
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    requested_at = models.DateTimeField(auto_now_add=True)
+    place = models.BigIntegerField(help_text="random: people see them in this order")
+    displayed_at = models.DateTimeField(null=True, help_text="to anybody; empty before")
+
+    class Meta:
+        ordering = ["query", "place", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["query", "image"], name="requested_image_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.image_id}: requested"
 
 
 class MarkedCheck(models.Model):

@@ -1,4 +1,4 @@
-"""Reading a query's audits and second opinions, and drawing."""
+"""Reading a query's audits, second opinions and what runs request, and drawing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ from labeling.audits.release_services import release_draws_show
 from labeling.audits.selectors import AuditState, audit_state, pool_words
 from labeling.audits.services import audit_draw
 from labeling.candidates.selectors import list_status
-from labeling.judging.access import auditing_problem, get_query_for, judging_problem
+from labeling.judging.access import (
+    auditing_problem,
+    get_query_for,
+    judging_problem,
+    requested_problem,
+)
 from labeling.judging.services import latest_event
+from labeling.opinions.requested import requested_queue, requested_show
 from labeling.opinions.selectors import opinion_problem, opinion_queue
 from labeling.opinions.services import check_mark, opinions_show
 from labeling.queries.models import Query
@@ -115,6 +121,30 @@ class OpinionActions:
         sent = data.validated_data
         check_mark(query=query, image_id=sent["image"], marked=sent["marked"], by=request.user)
         return Response(CheckSerializer(sent).data)
+
+
+class RequestedActions:
+    """Images of one query that runs request; part of the queries' view set."""
+
+    @extend_schema(responses={200: BlindQueueSerializer})
+    @action(detail=True, methods=["get"])
+    def requested(self, request: Request, pk: int) -> Response:
+        """What runs rank high and nobody has judged (whoever sees the query, also after handing in
+        and after the query is complete)."""
+        query = get_query_for(request.user, pk)
+        if problem := requested_problem(request.user, query):
+            raise PermissionDenied(problem)
+        return _queue_answer(query, request.user, requested_queue(query, request.user))
+
+    @extend_schema(request=DrawSerializer, responses={200: BlindQueueSerializer})
+    @action(detail=True, methods=["post"], url_path="requested/draws")
+    def requested_draws(self, request: Request, pk: int) -> Response:
+        """Show images until so many wait to be judged: all of them, with the source run. Sent
+        twice, it shows the same.
+        """
+        query = get_query_for(request.user, pk)
+        queue = requested_show(query=query, annotator=request.user, count=_count(request))
+        return _queue_answer(query, request.user, queue)
 
 
 def _count(request: Request) -> int:

@@ -56,7 +56,9 @@ class AuditSerializer(serializers.Serializer):
 
 
 class BlindQueueSerializer(serializers.Serializer):
-    """What a person is to judge of the query's audits for releases, or as second opinions."""
+    """What a person is to judge blindly: of audits for releases, second opinions, or what runs
+    request.
+    """
 
     annotator = serializers.IntegerField(help_text="one's own user id")
     query = QueryStatusSerializer()

@@ -55,7 +55,7 @@ SELECT (SELECT max(e.id) FROM {JudgmentEvent._meta.db_table} e
        string_agg(CASE j.source WHEN 'list' THEN 'l' WHEN 'search' THEN 's'
                                 WHEN 'similar' THEN 'm' WHEN 'audit' THEN 'a'
                                 WHEN 'import' THEN 'i' WHEN 'learned' THEN 'o'
-                                WHEN 'second' THEN 'b' ELSE '-' END,
+                                WHEN 'second' THEN 'b' WHEN 'run' THEN 'r' ELSE '-' END,
                   '' ORDER BY c.rank),
        string_agg(coalesce(j.grade::text, '-'), '' ORDER BY c.rank) FILTER (WHERE %(graded)s),
        array_agg(c.rank ORDER BY c.rank) FILTER (WHERE w.image_id IS NOT NULL),

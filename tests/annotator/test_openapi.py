@@ -70,6 +70,9 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "POST /api/queries/{id}/second-opinions/draws/": {
             "path_parameters": submitted, "body": {"count": 1},
         },
+        "POST /api/queries/{id}/requested/draws/": {
+            "path_parameters": query, "body": {"count": 1},
+        },
         "POST /api/queries/{id}/checks/": {
             "path_parameters": query, "body": {"image": FIRST_ID, "marked": False},
         },

@@ -29,13 +29,14 @@ OTHERS = 10
 
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
-    "Dashboard": 14,
-    "Dashboard of an annotator": 9,
+    "Dashboard": 15,
+    "Dashboard of an annotator": 10,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,
     "Audit of a release": 4,
     "Second opinions": 4,
+    "Images of runs": 4,
     "Agreement": 8,
     "Labeling of a person": 10,
     "Query": 17,
@@ -51,6 +52,7 @@ STATEMENTS = {
     "API: audit": 9,
     "API: audit of a release": 6,
     "API: second opinions": 6,
+    "API: images of runs": 6,
     "API: what is new": 8,
     "API: images to review": 8,
     "API: image": 4,

@@ -123,6 +123,7 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         "/?search=no+such+query",
         f"/queries/{places.open}/",
         f"/queries/{places.open}/audit/",
+        f"/queries/{places.open}/requested/",
         f"/queries/{places.submitted}/",
         f"/people/{places.annotator}/labeling/",
         "/help/",

@@ -37,6 +37,8 @@ PAGES = {
     "/agreement/": (403, 200, 200),
     "/queries/{pk}/label/": (200, 200, 200),
     "/queries/{pk}/audit/": (200, 200, 200),
+    "/queries/{pk}/requested/": (200, 200, 200),
+    "/requested/": (302, 302, 302),
     "/queries/{pk}/review/": (403, 200, 200),
     "/queries/{pk}/edit/": (403, 403, 200),
     "/queries/{pk}/delete/": (403, 403, 200),

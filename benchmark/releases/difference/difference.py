@@ -98,6 +98,11 @@ class Difference:
     """changed, and was and now of images, species and fingerprint."""
     rerank_model: list[str] = field(default_factory=list)
     """Whose order the fixed lists were and are in."""
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    """Scores of the published runs by both versions' labels, a table for each task and split: task,
+    split, queries (how many both versions score), measures (keys, the first of them ranks), tau_b
+    (of the two orders; None where it isn't defined) and runs: name, was and now (a mean for each
+    measure), and rank (was and now)."""
 
 
 def compare(old: Snapshot, new: Snapshot) -> Difference:
@@ -127,7 +132,7 @@ def as_json(difference: Difference) -> dict[str, Any]:
 
 def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
     """A difference from `as_json` for those who may not see labels of the test split: pairs are
-    counted in the validation queries alone.
+    counted in the validation queries alone, and runs scored on them.
 
     `judged` and `relevant` of test queries are None. An empty difference stays empty.
     """
@@ -147,6 +152,7 @@ def without_test_labels(difference: dict[str, Any]) -> dict[str, Any]:
         **bare,
         "judgments": counts,
         "judgments_by_query": shown,
+        "runs": [one for one in difference.get("runs", []) if one["split"] == "val"],
         "withheld": True,
     }
 

@@ -7,12 +7,17 @@ from typing import Any, Final
 
 from benchmark.releases.difference.difference import JUDGMENT_CHANGES
 from benchmark.releases.formats.writing import counted, plain
+from benchmark.scoring.measures import mean_name, parse_measure
 
 FIRST_VERSION: Final = "This is the first version."
 NO_SNAPSHOT: Final = (
     "The version before was made without a snapshot, so what changed since can't be told."
 )
 WITHHELD: Final = "Which labels of the test split changed is withheld."
+RUNS_RULE: Final = (
+    "Means in percent over the queries of the split that both versions have and score, of the runs "
+    "that were public when this version was made. A query that a run doesn't hold scores 0."
+)
 NOTHING: Final = "Nothing changed."
 
 
@@ -54,7 +59,34 @@ def sentences(difference: dict[str, Any]) -> list[str]:
             f"The fixed lists for re-ranking are of {now or 'no model'}; "
             f"they were of {was or 'no model'}."
         )
-    return found or [NOTHING]
+    return found + [_runs_sentence(one) for one in difference.get("runs", [])] or [NOTHING]
+
+
+def runs_title(table: dict[str, Any]) -> str:
+    """What a table of `difference.Difference.runs` is called."""
+    words = {"val": "validation", "test": "test", "full": "the corpus", "rerank": "the fixed lists"}
+    return f"Runs over {words[table['task']]}, {words[table['split']]} queries"
+
+
+def _runs_sentence(table: dict[str, Any]) -> str:
+    moved = sum(was != now for was, now in (one["rank"] for one in table["runs"]))
+    tau = "isn't defined" if table["tau_b"] is None else f"is {table['tau_b']:.2f}"
+    return (
+        f"{runs_title(table)}: of {counted(len(table['runs']), 'run', 'runs')} {moved:,} "
+        f"{'changes' if moved == 1 else 'change'} rank by "
+        f"{mean_name(parse_measure(table['measures'][0]))}; τ-b of the two orders {tau}."
+    )
+
+
+def runs_rows(table: dict[str, Any]) -> list[list[str]]:
+    """The headings of a table of `difference.Difference.runs`, then a row for each run."""
+    means = [mean_name(parse_measure(key)) for key in table["measures"]]
+    rows = [["Run", *(f"{name} {when}" for name in (*means, "Rank") for when in ("was", "is"))]]
+    for one in table["runs"]:
+        both = zip(one["was"], one["now"], strict=True)
+        scores = [f"{100 * value:.1f}" for pair in both for value in pair]
+        rows.append([one["name"], *scores, *map(str, one["rank"])])
+    return rows
 
 
 def markdown(difference: dict[str, Any], *, title: str, previous: str) -> str:
@@ -115,6 +147,9 @@ def _details(difference: dict[str, Any]) -> list[str]:
             for one in difference["judgments_by_query"]
         ],
     )
+    for table in difference.get("runs", []):
+        names, *run_rows = runs_rows(table)
+        lines += [*_table(runs_title(table), names, run_rows), "", RUNS_RULE]
     if difference.get("withheld"):
         lines += ["", WITHHELD]
     corpus = difference["corpus"]

@@ -61,6 +61,7 @@ SOURCE_WORDS: Final = {
     "import": "imported",
     "learned": "in the order that learns",
     "second": "as a blind second opinion",
+    "run": "among the first images of a run",
 }
 
 

@@ -12,7 +12,16 @@ from core.commands.progress import Progress
 from demo.queries import JUDGED, QUERIES
 from demo.release import relevant_images
 from demo.steps import DemoError, demo_embed
-from demo.variants import COUNT, LABELS, NOISE, shares_found, write_variants
+from demo.variants import (
+    COUNT,
+    LABELS,
+    MEASURE,
+    NOISE,
+    POOLED,
+    pool_errors,
+    shares_found,
+    write_variants,
+)
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.text_vectors import text_vector
 from retrieval.ranking.selectors import rank_images
@@ -24,7 +33,8 @@ class Command(BaseCommand):
     help = (
         f"Write {COUNT} copies of the demo's model with noise of {NOISE:g} standard deviations in "
         "their weights, embed the demo's images by each, and print what share of the relevant "
-        "images their orders bring up early. Needs the demo and its worker."
+        "images their orders bring up early, and how far labels of a pool mis-score each model. "
+        "Needs the demo and its worker."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,6 +50,8 @@ class Command(BaseCommand):
                 raise CommandError(str(error)) from error
         models = [embedding_model_get_or_create(name=name) for name in names]
         found = []
+        orders: list[list[list[int]]] = []
+        truth = []
         for query in (*QUERIES, *JUDGED):
             if not (relevant := relevant_images(query)):
                 continue
@@ -51,6 +63,8 @@ class Command(BaseCommand):
             ]
             ids = [[image_id for image_id, _ in ranking] for ranking in rankings]
             found.append(shares_found(ids, relevant))
+            orders.append(ids)
+            truth.append(relevant)
         self.stdout.write(
             f"{len(found)} queries over the whole corpus: relevant images among the first "
             f"{', '.join(map(str, LABELS))} labels"
@@ -58,6 +72,14 @@ class Command(BaseCommand):
         for order in found[0]:
             shares = np.mean([one[order] for one in found], axis=0)
             self.stdout.write(f"  {order:<24}" + "".join(f"{share:>8.3f}" for share in shares))
+        self.stdout.write(
+            f"\n{MEASURE} by labels of a pool's first {POOLED} images, in points more than by the "
+            "complete truth: pool's models, other models; τ-b with the true ranking"
+        )
+        for pool, figures in pool_errors(orders, truth).items():
+            shown = zip(figures, ("+.1f", "+.1f", ".2f"), strict=True)
+            texts = ("–" if np.isnan(one) else format(one, form) for one, form in shown)
+            self.stdout.write(f"  {pool:<24}" + "".join(f"{text:>8}" for text in texts))
         self.stdout.write(
             "\nTo label by them, start the demo with this, and have open queries renewed by "
             f"refresh_lists:\nPOOL_MODELS={','.join(names)}"

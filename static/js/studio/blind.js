@@ -1,14 +1,17 @@
 /**
  * The labeling page over images of a query that are shown without what is known of them, in their order, until none is
- * left: what a release's audit drew, or labels of others for a second opinion.
+ * left: what a release's audit drew, labels of others for a second opinion, or what runs request.
  */
 import { api } from "../api.js";
 import { counted, number } from "../words.js";
 import { AuditStore } from "./audit-store.js";
 import { AuditReader } from "./audit.js";
 
+/** In which states of a query each goes on, unlike other labeling also after one's hand-in. */
+const STATES = { audit: ["open", "submitted"], second: ["submitted"], run: ["open", "submitted", "complete"] };
+
 export class BlindStore extends AuditStore {
-  /** @param {string} source with which judgments are sent: "audit" or "second" */
+  /** @param {string} source with which judgments are sent: "audit", "second" or "run" */
   constructor(apiBase, address, source) {
     super(apiBase, address);
     this.source = source;
@@ -22,10 +25,8 @@ export class BlindStore extends AuditStore {
     return api(`${this.address}draws/`, { method: "POST", body: { count: this.ahead() } });
   }
 
-  /** Unlike other labeling, it goes on after one's hand-in; second opinions begin only then. */
   setQuery(query) {
-    const states = this.source === "second" ? ["submitted"] : ["open", "submitted"];
-    super.setQuery({ ...query, can_label: states.includes(query.state) });
+    super.setQuery({ ...query, can_label: STATES[this.source].includes(query.state) });
   }
 }
 

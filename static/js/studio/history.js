@@ -10,6 +10,7 @@ const SOURCES = {
   import: "imported",
   learned: "in the order that learns",
   second: "as a second opinion",
+  run: "as an image of a run",
 };
 
 /** @param {Studio} studio */

@@ -86,6 +86,7 @@ function endOfBlind(studio) {
   const [title, text] = {
     audit: ["Nothing left to audit", "What the release’s audit drew of this query is judged."],
     second: ["No second opinions left", "Everything that was to be judged again here is judged."],
+    run: ["No images of runs left", "What runs rank high in this query is judged."],
   }[studio.blind];
   return box(title, text, link(root.dataset.next, "Next query", true), link(href, "Back to the query"));
 }

@@ -7,7 +7,7 @@
 export const LETTERS = { relevant: "r", not_relevant: "n", unsure: "u" };
 
 /** Letters of the outline for where a judgment was made; "-" stands for no judgment. */
-export const SOURCES = { list: "l", search: "s", similar: "m", audit: "a", import: "i", learned: "o", second: "b" };
+export const SOURCES = { list: "l", search: "s", similar: "m", audit: "a", import: "i", learned: "o", second: "b", run: "r" };
 
 /** Letters of the sources that don't move the streak's position. */
 export const ELSEWHERE = new Set(["s", "m"]);
@@ -21,7 +21,7 @@ const MARKS = { "-": UNLABELED, n: NEGATIVE, u: NEGATIVE, r: POSITIVE };
  * Applies the stop rules to one candidate list, in time linear in its length.
  *
  * @param {ArrayLike<string>} relevance one letter a rank: r, n, u or -
- * @param {ArrayLike<string>} sources one letter a rank: l, i, a, b, o, s, m or -
+ * @param {ArrayLike<string>} sources one letter a rank: l, i, a, b, r, o, s, m or -
  * @param {object} options
  * @param {Iterable<number>} [options.withdrawn] ranks (from 1) that count for nothing and are no gap
  * @param {boolean} options.complete whether the list holds every image of its filter

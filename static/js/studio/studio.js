@@ -57,7 +57,7 @@ export class Studio {
     this.learned = "learned" in root.dataset;
     /** The address of the query's audit, where its draws are labeled. */
     this.audit = root.dataset.audit ?? "";
-    /** Where images are judged blindly, the source of the judgments: "audit" (a release's) or "second"; else "". */
+    /** Where images are judged blindly, the source of the judgments: "audit" (a release's), "second" or "run"; else "". */
     this.blind = root.dataset.blind ?? "";
     /** Whether the candidate list is labeled. */
     this.listed = !this.review && !this.audit;

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("labeling", "0009_pools"),
+        ("labeling", "0010_requested_images"),
         ("retrieval", "0002_takedown"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
