@@ -19,6 +19,7 @@ from core.address_choices import chosen_ids
 from core.errors import Conflict
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.services import list_refresh
+from labeling.comments.selectors import image_threads
 from labeling.judging.access import can_judge, get_query_for, own_assignment
 from labeling.judging.progress import annotators_of, progress
 from labeling.lifecycle.assignments import still_labeling
@@ -96,6 +97,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "list_job": query.current_list.job if query.current_list else None,
         "can_label": can_judge(request.user, query, handed_in=part is not None),
         "part": part,
+        "image_threads": image_threads(request.user, query),
         "still_labeling": [
             name for name in still_labeling(query) if name != request.user.get_username()
         ],

@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import schemathesis
@@ -54,6 +55,12 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "PATCH /api/queries/{id}/": {"path_parameters": draft, "body": {"text": "an eft"}},
         "POST /api/queries/{id}/examples/": {
             "path_parameters": query, "body": {"image": FIRST_ID + 1, "relevant": False},
+        },
+        "POST /api/queries/{id}/comments/": {
+            "path_parameters": query, "body": {"text": "odd", "client_id": str(uuid4())},
+        },
+        "POST /api/queries/{id}/comments/resolve/": {
+            "path_parameters": query, "body": {"resolved": True},
         },
         "POST /api/queries/{id}/audit/draws/": {"path_parameters": query, "body": {"count": 1}},
         "POST /api/queries/{id}/release-audit/draws/": {

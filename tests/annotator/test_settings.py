@@ -69,6 +69,7 @@ def test_every_way_in_says_what_is_wrong(way, tmp_path):
             "HAND_IN_RULE: “luck” is no stop rule. Known are streak, certificate:0.9, exhausted; "
             "join several by “and” or “or”.",
         ),
+        ("DUE_DATE", "soon", "DUE_DATE='soon': write a date such as 2026-03-31."),
         ("HTTPS_ONLY", "maybe", "HTTPS_ONLY='maybe': write true or false."),
         (
             "LOG_LEVEL",

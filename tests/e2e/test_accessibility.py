@@ -160,6 +160,7 @@ def test_pages_of_reviewer_and_admin(
     admin = Look(log_in("ada", **STILL), site, contrast=("light",))
     admin.pages(
         "/",
+        "/log/",
         "/queries/new/",
         "/queries/import/",
         "/queries/open/",
@@ -238,6 +239,10 @@ def test_the_labeling_page_with_each_dialog(site: Site, log_in: Callable[..., Pa
         pass
     with dialog(look, "p", "stop panel"):
         pass
+    with dialog(look, "c", "comments"):
+        page.locator("[data-comments-text]").fill("Is this\nthe same bird?")
+        page.locator("[data-comments-send]").click()
+        expect(page.locator(".comment-text")).to_have_count(1)
     assert not look.wrong, "\n".join(look.wrong)
 
 
