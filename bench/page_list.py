@@ -123,6 +123,9 @@ _PAGES: Final = {
       Import of queries                  /queries/import/
       Open drafts                        /queries/open/
       Splits                             /releases/split/
+      Benchmarks                         /benchmarks/
+      New benchmark                      /benchmarks/new/
+      Benchmark                          /benchmarks/{benchmark}/
       Job                                /jobs/{job}/
       Simulation                         /simulations/{simulation}/
       Simulation, as CSV                 /simulations/{simulation}/figures.csv
@@ -177,6 +180,7 @@ def pages() -> list[Page]:
         job_create(kind="embed", params={"model": MODEL})
     known: dict[str, Any] = {
         "query": query.pk,
+        "benchmark": query.benchmark_id,
         "submitted": _submitted().pk,
         "annotator": _annotator().pk,
         "image": image,

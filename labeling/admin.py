@@ -6,13 +6,14 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 from core.ids import id_of
 from labeling.candidates.models import CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.queries.files import MAX_QUERY_ID
-from labeling.queries.models import Assignment, Query, QueryTransition
+from labeling.queries.models import Assignment, Benchmark, Query, QueryTransition
 from retrieval.admin_lists import LargeTableAdmin
 
 
@@ -27,6 +28,15 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+@admin.register(Benchmark)
+class BenchmarkAdmin(ReadOnlyAdmin):
+    """Leads to the page of benchmarks."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Redirect to it."""
+        return redirect("benchmarks")
 
 
 @admin.register(Query)

@@ -107,7 +107,7 @@ class QueryViewSet(
         filters = parameters(request, QueryParameters)
         queries = (
             queries_filtered(queries_visible_to(request.user), filters)
-            .select_related("current_list__job", "current_list__embedding_model")
+            .select_related("benchmark", "current_list__job", "current_list__embedding_model")
             .prefetch_related("species__names")
             .order_by("query_id")
         )

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from labeling import views
+from labeling.lifecycle import benchmark_views
 from labeling.lifecycle import views as query_views
 
 urlpatterns = [
@@ -19,6 +20,10 @@ urlpatterns = [
     path("agreement/", views.agreement, name="agreement"),
     path("people/<id:pk>/labeling/", views.person_labeling, name="person-labeling"),
     path("queries/<id:pk>/review/", views.review, name="query-review"),
+    path("benchmarks/", benchmark_views.benchmarks, name="benchmarks"),
+    path("benchmarks/new/", benchmark_views.benchmark_new, name="benchmark-new"),
+    path("benchmarks/<id:pk>/", benchmark_views.benchmark_edit, name="benchmark-edit"),
+    path("benchmarks/<id:pk>/delete/", benchmark_views.benchmark_delete, name="benchmark-delete"),
     path("queries/new/", query_views.query_new, name="query-new"),
     path("queries/import/", query_views.query_import, name="query-import"),
     path("queries/open/", query_views.queries_open_page, name="query-open-many"),

@@ -28,6 +28,7 @@ from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, sta
 from labeling.opinions.people import fast_pages_of, months_of, pace_of
 from labeling.opinions.requested import queries_with_requested
 from labeling.opinions.selectors import opinion_problem, queries_for_opinions
+from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
@@ -48,7 +49,7 @@ COLUMNS = [
     ("last_activity", "Last active", ""),
 ]
 SORTS = [f"{sign}{key}" for key in SORT_KEYS for sign in ("", "-")]
-FILTERS = ("search", "state", "split", "category")
+FILTERS = ("search", "state", "split", "category", "benchmark")
 # The actions whose keys the help page lists; the labeling page lists all.
 HELP_ACTIONS = (
     *("relevant", "not_relevant", "unsure", "undo", "back", "skip", "next_unlabeled"),
@@ -102,6 +103,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "states": states if reviewer else [s for s in states if s[0] not in ("draft", "rejected")],
         "splits": Query.Split.choices,
         "categories": list(CATEGORIES),
+        "benchmarks": benchmarks_shown(request.user),
         "activity": annotator_activity() if reviewer else [],
         "team": team_progress() if reviewer else None,
         "mentions": mentions_waiting(request.user),

@@ -38,6 +38,7 @@ from core.access import Role, at_least, require_evaluator, require_role
 from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
+from labeling.queries.benchmarks import benchmarks_shown
 
 #: Releases that the page of one without runs names.
 OTHERS: Final = 10
@@ -55,6 +56,7 @@ def leaderboard_page(request: HttpRequest, pk: int) -> HttpResponse:
     job = baselines_job(release)
     context: dict[str, Any] = {
         "release": release,
+        "benchmarks": benchmarks_shown(request.user),
         "choice": choice,
         "tabs": _tabs(choice),
         "may_compute": at_least(request.user, Role.ADMIN),

@@ -26,7 +26,9 @@ from benchmark.releases.access import labels_visible_to
 from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.models import Release
 from core.access import Role, require_evaluator, require_role
-from core.api.fields import TextField, TruthField
+from core.api.fields import IdField, TextField, TruthField
+from core.api.parameters import parameters
+from labeling.lifecycle.serializers import BenchmarkField, BenchmarkSerializer
 
 
 class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):
@@ -64,6 +66,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     )
     created_by = serializers.CharField(source="created_by.username", default=None, read_only=True)
     error = serializers.SerializerMethodField(help_text="why making it failed; else empty")
+    benchmark = BenchmarkSerializer(read_only=True)
     test_labels = serializers.ChoiceField(
         Release.TestLabels.choices, read_only=True, help_text="who sees those of the test split"
     )
@@ -85,6 +88,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
             "id",
             "name",
             "version",
+            "benchmark",
             "origin",
             "state",
             "error",
@@ -158,6 +162,10 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
     """What a new release needs."""
 
     name = TextField(max_length=100, help_text="a known name makes its next version")
+    benchmark = BenchmarkField(
+        required=False,
+        help_text="the id of that whose queries go in; needed for a new name where there are two",
+    )
     rerank_model = TextField(
         max_length=300,
         required=False,
@@ -174,6 +182,12 @@ class ReleaseCreateSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="hidden: reviewers and admins alone see the labels of the test split, and "
         "researchers two rounded means of a run; public: researchers see all",
     )
+
+
+class ReleaseParameters(serializers.Serializer[dict[str, Any]]):
+    """Which releases."""
+
+    benchmark = IdField(required=False, help_text="the id of that whose queries they hold")
 
 
 class ReleaseRole(IsAuthenticated):
@@ -208,6 +222,15 @@ class ReleaseViewSet(
     def get_queryset(self) -> QuerySet[Release]:
         return selectors.releases()
 
+    @extend_schema(parameters=[ReleaseParameters])
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The newest first."""
+        found = self.get_queryset()
+        if (benchmark := parameters(request, ReleaseParameters).get("benchmark")) is not None:
+            found = found.filter(benchmark=benchmark)
+        page = self.paginate_queryset(found) or []
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
     def get_serializer_class(self) -> type[ReleaseSerializer]:
         """With details but in lists."""
         return ReleaseSerializer if self.action == "list" else ReleaseDetailSerializer
@@ -218,8 +241,10 @@ class ReleaseViewSet(
         data = ReleaseCreateSerializer(data=request.data)
         data.is_valid(raise_exception=True)
         options = dict(data.validated_data)
-        name = options.pop("name")
-        release = services.release_create(name=name, created_by=request.user, options=options)
+        name, benchmark = options.pop("name"), options.pop("benchmark", None)
+        release = services.release_create(
+            name=name, created_by=request.user, options=options, benchmark=benchmark
+        )
         return Response(
             self.get_serializer(release).data,
             status=status.HTTP_201_CREATED,

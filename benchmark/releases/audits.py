@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from django.db.models import OuterRef, Q, Subquery
 
+from benchmark.releases.labels import complete_queries
 from benchmark.releases.snapshot.certificates import UNANIMOUS
 from benchmark.releases.snapshot.snapshot import (
     AuditedImage,
@@ -22,20 +23,20 @@ from labeling.audits.release_selectors import populations
 from labeling.audits.selectors import contested_label, unpacked
 from labeling.candidates.models import Candidate
 from labeling.judging.progress import consensus_on
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.flags.selectors import is_withdrawn
 
 
-def released_audits() -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
+def released_audits(benchmark: Benchmark) -> Iterator[tuple[list[DrawnRound], list[PoolImage]]]:
     """The rounds and the pool, by rank, of each completed query with rounds of its present list, by
     query id. What they say is counted as `labeling.audits.selectors.audit_state` counts it.
     """
     queries = (
-        Query.objects.filter(state=Query.State.COMPLETE, draw_rounds__isnull=False)
+        complete_queries(benchmark)
+        .filter(draw_rounds__isnull=False)
         .select_related("current_list")
         .defer("current_list__text_vector")
-        .order_by("query_id")
         .distinct()
     )
     for query in queries:
@@ -82,14 +83,14 @@ def _pool(query: Query, rounds: list[DrawRound]) -> Iterator[PoolImage]:
         )
 
 
-def released_release_audits() -> Iterator[
-    tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]
-]:
+def released_release_audits(
+    benchmark: Benchmark,
+) -> Iterator[tuple[list[ReleasedAudit], list[AuditedImage], list[Seed]]]:
     """The audits for releases of each query that has any, what they could select, and their seeds,
     by query id; of queries that aren't completed, those of which something was displayed.
     """
     queries = (
-        Query.objects.filter(release_audits__isnull=False)
+        Query.objects.filter(release_audits__isnull=False, benchmark=benchmark)
         .filter(Q(state=Query.State.COMPLETE) | Q(release_draws__displayed_at__isnull=False))
         .select_related("current_list")
         .defer("current_list__text_vector")

@@ -7,7 +7,7 @@ import hashlib
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -170,7 +170,7 @@ def files_write(*, release: Release, directory: Path, progress: Progress) -> Wri
         file_list=entries,
         archive=archive,
         difference=difference,
-        header=asdict(snapshot.header),
+        header=snapshot.header.values,
         counts=counts,
     )
 

@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 from django.db.models import Max
 
+from benchmark.releases.labels import complete_queries
 from benchmark.releases.snapshot.snapshot import FixedImage, QueryVector
 from labeling.candidates.models import Candidate, CandidateList
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import ImageWithdrawal
 from retrieval.embedding.models import Embedding, EmbeddingModel
 from retrieval.embedding.text_vectors import text_vectors
@@ -26,18 +27,16 @@ from retrieval.ranking.selectors import rank_images_many
 FIXED_DEPTH: Final = 100
 
 
-def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
+def released_fixed_lists(
+    model: EmbeddingModel, benchmark: Benchmark | None = None
+) -> Iterator[list[FixedImage]]:
     """The fixed list of each completed query, by query id; each best first.
 
     Of all images that are embedded under the model and aren't withdrawn now. A query's candidate
     list that is of the same text, model and images gives its own first ranks; the others are ranked
     exactly, many in one pass where the model's matrix is there. Raises as `text_vectors`.
     """
-    queries = (
-        Query.objects.filter(state=Query.State.COMPLETE)
-        .select_related("current_list")
-        .order_by("query_id")
-    )
+    queries = complete_queries(benchmark).select_related("current_list")
     newest = _newest_embedding(model)
     for batch in in_batches(list(queries), vectors_at_once(model)):
         rows = {query.query_id: _own_candidates(query, model, newest) for query in batch}
@@ -49,15 +48,13 @@ def released_fixed_lists(model: EmbeddingModel) -> Iterator[list[FixedImage]]:
         yield from (_numbered(query_id, found) for query_id, found in rows.items())
 
 
-def released_vectors(model: EmbeddingModel | None) -> Iterator[QueryVector]:
+def released_vectors(
+    model: EmbeddingModel | None, benchmark: Benchmark | None = None
+) -> Iterator[QueryVector]:
     """The vectors of the completed queries' texts, by query id and model: those that ordered the
     candidate lists, and those under the model of the fixed lists. Raises as `text_vectors`.
     """
-    queries = list(
-        Query.objects.filter(state=Query.State.COMPLETE)
-        .select_related("current_list__embedding_model")
-        .order_by("query_id")
-    )
+    queries = list(complete_queries(benchmark).select_related("current_list__embedding_model"))
     fixed = text_vectors(model, [query.text for query in queries]) if model else []
     for number, query in enumerate(queries):
         found = {model.name: (query.text, fixed[number])} if model else {}

@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 
 from benchmark.releases.models import Release
+from labeling.queries.models import Benchmark
 from retrieval.embedding.counts import embedded_models
 
 
@@ -19,6 +20,11 @@ class ReleaseForm(forms.Form):
         label="Name",
         help_text="A new name begins a benchmark; a name that is there makes its next version.",
         widget=forms.TextInput(attrs={"list": "release-names", "autocomplete": "off"}),
+    )
+    benchmark = forms.ModelChoiceField(
+        Benchmark.objects.order_by("name"),
+        label="Benchmark",
+        help_text="Its completed queries go in. All versions of a name are of one.",
     )
     rerank_model = forms.ChoiceField(
         required=False,
@@ -39,6 +45,8 @@ class ReleaseForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if Benchmark.objects.count() < 2:
+            del self.fields["benchmark"]
         names = [model.name for model in embedded_models()]
         field = self.fields["rerank_model"]
         assert isinstance(field, forms.ChoiceField)

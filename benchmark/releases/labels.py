@@ -14,7 +14,7 @@ from labeling.candidates.pools import model_ranks
 from labeling.judging.consensus import Vote
 from labeling.judging.models import Judgment
 from labeling.queries.categories import supercategory_of
-from labeling.queries.models import Assignment, Query
+from labeling.queries.models import Assignment, Benchmark, Query
 from retrieval.flags.selectors import is_withdrawn
 
 # Rows held at a time while streaming.
@@ -29,34 +29,38 @@ class Effort:
     seconds: float = 0.0
 
 
-def complete_query_count() -> int:
-    """How many queries would go into a release made now."""
-    return Query.objects.filter(state=Query.State.COMPLETE).count()
+def complete_queries(benchmark: Benchmark | None = None) -> QuerySet[Query]:
+    """The queries that would go into releases made now, of a benchmark or of all, by query id."""
+    queries = Query.objects.filter(state=Query.State.COMPLETE).order_by("query_id")
+    return queries.filter(benchmark=benchmark) if benchmark else queries
 
 
-def graded_query_ids() -> set[int]:
+def graded_query_ids(benchmark: Benchmark | None = None) -> set[int]:
     """The completed queries that ask for grades, by query id."""
-    graded = Query.objects.filter(state=Query.State.COMPLETE).exclude(grades="")
+    graded = complete_queries(benchmark).exclude(grades="")
     return set(graded.values_list("query_id", flat=True))
 
 
-def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[SnapshotQuery]:
+def released_queries(
+    benchmark: Benchmark, efforts: Mapping[int, Effort] | None = None
+) -> Iterator[SnapshotQuery]:
     """The completed queries of both splits by query id, with the effort that each one's labels
-    took. Two SQL queries a few thousand queries.
+    took. Two SQL queries a few thousand queries, and one for the benchmark's filter.
     """
+    common = dict(benchmark.species.values_list("pk", "scientific_name"))
     parts = Assignment.objects.filter(query=OuterRef("pk")).order_by("-handed_in_at", "-pk")
     queries = (
-        Query.objects.filter(state=Query.State.COMPLETE)
+        complete_queries(benchmark)
         .annotate(rule=Subquery(parts.values("rule")[:1]))
-        .select_related("current_list")
+        .select_related("benchmark", "current_list")
         .defer("current_list__text_vector")
         .prefetch_related("species")
-        .order_by("query_id")
     )
     for query in queries.iterator(chunk_size=CHUNK):
         frozen = query.current_list
         if frozen is not None and not frozen.ready:
             frozen = None
+        own = {one.pk: one.scientific_name for one in query.species.all()} or common
         effort = (efforts or {}).get(query.query_id, Effort())
         yield SnapshotQuery(
             query_id=query.query_id,
@@ -65,8 +69,8 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
             category=query.category,
             iconic_group=query.iconic_group,
             split=query.split,
-            species=sorted(one.scientific_name for one in query.species.all()),
-            guidelines=query.guidelines,
+            species=sorted(name for pk, name in own.items() if not common or pk in common),
+            guidelines=query.all_guidelines,
             scientific_terms=query.scientific_terms,
             model=frozen.model_name if frozen else "",
             list_depth=frozen.depth if frozen else 0,
@@ -83,7 +87,9 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
         )
 
 
-def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
+def released_judgments(
+    benchmark: Benchmark | None = None,
+) -> Iterator[tuple[JudgmentRow, Vote]]:
     """Every judgment of a completed query on an image of the corpus, by query id, image id and
     annotator, with what it counts in the consensus.
 
@@ -91,7 +97,7 @@ def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
     image's in the query's current list, whatever list it was judged in; None where it isn't there.
     Two SQL queries, however many rows.
     """
-    judgments = _judgments()
+    judgments = _judgments(benchmark)
     people = judgments.order_by("annotator_id").values_list("annotator_id", flat=True).distinct()
     numbers = {user_id: number for number, user_id in enumerate(people, start=1)}
     # The rank that a judgment carries is of the list in which it was made, if any: an import before
@@ -128,15 +134,15 @@ def released_judgments() -> Iterator[tuple[JudgmentRow, Vote]]:
         yield judgment, Vote(user_id, role, relevance, at, grade)
 
 
-def released_model_ranks() -> Iterator[ModelRank]:
+def released_model_ranks(benchmark: Benchmark | None = None) -> Iterator[ModelRank]:
     """The ranks of the judged images by each model of their query's list, by query id, image id and
     the list's models; without withdrawn images. Two SQL queries a completed query.
     """
     queries = (
-        Query.objects.filter(state=Query.State.COMPLETE, current_list__frozen_at__isnull=False)
+        complete_queries(benchmark)
+        .filter(current_list__frozen_at__isnull=False)
         .select_related("current_list")
         .defer("current_list__text_vector")
-        .order_by("query_id")
     )
     for query in queries:
         if query.current_list is None:
@@ -147,13 +153,13 @@ def released_model_ranks() -> Iterator[ModelRank]:
             yield ModelRank(query.query_id, one.image_id, one.model, one.rank, one.score)
 
 
-def released_judgment_count() -> int:
+def released_judgment_count(benchmark: Benchmark | None = None) -> int:
     """How many judgments `released_judgments` gives."""
-    return _judgments().order_by().count()
+    return _judgments(benchmark).order_by().count()
 
 
-def _judgments() -> QuerySet[Judgment]:
+def _judgments(benchmark: Benchmark | None) -> QuerySet[Judgment]:
     """Judgments of completed queries on images that aren't withdrawn now."""
     return Judgment.objects.filter(
-        ~is_withdrawn("image"), query__state=Query.State.COMPLETE
+        ~is_withdrawn("image"), query__in=complete_queries(benchmark).order_by().values("pk")
     ).order_by("query__query_id", "image_id", "annotator_id")

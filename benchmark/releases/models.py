@@ -11,6 +11,7 @@ from django.utils.text import slugify
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
 from core.jobs.models import Job
 from core.locks import is_locked, lock_key
+from labeling.queries.models import Benchmark, first_benchmark
 
 
 class ReleaseQuerySet(models.QuerySet["Release"]):
@@ -42,6 +43,13 @@ class Release(models.Model):
         PUBLIC = "public", "Public: researchers too"
 
     name = models.CharField(max_length=100, help_text="the benchmark's name")
+    benchmark = models.ForeignKey(
+        Benchmark,
+        on_delete=models.PROTECT,
+        related_name="releases",
+        default=first_benchmark,
+        help_text="whose queries it holds; all versions of a name are of one",
+    )
     version = models.PositiveIntegerField(default=1, help_text="from 1, counted within the name")
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.MADE)
     test_labels = models.CharField(max_length=10, choices=TestLabels, default=TestLabels.HIDDEN)

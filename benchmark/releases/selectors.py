@@ -55,7 +55,8 @@ def releases() -> QuerySet[Release]:
     """All releases, the newest first, with who made them and their jobs."""
     # Of the version before, pages only name it: its other fields are long.
     long = (f"previous__{name}" for name in LONG_FIELDS)
-    return Release.objects.select_related("created_by", "job", "previous").defer(*long)
+    related = ("created_by", "job", "previous", "benchmark")
+    return Release.objects.select_related(*related).defer(*long)
 
 
 def release_versions(release: Release) -> list[Release]:

@@ -32,6 +32,8 @@ from core.jobs.services import job_advance, job_create, job_retry
 from core.locks import session_lock
 from labeling.audits.release_services import release_keys_end
 from labeling.audits.services import draw_keys_end
+from labeling.queries.benchmarks import benchmark_named
+from labeling.queries.models import Benchmark, first_benchmark
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 
@@ -40,20 +42,25 @@ JOB_KIND = "export_release"
 
 @transaction.atomic
 def release_create(
-    *, name: str, created_by: Any, options: Mapping[str, Any] | None = None
+    *,
+    name: str,
+    created_by: Any,
+    options: Mapping[str, Any] | None = None,
+    benchmark: Benchmark | None = None,
 ) -> Release:
     """Begin the next version of a name: the row, and the job that makes it.
 
     `options`: rerank_model, the name of the model whose top 100 are the fixed lists, "" for none
     (without it: settings.EMBEDDING_MODEL if any image is embedded under it); include_images,
     whether the Hugging Face folder holds the images' bytes; test_labels, "hidden" (without it) or
-    "public". A version whose making failed or was
+    "public". `benchmark`: whose queries; without it that of the earlier versions, or the only one
+    that there is. A version whose making failed or was
     cut short is continued, with these options. Raises ValidationError, with the field named,
     for a name that is blank, too long or holds control characters, that ends like a version or is a
-    number, that is of an imported benchmark or of which a version is being made, and for an unknown
-    model.
+    number, that is of an imported or another benchmark or of which a version is being made, for an
+    unknown model, and for one benchmark of several that isn't named.
     """
-    release = release_claim(name=name, created_by=created_by, options=options)
+    release = release_claim(name=name, created_by=created_by, options=options, benchmark=benchmark)
     _job_begin(release, created_by)
     return release
 
@@ -82,10 +89,12 @@ def release_claim(
     created_by: Any,
     options: Mapping[str, Any] | None = None,
     origin: str = Release.Origin.MADE,
+    benchmark: Benchmark | None = None,
 ) -> Release:
     """The row of the next version of a name, new or left over from a failure, without a job.
 
-    Arguments and refusals as of `release_create`; all versions of a name are of one origin.
+    Arguments and refusals as of `release_create`; all versions of a name are of one origin and one
+    benchmark. Imported ones are of the first.
     """
     name = name.strip()
     if not name.isprintable():
@@ -101,6 +110,9 @@ def release_claim(
         kind = "made here" if origin == Release.Origin.IMPORTED else "an imported benchmark"
         message = f"{name!r} is {kind}; choose another name."
         raise ValidationError({"name": message})
+    if latest is not None and benchmark not in (None, latest.benchmark):
+        message = f"{name!r} holds queries of {latest.benchmark}; choose another name."
+        raise ValidationError({"name": message})
     if latest is not None and not latest.files_ready:
         if latest.state in Job.UNFINISHED:
             raise ValidationError({"name": _being_made(latest)})
@@ -110,8 +122,13 @@ def release_claim(
         latest.save(update_fields=["options", "test_labels", "previous"])
         return latest
     version = latest.version + 1 if latest else 1
+    if latest is not None:
+        benchmark = latest.benchmark
+    elif origin == Release.Origin.IMPORTED:
+        benchmark = Benchmark.objects.get(pk=first_benchmark())
     release = Release(
         name=name,
+        benchmark=benchmark or benchmark_named(""),
         version=version,
         origin=origin,
         test_labels=test_labels,
@@ -254,12 +271,13 @@ def release_export(
     replace: bool = False,
     new: bool = False,
     options: Mapping[str, Any] | None = None,
+    benchmark: Benchmark | None = None,
     report: Report | None = None,
 ) -> Release:
     """Write a release's files to `directory`.
 
-    `new` makes the next version of the name, of this moment and with the options of
-    `services.release_create`; else `name` is as for `selectors.release_named`, and the files are
+    `new` makes the next version of the name, of this moment and with the options and the benchmark
+    of `services.release_create`; else `name` is as for `selectors.release_named`, and the files are
     copied as they were made, since a release never changes. `replace` replaces a directory that
     holds a release and nothing else. Raises `selectors.UnknownRelease`, ValidationError for an
     impossible name or option, `directories.TargetRefused` for an impossible directory,
@@ -268,11 +286,13 @@ def release_export(
     replaceable = listed_names(directory) | set(RELEASE_FILES)
     with atomic_directory(directory, replace=replace, replaceable=replaceable) as partial:
         if new:
-            claimed = release_claim(name=name, created_by=None, options=options)
+            claimed = release_claim(
+                name=name, created_by=None, options=options, benchmark=benchmark
+            )
             release = release_make(release=claimed, report=report)
         else:
             release = selectors.release_named(name)
-            if options:
+            if options or benchmark:
                 raise ValidationError(
                     f"{release} is made and never changes; options are for a new version."
                 )

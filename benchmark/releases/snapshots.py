@@ -12,14 +12,13 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from django.conf import settings
 from django.db import connection
 
 from benchmark.releases import fixed_lists, images
 from benchmark.releases.audits import released_audits, released_release_audits
 from benchmark.releases.labels import (
     Effort,
-    complete_query_count,
+    complete_queries,
     graded_query_ids,
     released_judgment_count,
     released_judgments,
@@ -40,6 +39,7 @@ from benchmark.releases.snapshot.snapshot import (
 from core import moments
 from core.jobs.kinds import JobFailed
 from labeling.judging.consensus import consensus
+from labeling.queries.models import Benchmark
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
@@ -84,15 +84,16 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
     writer = SnapshotWriter(directory)
     with moments.snapshot():
         made_at = _now()
-        labels = _labels_write(writer, progress)
-        queries = _queries_write(writer, labels, progress)
+        benchmark = release.benchmark
+        labels = _labels_write(writer, benchmark, progress)
+        queries = _queries_write(writer, benchmark, labels, progress)
         graded = any(query.grades for query in queries)
         with progress.step(AUDITS_STEP):
-            _audits_write(writer)
+            _audits_write(writer, benchmark)
         model = _rerank_model(release)
         try:
-            fixed_images = _fixed_write(writer, model, len(queries), progress)
-            writer.table("vectors", fixed_lists.released_vectors(model))
+            fixed_images = _fixed_write(writer, model, benchmark, len(queries), progress)
+            writer.table("vectors", fixed_lists.released_vectors(model, benchmark))
         except ModelSpecError as error:
             raise JobFailed(f"The fixed lists for re-ranking can't be made: {error}") from error
         image_ids = np.union1d(np.array(labels.image_ids, dtype=np.int64), fixed_images)
@@ -119,8 +120,9 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             consensus=f"{CONSENSUS_RULE} {GRADES_RULE}" if graded else CONSENSUS_RULE,
             annotators=labels.annotators,
             negatives_known=True,
-            confidence=settings.CERTIFICATE_CONFIDENCE,
+            confidence=benchmark.setting("CERTIFICATE_CONFIDENCE"),
             test_labels=release.test_labels,
+            benchmark=benchmark.name if Benchmark.objects.count() > 1 else "",
         )
     )
 
@@ -133,20 +135,20 @@ def _now() -> datetime:
     return now.astimezone(UTC)
 
 
-def _labels_write(writer: SnapshotWriter, progress: Progress) -> _Labels:
+def _labels_write(writer: SnapshotWriter, benchmark: Benchmark, progress: Progress) -> _Labels:
     """Write judgments and pairs in one pass."""
     efforts: dict[int, Effort] = defaultdict(Effort)
     people: dict[int, set[int]] = defaultdict(set)
     image_ids = array("q")
-    graded = graded_query_ids()
-    total = released_judgment_count()
+    graded = graded_query_ids(benchmark)
+    total = released_judgment_count(benchmark)
     with (
         progress.step(JUDGMENTS_STEP, total) as count,
         writer.rows("judgments") as write_judgment,
         writer.rows("pairs") as write_pair,
     ):
         for (query_id, image_id), group in groupby(
-            released_judgments(), key=lambda one: (one[0].query_id, one[0].image_id)
+            released_judgments(benchmark), key=lambda one: (one[0].query_id, one[0].image_id)
         ):
             votes = []
             judgment: JudgmentRow
@@ -175,18 +177,18 @@ def _labels_write(writer: SnapshotWriter, progress: Progress) -> _Labels:
 
 
 def _queries_write(
-    writer: SnapshotWriter, labels: _Labels, progress: Progress
+    writer: SnapshotWriter, benchmark: Benchmark, labels: _Labels, progress: Progress
 ) -> list[SnapshotQuery]:
-    with progress.step(QUERIES_STEP, complete_query_count()):
-        queries = list(released_queries(labels.efforts))
+    with progress.step(QUERIES_STEP, complete_queries(benchmark).count()):
+        queries = list(released_queries(benchmark, labels.efforts))
         writer.table("queries", queries)
-        writer.table("model_ranks", released_model_ranks())
+        writer.table("model_ranks", released_model_ranks(benchmark))
     return queries
 
 
-def _audits_write(writer: SnapshotWriter) -> None:
+def _audits_write(writer: SnapshotWriter, benchmark: Benchmark) -> None:
     with writer.rows("rounds") as write_round, writer.rows("pools") as write_image:
-        for rounds, pool in released_audits():
+        for rounds, pool in released_audits(benchmark):
             for one in rounds:
                 write_round(one)
             for image in pool:
@@ -196,7 +198,7 @@ def _audits_write(writer: SnapshotWriter) -> None:
         writer.rows("audited") as write_image,
         writer.rows("seeds") as write_seed,
     ):
-        for audits, audited, seeds in released_release_audits():
+        for audits, audited, seeds in released_release_audits(benchmark):
             for write, rows in ((write_audit, audits), (write_image, audited), (write_seed, seeds)):
                 for row in rows:
                     write(row)
@@ -209,12 +211,16 @@ def _rerank_model(release: Release) -> EmbeddingModel | None:
 
 
 def _fixed_write(
-    writer: SnapshotWriter, model: EmbeddingModel | None, queries: int, progress: Progress
+    writer: SnapshotWriter,
+    model: EmbeddingModel | None,
+    benchmark: Benchmark,
+    queries: int,
+    progress: Progress,
 ) -> npt.NDArray[np.int64]:
     """Write the fixed lists; the ids of their images."""
     image_ids = array("q")
     with progress.step(FIXED_STEP, queries if model else 0) as count, writer.rows("fixed") as write:
-        for fixed in fixed_lists.released_fixed_lists(model) if model else ():
+        for fixed in fixed_lists.released_fixed_lists(model, benchmark) if model else ():
             for row in fixed:
                 write(row)
                 image_ids.append(row.image_id)

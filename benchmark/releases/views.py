@@ -16,6 +16,7 @@ from benchmark.releases.downloads import archive_response, file_response
 from benchmark.releases.forms import ReleaseForm
 from core.access import Role, require_evaluator, require_role
 from core.errors import Conflict
+from labeling.queries.benchmarks import benchmarks_shown
 
 
 @login_required
@@ -23,14 +24,20 @@ from core.errors import Conflict
 def releases_page(request: HttpRequest) -> HttpResponse:
     """All releases; admins make new ones here."""
     require_evaluator(request.user)
-    form = ReleaseForm(initial={"name": request.GET.get("name", "")[:100]})
+    name = request.GET.get("name", "")[:100]
+    latest = selectors.release_find(name=name) if name else None
+    of_name = latest.benchmark_id if latest else None
+    form = ReleaseForm(initial={"name": name, "benchmark": of_name})
     if request.method == "POST":
         require_role(request.user, Role.ADMIN)
         form = ReleaseForm(request.POST)
         if form.is_valid():
             try:
                 release = services.release_create(
-                    name=form.cleaned_data["name"], created_by=request.user, options=form.options
+                    name=form.cleaned_data["name"],
+                    created_by=request.user,
+                    options=form.options,
+                    benchmark=form.cleaned_data.get("benchmark"),
                 )
                 return redirect("release", release.pk)
             except ValidationError as error:
@@ -40,7 +47,8 @@ def releases_page(request: HttpRequest) -> HttpResponse:
             (release, labels_visible_to(request.user, release, "test"))
             for release in selectors.releases().defer(*selectors.LONG_FIELDS)
         ],
-        "complete": labels.complete_query_count(),
+        "complete": labels.complete_queries().count(),
+        "benchmarks": benchmarks_shown(request.user),
         "names": selectors.release_names(),
         "form": form,
     }
@@ -56,6 +64,7 @@ def release_page(request: HttpRequest, pk: int) -> HttpResponse:
     difference = selectors.difference_for(request.user, release)
     context = {
         "release": release,
+        "benchmarks": benchmarks_shown(request.user),
         "versions": selectors.release_versions(release),
         "groups": selectors.file_groups_for(request.user, release),
         "archive": selectors.archive_for(request.user, release),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from django.conf import settings
-
 from labeling.audits.bounds import meets_target, recall_at_least
 from labeling.audits.selectors import audit_state
 from labeling.candidates.rules import Certified, Evidence, HandInState, not_certified
@@ -20,7 +18,7 @@ def hand_in_state(query: Query, stop: StopState) -> HandInState:
     else none.
     """
     certified = _certified(query) if query.current_list and query.current_list.ready else None
-    confidence = settings.CERTIFICATE_CONFIDENCE
+    confidence = query.benchmark.setting("CERTIFICATE_CONFIDENCE")
     return hand_in_rule(query).state(Evidence(stop, certified or not_certified, confidence))
 
 

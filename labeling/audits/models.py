@@ -103,7 +103,7 @@ class Draw(models.Model):
 
 class ReleaseKey(models.Model):
     """The secret that selects what the audits of the next release take, shown to nobody until a
-    release publishes it, which ends its use. One is in use at a time.
+    release publishes it, which ends its use. One is in use at a time in a benchmark.
     """
 
     key = models.BinaryField(

@@ -69,7 +69,7 @@ def release_audit_ensure(*, query: Query, by: Any) -> ReleaseAudit | None:
         return None
     drawn_from = np.zeros(pool.size, np.bool_)
     drawn_from[[rank - 1 for rank in ranks.values()]] = True
-    key = _release_key()
+    key = _release_key(query)
     drawn = [one for one in ranks if selected(bytes(key.key), query.query_id, one, key.share)]
     audit = ReleaseAudit.objects.create(
         query=query,
@@ -128,10 +128,14 @@ def release_keys_end(*, keys: Collection[bytes]) -> None:
     ).update(displayed_at=now)
 
 
-def _release_key() -> ReleaseKey:
-    """The key in use, made where there is none."""
+def _release_key(query: Query) -> ReleaseKey:
+    """The key in use in the query's benchmark, made where there is none: a release of another
+    benchmark publishes that one's.
+    """
     transaction_lock(lock_key("release_key"))
-    key = ReleaseKey.objects.filter(ended_at=None).first()
+    used = ReleaseAudit.objects.filter(release_key=OuterRef("pk"))
+    of_benchmark = Exists(used.filter(query__benchmark=query.benchmark_id))
+    key = ReleaseKey.objects.filter(of_benchmark, ended_at=None).first()
     return key or ReleaseKey.objects.create(
         key=secrets.token_bytes(KEY_BYTES), share=settings.RELEASE_AUDIT_SHARE
     )
@@ -147,7 +151,7 @@ def _seeds_due(query: Query) -> int:
     queries = (
         Query.objects.exclude(state__in=(Query.State.DRAFT, Query.State.REJECTED))
         .exclude(pk=query.pk)
-        .filter(~Exists(published))
+        .filter(~Exists(published), benchmark=query.benchmark_id)
     )
     return int(settings.RELEASE_AUDIT_SEEDS / (queries.count() + 1) + _RANDOM.random())
 

@@ -112,10 +112,10 @@ class AuditState:
 
 def audit_aim(query: Query) -> Aim:
     """The certificate that the query's rule for handing in asks for, else the settings'."""
-    asked = hand_in_rule(query).certificate
+    asked, setting = hand_in_rule(query).certificate, query.benchmark.setting
     return Aim(
-        target=asked.recall if asked else settings.CERTIFICATE_RECALL,
-        confidence=(asked and asked.confidence) or settings.CERTIFICATE_CONFIDENCE,
+        target=asked.recall if asked else setting("CERTIFICATE_RECALL"),
+        confidence=(asked and asked.confidence) or setting("CERTIFICATE_CONFIDENCE"),
     )
 
 

@@ -21,7 +21,7 @@ from core.locks import lock_key, try_session_lock
 from labeling.candidates.fusion import fused, list_size, put_first
 from labeling.candidates.models import CandidateList, PoolRanking
 from labeling.candidates.pools import first_images
-from labeling.candidates.selectors import list_checksum
+from labeling.candidates.selectors import has_own_filter, list_checksum
 from labeling.candidates.services import candidates_store, lock_query
 from retrieval.embedding.embedding_models import (
     embedding_model_freeze,
@@ -159,7 +159,8 @@ def _ranked_alone(requested: CandidateList, models: Sequence[EmbeddingModel]) ->
     species_ids = requested.species_ids
     counts = _counts(models, species_ids, frozen_at)
     # A species filter is small enough to be labeled whole, which is what exhausts it.
-    depth = counts.embedded if species_ids else requested.depth
+    whole = has_own_filter(requested, requested.query)
+    depth = counts.embedded if whole else requested.depth
     rankings = [
         rank_images(
             model=model,
@@ -171,7 +172,7 @@ def _ranked_alone(requested: CandidateList, models: Sequence[EmbeddingModel]) ->
         for model, vector in zip(models, vectors, strict=True)
     ]
     order = _order(rankings)
-    if species_ids:
+    if whole:
         depth = max(depth, len(order))
     return _Ranked(requested, models, vectors, frozen_at, counts, depth, rankings, order)
 

@@ -11,10 +11,11 @@ from typing import Any, Final
 import numpy as np
 from django.conf import settings
 
+from core.errors import Conflict
 from core.jobs.models import Job
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.candidates.pools import pool_order
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import ImageTakedown
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.selectors import rank_images
@@ -47,14 +48,40 @@ class ListStatus:
     checksum: str = ""
 
 
+class FilterEmpty(Conflict):
+    """A query's species filter and that of its benchmark share no species."""
+
+
 def filter_species_ids(query: Query) -> list[int]:
-    """The ids of the query's species filter, sorted; empty for the whole corpus."""
-    return sorted(query.species.values_list("pk", flat=True))
+    """The ids of the query's species filter, sorted: its own within its benchmark's; empty for the
+    whole corpus. Raises FilterEmpty.
+    """
+    own = set(query.species.values_list("pk", flat=True))
+    common = set(
+        Benchmark.species.through.objects.filter(benchmark=query.benchmark_id).values_list(
+            "species", flat=True
+        )
+    )
+    if own and common and own.isdisjoint(common):
+        raise FilterEmpty(
+            f"No species of the filter of query {query.query_id} is in that of its benchmark "
+            f"{query.benchmark.name!r}, so there would be nothing to label."
+        )
+    return sorted(own & common if own and common else own | common)
 
 
-def models_in_use() -> list[str]:
-    """The names of the models that new lists are ordered by: POOL_MODELS, or EMBEDDING_MODEL."""
-    return list(dict.fromkeys(settings.POOL_MODELS)) or [settings.EMBEDDING_MODEL]
+def has_own_filter(candidate_list: CandidateList, query: Query) -> bool:
+    """Whether a list is of a species filter of the query's own, which is small enough to be labeled
+    whole, and not of all that its benchmark is over.
+    """
+    return len(candidate_list.species_ids) not in (0, query.benchmark.species_count)
+
+
+def models_in_use(query: Query) -> list[str]:
+    """The names of the models that the query's new lists are ordered by: POOL_MODELS, or
+    EMBEDDING_MODEL.
+    """
+    return list(dict.fromkeys(query.benchmark.setting("POOL_MODELS"))) or [settings.EMBEDDING_MODEL]
 
 
 def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool:
@@ -64,7 +91,7 @@ def list_fits(query: Query, candidate_list: CandidateList | None = None) -> bool
     candidate_list = candidate_list or query.current_list
     return (
         candidate_list is not None
-        and candidate_list.model_names == models_in_use()
+        and candidate_list.model_names == models_in_use(query)
         and is_about(candidate_list, query)
     )
 

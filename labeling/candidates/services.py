@@ -56,7 +56,7 @@ def lock_query_shared(query: Query) -> Query:
 def _query_read(queries: QuerySet[Query], query: Query) -> Query:
     # The text's vector is needed only to make the list, and slow to read.
     found = (
-        queries.select_related("current_list")
+        queries.select_related("current_list", "benchmark")
         .defer("current_list__text_vector")
         .filter(pk=query.pk)
         .first()
@@ -77,7 +77,7 @@ def list_request(*, query: Query, by: Any) -> CandidateList:
             job_cancel(job=old.job)
         old.delete()
     query.refresh_from_db(fields=["current_list"])
-    names = models_in_use()
+    names = models_in_use(query)
     pooled = len(names) > 1
     created = CandidateList.objects.create(
         query=query,

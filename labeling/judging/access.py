@@ -10,6 +10,7 @@ from django.http import Http404
 
 from core.access import Role, at_least, role_of
 from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.queries.benchmarks import benchmarks_of
 from labeling.queries.models import Assignment, Query, QueryTransition
 from retrieval.flags.selectors import is_withdrawn
 
@@ -20,10 +21,10 @@ REQUESTED_STATES: Final = (Query.State.OPEN, Query.State.SUBMITTED, Query.State.
 def queries_visible_to(user: Any) -> QuerySet[Query]:
     """The queries that exist for the user.
 
-    Reviewers and admins see all; annotators the open ones, those that they have judged for or
-    handed in, submitted ones in which draws of a release's audit wait for somebody's judgment,
-    or labels of somebody else for a second opinion, and submitted and complete ones in which images
-    that runs request wait; nobody else any.
+    Reviewers and admins see all; annotators, of their benchmarks, the open ones, those that they
+    have judged for or handed in, submitted ones in which draws of a release's audit wait for
+    somebody's judgment, or labels of somebody else for a second opinion, and submitted and complete
+    ones in which images that runs request wait; nobody else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
@@ -46,21 +47,28 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     of_runs = Exists(requested.filter(~Exists(votes), ~is_withdrawn("image")))
     to_judge_of_runs = Q(state__in=REQUESTED_STATES) & of_runs
     own = Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in)
-    return queries.filter(own | to_judge | to_judge_of_runs)
+    return queries.filter(own | to_judge | to_judge_of_runs, benchmark__in=benchmarks_of(user))
 
 
 def sees_query(user: Any, query: Query) -> bool:
-    """Whether a query that was just read exists for the user; an open one takes no SQL."""
+    """Whether a query that was just read, of a benchmark that the user takes part in, exists for
+    them; an open one takes no SQL.
+    """
     if query.state == Query.State.OPEN and at_least(user, Role.ANNOTATOR):
         return True
     return queries_visible_to(user).filter(pk=query.pk).exists()
+
+
+def takes_part(user: Any, query: Query) -> bool:
+    """Whether the query's benchmark is among the user's; one SQL query, for annotators alone."""
+    return role_of(user) != Role.ANNOTATOR or benchmarks_of(user).filter(queries=query).exists()
 
 
 def get_query_for(user: Any, query_pk: int) -> Query:
     """The query with its list, or Http404 for one that doesn't exist for the user."""
     query = (
         queries_visible_to(user)
-        .select_related("current_list__embedding_model", "current_list__job")
+        .select_related("benchmark", "current_list__embedding_model", "current_list__job")
         .defer("current_list__text_vector")
         .filter(pk=query_pk)
         .first()

@@ -155,7 +155,7 @@ class LabelingActions:
         read = [_read(raw) for raw in request.data]
         try:
             recorded = judgments_record(
-                query=Query(pk=pk),
+                query=Query(pk=pk, benchmark_id=0),
                 annotator=request.user,
                 items=[item for item in read if isinstance(item, JudgmentInput)],
             )

@@ -14,6 +14,7 @@ from django.db.models import Count, Max
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
 from labeling.candidates.rules import HandInRule, parse_rule
+from labeling.candidates.selectors import has_own_filter
 from labeling.candidates.stopping import NOT_RELEVANT, RELEVANT, UNSURE, StopState, stop_state
 from labeling.judging.consensus import Consensus, Vote, consensus_by_key
 from labeling.judging.models import Judgment, JudgmentEvent
@@ -74,16 +75,17 @@ class _ListLabels:
 def minimum_labels(query: Query) -> int:
     """The number of labels required before the streak rule applies (INQUIRE, appendix H).
 
-    0 for a query with a species filter: its list is short enough to be labeled whole.
+    0 for a query with a species filter: its list is short enough to be labeled whole. One of the
+    benchmark alone is a corpus of its own.
     """
     current = query.current_list
-    filtered = current is not None and bool(current.species_ids)
+    filtered = current is not None and has_own_filter(current, query)
     return 0 if filtered else settings.MINIMUM_LABELS
 
 
 def hand_in_rule(query: Query) -> HandInRule:
     """The rule that allows to hand the query in: its own, or the setting's."""
-    return parse_rule(query.hand_in_rule or settings.HAND_IN_RULE)
+    return parse_rule(query.hand_in_rule or query.benchmark.setting("HAND_IN_RULE"))
 
 
 def progress(query: Query, annotator: Any = None) -> Progress:

@@ -14,12 +14,14 @@ from django.db import transaction
 from django.db.models import Max, Q
 
 from core.access import Role, role_of
+from core.errors import QueryGone
 from labeling.candidates.services import lock_query_shared
 from labeling.judging.access import (
     auditing_problem,
     judging_problem,
     own_assignment,
     requested_problem,
+    takes_part,
 )
 from labeling.judging.grades import GRADES, relevance_of
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
@@ -141,7 +143,7 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     corpus (the others), and the current judgment is the one that the client expects or equals the
     new one; items apply one after another. Taking back a judgment that isn't there is stored too,
     so that a repeat is recognized. Raises ValueError for more than LARGEST_BATCH items and
-    QueryGone.
+    QueryGone, also where the query's benchmark is of others.
 
     Locks: the query shared, then the annotator, both until the transaction ends. So of two requests
     with the same client id one stores it and the other finds it, and batches neither deadlock nor
@@ -150,6 +152,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     if len(items) > LARGEST_BATCH:
         raise ValueError(f"{len(items)} judgments at once; at most {LARGEST_BATCH} are taken.")
     query = lock_query_shared(query)
+    if not takes_part(annotator, query):
+        raise QueryGone("The query is of a benchmark of others.")
     lock_annotator(annotator)
     known = {
         event.client_id: event

@@ -5,24 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db.models import Q
 
+from core.access import Role
 from core.ids import ids_of
+from labeling.lifecycle.benchmarks import setting_fields
 from labeling.queries.categories import ICONIC_GROUPS
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import Species
 from retrieval.species.selectors import species_resolve
 
 
-class QueryForm(forms.ModelForm):
-    """A query's fields; `cleaned_data["species"]` holds the picked species and those named."""
+class SpeciesForm(forms.Form):
+    """A species filter; `cleaned_data["species"]` holds the picked species and those named."""
 
-    text = forms.CharField(
-        strip=False,
-        max_length=500,
-        label="Query text",
-        help_text="What an image must show, for example “a mongoose standing upright alert”.",
-    )
     species = forms.ModelMultipleChoiceField(
         Species.objects.all(), required=False, widget=forms.MultipleHiddenInput
     )
@@ -34,6 +31,38 @@ class QueryForm(forms.ModelForm):
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        names = [
+            name.strip()
+            for line in cleaned.get("species_names", "").splitlines()
+            for name in line.split(",")
+            if name.strip()
+        ]
+        found, missing = species_resolve(names)
+        if missing:
+            self.add_error("species_names", f"Not in the corpus: {', '.join(map(str, missing))}.")
+        picked = list(cleaned.get("species") or [])
+        cleaned["species"] = list({s.pk: s for s in [*picked, *found]}.values())
+        return cleaned
+
+    def picked_species(self) -> list[Species]:
+        """The species that the form holds now, for drawing its chips."""
+        values = self["species"].value() or []
+        pks = ids_of(map(str, values))
+        return list(Species.objects.filter(pk__in=pks).prefetch_related("names"))
+
+
+class QueryForm(SpeciesForm, forms.ModelForm):
+    """A query's fields; its benchmark where there are two."""
+
+    text = forms.CharField(
+        strip=False,
+        max_length=500,
+        label="Query text",
+        help_text="What an image must show, for example “a mongoose standing upright alert”.",
+    )
+
     class Meta:
         model = Query
         fields = (
@@ -43,6 +72,7 @@ class QueryForm(forms.ModelForm):
             "split",
             "query_id",
             "scientific_terms",
+            "benchmark",
             "guidelines",
             "order",
             "hand_in_rule",
@@ -64,9 +94,13 @@ class QueryForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self.original = (self.instance.text, self.instance.query_id)
         self.fields["query_id"].required = self.fields["order"].required = False
+        self.fields["benchmark"].required = False
+        if Benchmark.objects.count() < 2:
+            del self.fields["benchmark"]
         self.fields["hand_in_rule"].help_text = (
             "Streak, certificate:0.9 (a recall that audits certify) or exhausted, joined by “and” "
-            f"or “or”. Leave it empty for the usual: {settings.HAND_IN_RULE}."
+            f"or “or”. Leave it empty for the usual: "
+            f"{self.instance.benchmark.setting('HAND_IN_RULE')}."
         )
         groups = [(name, name) for name in ICONIC_GROUPS if name]
         self.fields["split"] = forms.ChoiceField(
@@ -96,26 +130,60 @@ class QueryForm(forms.ModelForm):
         """One that isn't sent stays what it was."""
         return self.cleaned_data["order"] or self.instance.order
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        names = [
-            name.strip()
-            for line in cleaned.get("species_names", "").splitlines()
-            for name in line.split(",")
-            if name.strip()
-        ]
-        found, missing = species_resolve(names)
-        if missing:
-            self.add_error("species_names", f"Not in the corpus: {', '.join(map(str, missing))}.")
-        picked = list(cleaned.get("species") or [])
-        cleaned["species"] = list({s.pk: s for s in [*picked, *found]}.values())
-        return cleaned
+    def clean_benchmark(self) -> Benchmark:
+        """One that isn't sent stays what it was."""
+        return self.cleaned_data["benchmark"] or self.instance.benchmark
 
-    def picked_species(self) -> list[Species]:
-        """The species that the form holds now, for drawing its chips."""
-        values = self["species"].value() or []
-        pks = ids_of(map(str, values))
-        return list(Species.objects.filter(pk__in=pks).prefetch_related("names"))
+
+class BenchmarkForm(SpeciesForm):
+    """A benchmark's name, guidelines, species filter, people and settings."""
+
+    name = forms.CharField(max_length=100)
+    guidelines = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text="What holds for all its queries. Annotators see it above a query’s own.",
+    )
+    people = forms.ModelMultipleChoiceField(
+        get_user_model().objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Annotators",
+        help_text="Only these see its queries. Without any, all annotators do.",
+    )
+
+    def __init__(self, *args: Any, benchmark: Benchmark | None = None, **kwargs: Any) -> None:
+        if benchmark is not None:
+            people = list(benchmark.people.values_list("pk", flat=True))
+            kwargs["initial"] = {
+                "name": benchmark.name,
+                "guidelines": benchmark.guidelines,
+                "species": list(benchmark.species.values_list("pk", flat=True)),
+                "people": people,
+                **benchmark.settings,
+            }
+        super().__init__(*args, **kwargs)
+        people_field = self.fields["people"]
+        assert isinstance(people_field, forms.ModelMultipleChoiceField)
+        may_label = Q(role=Role.ANNOTATOR, is_active=True) | Q(
+            pk__in=self.initial.get("people", ())
+        )
+        people_field.queryset = get_user_model().objects.filter(may_label).order_by("username")
+        for name, field in setting_fields().items():
+            self.fields[name] = field
+
+    @property
+    def settings(self) -> list[forms.BoundField]:
+        """The fields of settings."""
+        return [self[name] for name in setting_fields()]
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The fields of `benchmarks.benchmark_save`, of a valid form."""
+        names = ("name", "guidelines", "species", "people")
+        return {name: self.cleaned_data[name] for name in names} | {
+            "settings": {name: self.cleaned_data[name] for name in setting_fields()}
+        }
 
 
 class QueryImportForm(forms.Form):
@@ -127,6 +195,12 @@ class QueryImportForm(forms.Form):
         choices=[("", "As the file name says"), *Query.Split.choices],
         help_text="INQUIRE’s files end in _val.csv and _test.csv.",
     )
+    benchmark = forms.ModelChoiceField(Benchmark.objects.order_by("name"))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if Benchmark.objects.count() < 2:
+            del self.fields["benchmark"]
 
 
 class GiveUpForm(forms.Form):

@@ -21,7 +21,7 @@ from labeling.judging.models import JudgmentSource
 from labeling.judging.writer import JudgmentWriter, lock_annotator
 from labeling.lifecycle.services import QueryFields, lock_query_ids, query_create, query_update
 from labeling.queries.files import QueryRow, read_queries, split_of_name
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.models import Image, Species
 from retrieval.species.selectors import species_resolve
 
@@ -51,7 +51,11 @@ class ImportReport:
 
 
 def queries_import_uploads(
-    *, files: Sequence[tuple[str, bytes]], by: Any, split: str = ""
+    *,
+    files: Sequence[tuple[str, bytes]],
+    by: Any,
+    split: str = "",
+    benchmark: Benchmark | None = None,
 ) -> ImportReport:
     """Import CSVs of queries in a request, which is answered within seconds; see `queries_import`.
 
@@ -69,14 +73,21 @@ def queries_import_uploads(
                 "command import_queries, which takes any number"
             )
             raise QueryImportRefused([RowError(name, LINES_OF_UPLOADS + 1, "", message)])
-    return queries_import(files=files, by=by, split=split)
+    return queries_import(files=files, by=by, split=split, benchmark=benchmark)
 
 
-def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = "") -> ImportReport:
+def queries_import(
+    *,
+    files: Sequence[tuple[str, bytes]],
+    by: Any,
+    split: str = "",
+    benchmark: Benchmark | None = None,
+) -> ImportReport:
     """Import CSVs of queries in INQUIRE's columns, all files or none.
 
     `files` holds (name, content); a name is used in messages and for the split, never on disk.
-    `split`, if not empty, holds for every row. An existing query is updated where it differs, but
+    `split`, if not empty, holds for every row, as does `benchmark`; without it new queries are of
+    the first. An existing query is updated where it differs, but
     not in the columns that a file lacks. New queries are drafts. Raises QueryImportRefused with
     every error.
     """
@@ -95,7 +106,7 @@ def queries_import(*, files: Sequence[tuple[str, bytes]], by: Any, split: str = 
             lock_query(query)
         for name, row in rows:
             try:
-                counts[_import_row(row, species, by)] += 1
+                counts[_import_row(row, species, by, benchmark)] += 1
             except ValidationError as error:
                 for field, messages in error.message_dict.items():
                     column = _COLUMNS.get(field, field)
@@ -128,7 +139,12 @@ def _refuse_duplicates(rows: Sequence[tuple[str, QueryRow]], errors: list[RowErr
             errors.append(RowError(name, row.line, "query_id", message))
 
 
-def _import_row(row: QueryRow, species: Callable[[str], list[Species]], by: Any) -> str:
+def _import_row(
+    row: QueryRow,
+    species: Callable[[str], list[Species]],
+    by: Any,
+    benchmark: Benchmark | None,
+) -> str:
     """Write one row; returns what it did. Raises ValidationError and Conflict."""
     missing = [name for name in row.species if not species(name)]
     if missing:
@@ -144,6 +160,8 @@ def _import_row(row: QueryRow, species: Callable[[str], list[Species]], by: Any)
         "scientific_terms": bool(row.scientific_terms),
         "species": list({s.pk: s for name in row.species for s in species(name)}.values()),
     }
+    if benchmark is not None:
+        fields["benchmark"] = benchmark
     query = Query.objects.filter(query_id=row.query_id).first()
     if query is None:
         query_create(created_by=by, **fields)  # type: ignore[typeddict-item]

@@ -16,9 +16,17 @@ from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.lifecycle.opening import MOST_AT_ONCE
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
 from labeling.queries.files import MAX_QUERY_ID
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query
 from retrieval.corpus.serializers import SpeciesBriefSerializer
 from retrieval.species.selectors import species_resolve
+
+
+class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
+    """Which benchmark it is."""
+
+    class Meta:
+        model = Benchmark
+        fields = ("id", "name")
 
 
 class QuerySerializer(serializers.Serializer):
@@ -28,6 +36,7 @@ class QuerySerializer(serializers.Serializer):
     query_id = serializers.IntegerField(
         source="query.query_id", help_text="the number that the CSV files carry"
     )
+    benchmark = BenchmarkSerializer(source="query.benchmark")
     text = serializers.CharField(source="query.text")
     category = serializers.CharField(source="query.category")
     supercategory = serializers.CharField(source="query.supercategory")
@@ -148,6 +157,18 @@ class SpeciesNameField(serializers.Field[Any, Any, Any, Any]):
         return data
 
 
+@extend_schema_field(IdField())
+class BenchmarkField(serializers.PrimaryKeyRelatedField[Benchmark]):
+    """A benchmark by its id."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(queryset=Benchmark.objects.all(), pk_field=IdField(), **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Also as it was read."""
+        return super().to_internal_value(data.get("id") if isinstance(data, Mapping) else data)
+
+
 class QueryWriteSerializer(serializers.Serializer):
     """What can be written of a query."""
 
@@ -169,6 +190,7 @@ class QueryWriteSerializer(serializers.Serializer):
         choices=list(ICONIC_GROUPS), allow_blank=True, required=False
     )
     scientific_terms = TruthField(required=False)
+    benchmark = BenchmarkField(required=False, help_text="its id; the first if it is left out")
     guidelines = TextField(
         allow_blank=True, required=False, trim_whitespace=False, max_length=20_000
     )
@@ -249,6 +271,7 @@ class QueryParameters(serializers.Serializer):
     state = serializers.ChoiceField(choices=Query.State.choices, required=False)
     split = serializers.ChoiceField(choices=Query.Split.choices, required=False)
     category = serializers.ChoiceField(choices=list(CATEGORIES), required=False)
+    benchmark = IdField(required=False, help_text="its id")
 
 
 class ImportSerializer(serializers.Serializer):

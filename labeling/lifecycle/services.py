@@ -20,7 +20,7 @@ from labeling.candidates.services import list_ensure, lock_query
 from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume, still_labeling
 from labeling.opinions.services import opinion_key_ensure, opinions_draw
 from labeling.queries.categories import ICONIC_GROUPS
-from labeling.queries.models import Query, QueryTransition
+from labeling.queries.models import Benchmark, Query, QueryTransition, first_benchmark
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from labeling.review.selectors import left_open
 from retrieval.corpus.counts import image_count
@@ -47,6 +47,7 @@ class QueryFields(TypedDict, total=False):
     """Empty: to be drawn; until then a new query is of the test split, and others stay as they
     are."""
     scientific_terms: bool
+    benchmark: Benchmark
     guidelines: str
     order: str
     hand_in_rule: str
@@ -64,16 +65,19 @@ def query_create(
     iconic_group: str = "",
     query_id: int | None = None,
     scientific_terms: bool = False,
+    benchmark: Benchmark | None = None,
     guidelines: str = "",
     order: str = Query.Order.CLIP,
     hand_in_rule: str = "",
     grades: str = "",
     species: Iterable[Species] = (),
 ) -> Query:
-    """Write a query; it starts as a draft. Without `query_id` it gets the next free one.
+    """Write a query; it starts as a draft. Without `query_id` it gets the next free one, without
+    `benchmark` it is of the first.
 
     `text` is kept verbatim. Without `split` it is of the test split until splits are drawn
-    (`splitting`). Raises ValidationError with the fields named.
+    (`splitting`). Raises ValidationError with the fields named, and
+    FilterEmpty.
     """
     lock_query_ids()
     query = Query(
@@ -84,6 +88,7 @@ def query_create(
         split_settled=bool(split),
         iconic_group=iconic_group,
         scientific_terms=scientific_terms,
+        benchmark_id=benchmark.pk if benchmark else first_benchmark(),
         guidelines=guidelines,
         order=order,
         hand_in_rule=hand_in_rule,
@@ -93,6 +98,7 @@ def query_create(
     _check(query)
     query.save()
     query.species.set(species)
+    filter_species_ids(query)
     return query
 
 
@@ -109,8 +115,9 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
     its judgments.
 
     Raises ValidationError with the fields named, Conflict for a new text or filter of a query that
-    is submitted or complete (reopen it first), and QueryHasJudgments for a new query id of one that
-    was judged for, or for other grades of one that has some.
+    is submitted or complete (reopen it first), FilterEmpty, and QueryHasJudgments for a new query
+    id of one that was judged for, for a benchmark that changes its filter, or for other grades of
+    one that has some.
     """
     if "query_id" in changes:
         lock_query_ids()
@@ -128,7 +135,7 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
             f"Query {query.query_id} has graded judgments, and what they mean can't change."
         )
     species = changes.pop("species", None)
-    before = (query.text, filter_species_ids(query))
+    before, benchmark_before = (query.text, filter_species_ids(query)), query.benchmark_id
     if "split" in changes:
         query.split_settled = bool(changes["split"])
         changes["split"] = changes["split"] or query.split
@@ -138,7 +145,10 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
     query.save()
     if species is not None:
         query.species.set(species)
-    if before != (query.text, filter_species_ids(query)):
+    after = (query.text, filter_species_ids(query))
+    if before[1] != after[1] and query.benchmark_id != benchmark_before:
+        refuse_judged(query)
+    if before != after:
         if query.state in (Query.State.SUBMITTED, Query.State.COMPLETE):
             raise Conflict(
                 f"The query is {query.get_state_display().lower()}: its text and species filter "
@@ -147,6 +157,15 @@ def query_update(*, query: Query, by: Any, **changes: Unpack[QueryFields]) -> Qu
         if query.state == Query.State.OPEN:
             list_ensure(query=query, by=by)
     return query
+
+
+def refuse_judged(query: Query) -> None:
+    """Refuse another filter by a benchmark: what was judged is of the images of the present one."""
+    if query.judgment_events.exists():
+        raise QueryHasJudgments(
+            f"Query {query.query_id} has judgments, and the species filter of the benchmark would "
+            "change its candidates."
+        )
 
 
 @transaction.atomic
@@ -298,7 +317,7 @@ def query_from_search(
     species = list(species)
     species_ids = sorted(one.pk for one in species)
     for draft in Query.objects.filter(state=Query.State.DRAFT, text=text, created_by=created_by):
-        if filter_species_ids(draft) == species_ids:
+        if sorted(draft.species.values_list("pk", flat=True)) == species_ids:
             return draft
     groups = {one.iconic_group for one in species}
     group = groups.pop() if len(groups) == 1 else ""
@@ -345,7 +364,8 @@ def _check(query: Query) -> None:
     try:
         # Constraints are checked by the database, which can't take a NUL character.
         query.full_clean(
-            exclude=["current_list", "created_by", *errors], validate_constraints=not errors
+            exclude=["benchmark", "current_list", "created_by", *errors],
+            validate_constraints=not errors,
         )
     except ValidationError as error:
         errors |= error.message_dict
@@ -370,9 +390,10 @@ def _check_corpus(query: Query) -> None:
     use, and one within the query's species filter, withdrawn ones aside. At most four SQL queries,
     of counts that triggers keep.
     """
-    models = EmbeddingModel.objects.in_bulk(models_in_use(), field_name="name")
+    names = models_in_use(query)
+    models = EmbeddingModel.objects.in_bulk(names, field_name="name")
     embedded = embedded_counts(models.values())
-    for name in models_in_use():
+    for name in names:
         if name not in models or not embedded[models[name].pk]:
             raise TransitionRefused(
                 f"There are no images with embeddings of {name} to label: import and embed images "

@@ -16,7 +16,7 @@ from django.utils import timezone
 from core.errors import Conflict
 from labeling.lifecycle.services import lock_query_ids
 from labeling.queries.categories import CATEGORIES, SPLITS
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query, first_benchmark
 from labeling.queries.splits import assign_splits
 
 LARGEST_SEED = 2**63 - 1
@@ -100,6 +100,8 @@ class SplitChoices(TypedDict, total=False):
     seed: Required[int]
     released: Required[Mapping[int, str]]
     """Query id -> title of the newest release that has it."""
+    benchmark: Benchmark | None
+    """Whose queries, or the first's."""
     stratify: bool
     """Meet the share in each category (see `queries.splits`)."""
     redraw: bool
@@ -110,7 +112,7 @@ class SplitChoices(TypedDict, total=False):
 
 @transaction.atomic
 def queries_split(*, expected: str = "", **choices: Unpack[SplitChoices]) -> SplitPlan:
-    """Draw the splits of the complete queries; afterwards all of them are settled.
+    """Draw the splits of a benchmark's complete queries; afterwards all of them are settled.
 
     Settled splits and those of released queries are kept. `expected` is the fingerprint of the plan
     that somebody agreed to. Raises ValidationError with the field named, and SplitChanged for
@@ -135,6 +137,7 @@ def split_plan(
     val_share: float,
     seed: int,
     released: Mapping[int, str],
+    benchmark: Benchmark | None = None,
     stratify: bool = False,
     redraw: bool = False,
     unfinished: bool = False,
@@ -145,7 +148,8 @@ def split_plan(
         raise ValidationError({"val_share": "The share for validation is a number from 0 to 1."})
     if not 0 <= seed <= LARGEST_SEED:
         raise ValidationError({"seed": f"The seed is a whole number from 0 to {LARGEST_SEED}."})
-    queries = Query.objects.order_by("query_id")
+    of_benchmark = benchmark.pk if benchmark else first_benchmark()
+    queries = Query.objects.filter(benchmark=of_benchmark).order_by("query_id")
     if unfinished:
         queries = queries.exclude(state=Query.State.REJECTED)
     else:

@@ -18,6 +18,7 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
 from core.errors import Conflict
 from labeling.audits.hand_in import hand_in_state
+from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
 from labeling.comments.selectors import image_threads
 from labeling.judging.access import can_judge, get_query_for, own_assignment
@@ -35,6 +36,7 @@ from labeling.lifecycle.services import query_create, query_deletable, query_upd
 from labeling.lifecycle.services import query_delete as delete_query
 from labeling.lifecycle.services import query_from_search as create_from_search
 from labeling.lifecycle.services import query_transition as change_state
+from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, transitions_for
@@ -45,7 +47,7 @@ from retrieval.species.selectors import species_by_ids
 
 #: Drafts on a page.
 DRAFTS_SHOWN: Final = 500
-DRAFT_FILTERS: Final = ("search", "split", "category")
+DRAFT_FILTERS: Final = ("search", "split", "category", "benchmark")
 #: Refused queries that a message names.
 REFUSALS_NAMED: Final = 5
 
@@ -70,7 +72,8 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     }
     context = {
         "query": query,
-        "species": query.species.prefetch_related("names"),
+        "species": query.species.filter(pk__in=filter_species_ids(query)).prefetch_related("names"),
+        "benchmarks": benchmarks_shown(request.user),
         "examples": pinned_examples(query),
         "progress": shown_progress,
         "annotators": annotators_of(query) if reviewer else [],
@@ -115,7 +118,7 @@ def _written(form: QueryForm, write: Callable[..., Query]) -> Query | None:
         return None
     fields = (*QueryForm.Meta.fields, "species")
     try:
-        return write(**{name: form.cleaned_data[name] for name in fields})
+        return write(**{name: form.cleaned_data[name] for name in fields if name in form.fields})
     except ValidationError as error:
         known = error.message_dict if hasattr(error, "error_dict") else {None: error.messages}
         for name, refusals in known.items():
@@ -181,6 +184,7 @@ def query_import(request: HttpRequest) -> HttpResponse:
             report = queries_import_uploads(
                 files=[(upload.name, upload.read(LARGEST_UPLOAD + 1))],
                 split=form.cleaned_data["split"],
+                benchmark=form.cleaned_data.get("benchmark"),
                 by=request.user,
             )
             messages.success(
@@ -292,15 +296,16 @@ def queries_open_page(request: HttpRequest) -> HttpResponse:
     drafts = queries_filtered(Query.objects.filter(state=Query.State.DRAFT), filters)
     count = drafts.count()
     context: dict[str, Any] = {
-        "drafts": drafts.annotate(species_count=Count("species")).order_by("query_id")[
-            :DRAFTS_SHOWN
-        ],
+        "drafts": drafts.select_related("benchmark")
+        .annotate(species_count=Count("species"))
+        .order_by("query_id")[:DRAFTS_SHOWN],
         "count": count,
         "more": max(count - DRAFTS_SHOWN, 0),
         "filters": filters,
         "filtered": any(filters.values()),
         "splits": Query.Split.choices,
         "categories": list(CATEGORIES),
+        "benchmarks": benchmarks_shown(request.user),
     }
     return render(request, "labeling/queries_open.html", context)
 

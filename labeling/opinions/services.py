@@ -6,7 +6,6 @@ import secrets
 from random import SystemRandom
 from typing import Any, Final
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Max
@@ -65,8 +64,9 @@ def opinions_draw(*, query: Query) -> None:
     asked for a review. What was chosen stays so. A query that is reopened, labeled on and submitted
     again gets more by the same hash, but is given no second boundary.
     """
-    shares = (settings.SECOND_OPINION_POSITIVE, settings.SECOND_OPINION_NEGATIVE)
-    count = settings.SECOND_OPINION_BOUNDARY
+    setting = query.benchmark.setting
+    shares = (setting("SECOND_OPINION_POSITIVE"), setting("SECOND_OPINION_NEGATIVE"))
+    count = setting("SECOND_OPINION_BOUNDARY")
     if not (any(shares) or count):
         return
     rows = fetch_all(_FIRST, {"query": query.pk, "list": query.current_list_id})
@@ -134,7 +134,8 @@ def _checks_mix(query: Query, annotator: Any) -> None:
     """Make checks for the person, one in GOLD_EVERY of what they are offered with the checks,
     among what isn't shown; a fraction is rounded by a hash, the same however often they come.
     """
-    if role_of(annotator) != Role.ANNOTATOR or not settings.GOLD_EVERY:
+    every = query.benchmark.setting("GOLD_EVERY")
+    if role_of(annotator) != Role.ANNOTATOR or not every:
         return
     queue = opinion_queue(query, annotator)
     checks = query.opinions.filter(check_for=annotator)
@@ -143,7 +144,7 @@ def _checks_mix(query: Query, annotator: Any) -> None:
     offered = len(queue.judged) + queue.left - given
     key = opinion_key_ensure(query=query)
     chance = draw_number(key, query.query_id, annotator.pk) / 2.0**64
-    due = int(offered / max(settings.GOLD_EVERY - 1, 1) + chance) - given
+    due = int(offered / max(every - 1, 1) + chance) - given
     if due <= 0 or not hidden.exists():
         return
     answers = _checks_unseen(query, annotator)

@@ -1,6 +1,8 @@
-"""Queries, the changes of their states, parts handed in, and pinned examples."""
+"""Benchmarks, queries, the changes of their states, parts handed in, and pinned examples."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -8,6 +10,47 @@ from django.utils import timezone
 
 from labeling.queries.categories import CATEGORIES, supercategory_of
 from retrieval.corpus.models import Image, Species
+
+
+class Benchmark(models.Model):
+    """A named set of queries over the corpus, or over a filter of it, with settings, guidelines,
+    people, splits and releases of its own. There is always one: the first.
+    """
+
+    name = models.CharField(max_length=100, unique=True)
+    guidelines = models.TextField(blank=True, help_text="displayed above those of a query")
+    people = models.ManyToManyField(
+        settings.AUTH_USER_MODEL,
+        blank=True,
+        related_name="+",
+        help_text="annotators who see its queries; empty for all",
+    )
+    species = models.ManyToManyField(
+        Species, blank=True, related_name="+", help_text="its filter; empty for the whole corpus"
+    )
+    species_count = models.PositiveIntegerField(default=0, help_text="of the filter")
+    settings = models.JSONField(
+        default=dict, blank=True, help_text="the installation's settings that it overrides, by name"
+    )
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(name=""), name="benchmark_name_not_blank")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def setting(self, name: str) -> Any:
+        """The value of a setting for its queries: its own, else the installation's."""
+        return self.settings.get(name, getattr(settings, name))
+
+
+def first_benchmark() -> int:
+    """The primary key of the first benchmark, which is made where there is none."""
+    found = Benchmark.objects.values_list("pk", flat=True).first()
+    return found or Benchmark.objects.get_or_create(name="Benchmark")[0].pk
 
 
 class Query(models.Model):
@@ -52,6 +95,9 @@ class Query(models.Model):
 
     query_id = models.PositiveIntegerField(
         unique=True, help_text="the number that the CSV files carry"
+    )
+    benchmark = models.ForeignKey(
+        Benchmark, on_delete=models.PROTECT, related_name="queries", default=first_benchmark
     )
     text = models.CharField(max_length=500)
     category = models.CharField(max_length=60, choices=[(c, c) for c in CATEGORIES])
@@ -141,6 +187,12 @@ class Query(models.Model):
     def supercategory(self) -> str:
         """The supercategory of its category."""
         return supercategory_of(self.category)
+
+    @property
+    def all_guidelines(self) -> str:
+        """Those of its benchmark above its own."""
+        parts = (self.benchmark.guidelines.strip(), self.guidelines)
+        return "\n\n".join(filter(None, parts))
 
 
 class QueryTransition(models.Model):

@@ -14,6 +14,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from core.access import Role, at_least
+from core.ids import id_of
 from labeling.candidates.rules import Evidence
 from labeling.judging.access import can_judge, queries_visible_to
 from labeling.judging.progress import Progress, hand_in_rule
@@ -72,9 +73,9 @@ SORT_KEYS: Mapping[str, Callable[[QueryOverview], Any]] = {
 
 def queries_filtered(queries: QuerySet[Query], filters: Mapping[str, str]) -> QuerySet[Query]:
     """Narrow queries by `search` (a part of the text or category, or the query id), `state`,
-    `split`, `category`.
+    `split`, `category`, `benchmark` (its id).
 
-    Blank filters are ignored; an unknown state, split or category matches nothing.
+    Blank filters are ignored; an unknown state, split, category or benchmark matches nothing.
     """
     filters = {name: value for name, value in filters.items() if value}
     if search := filters.get("search", "").replace("\0", "").strip():
@@ -85,6 +86,9 @@ def queries_filtered(queries: QuerySet[Query], filters: Mapping[str, str]) -> Qu
     for name in ("state", "split", "category"):
         if name in filters:
             queries = queries.filter(**{name: filters[name].replace("\0", "")})
+    if "benchmark" in filters:
+        number = id_of(str(filters["benchmark"]))
+        queries = queries.filter(benchmark=number) if number is not None else queries.none()
     return queries
 
 
@@ -99,7 +103,7 @@ def queries_overview(
     """
     queries = list(
         queries_filtered(queries_visible_to(user), filters)
-        .select_related("current_list__job", "current_list__embedding_model")
+        .select_related("benchmark", "current_list__job", "current_list__embedding_model")
         .order_by("query_id")
     )
     rows = overview_of(queries, user=user)

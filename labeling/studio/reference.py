@@ -11,6 +11,7 @@ from django.db.models import Count, Window
 
 from core.access import names_hidden_from
 from core.sql import fetch_all
+from labeling.candidates.selectors import filter_species_ids
 from labeling.lifecycle.examples import pinned_examples
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.counts import image_counts
@@ -60,7 +61,7 @@ class Reference:
 def reference(*, query: Query, user: Any) -> Reference:
     """What a person may see to compare a query's candidates with.
 
-    At most ten SQL queries, however many species, images and look-alikes there are.
+    At most twelve SQL queries, however many species, images and look-alikes there are.
     """
     hidden = names_hidden_from(user)
     pinned = pinned_examples(query)
@@ -71,7 +72,7 @@ def reference(*, query: Query, user: Any) -> Reference:
     )
     counts, examples = _images([one.pk for one in species], others)
     return Reference(
-        guidelines=query.guidelines,
+        guidelines=query.all_guidelines,
         names_hidden=hidden,
         pinned=pinned,
         species=[
@@ -94,7 +95,8 @@ def reference(*, query: Query, user: Any) -> Reference:
 def _filter_species(query: Query) -> list[Any]:
     """The first species of the filter by name, each with the `total` of the filter."""
     return list(
-        query.species.annotate(total=Window(Count("pk")))
+        query.species.filter(pk__in=filter_species_ids(query))
+        .annotate(total=Window(Count("pk")))
         .prefetch_related("names")
         .order_by("scientific_name")[:MOST_SPECIES]
     )

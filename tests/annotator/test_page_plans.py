@@ -29,8 +29,8 @@ OTHERS = 10
 
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
-    "Dashboard": 15,
-    "Dashboard of an annotator": 10,
+    "Dashboard": 16,
+    "Dashboard of an annotator": 11,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,
@@ -39,13 +39,13 @@ STATEMENTS = {
     "Images of runs": 4,
     "Agreement": 8,
     "Labeling of a person": 10,
-    "Query": 17,
-    "Query of an annotator": 10,
+    "Query": 19,
+    "Query of an annotator": 12,
     "Review": 5,
     "Flagged images": 10,
     "Withdrawn images": 10,
     "Log": 18,
-    "Releases": 6,
+    "Releases": 8,
     "API: queries": 6,
     "API: outline of a list": 6,
     "API: candidates": 6,
@@ -66,7 +66,7 @@ STATEMENTS = {
 #: Addresses that write, give a file or an image, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
 NOT_READ = {
-    "query-from-search", "query-transition", "query-refresh", "release-retry",
+    "query-from-search", "query-transition", "query-refresh", "release-retry", "benchmark-delete",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-token-revoke", "password-link",
     "person-link", "person-deactivate", "person-reactivate",

@@ -80,6 +80,7 @@ class World:
             "species": {"pk": self.species.pk},
             "take-down": {"pk": self.image.pk},
             "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},
+            "benchmarks": {"pk": self.queries["open"].benchmark_id},
             "releases": {
                 "pk": self.release.pk,
                 "name": "inquire_queries_val.csv",

@@ -173,6 +173,8 @@ def test_pages_of_reviewer_and_admin(
         f"/jobs/{places.job}/",
         "/flags/",
         "/releases/",
+        "/benchmarks/",
+        "/benchmarks/1/",
         "/people/",
         "/people/1/",
         "/people/1/leave/",

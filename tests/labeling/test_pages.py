@@ -44,12 +44,15 @@ PAGES = {
     "/queries/{pk}/delete/": (403, 403, 200),
     "/queries/new/": (403, 403, 200),
     "/queries/import/": (403, 403, 200),
+    "/benchmarks/": (403, 403, 200),
+    "/benchmarks/new/": (403, 403, 200),
+    "/benchmarks/{benchmark}/": (403, 403, 200),
 }
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_each_role_gets_what_it_may(clients: dict[str, Client], query: Query, path: str) -> None:
-    address = path.format(pk=query.pk)
+    address = path.format(pk=query.pk, benchmark=query.benchmark_id)
     given = [clients[role].get(address).status_code for role in ("annotator", "reviewer", "admin")]
     assert tuple(given) == PAGES[path]
     answer = clients["anonymous"].get(address)

@@ -145,9 +145,9 @@ def test_fifty_species_by_name_in_as_many_queries_as_one(
     for query in (few, many):
         for number in (3, 4):
             QueryExample.objects.create(query=query, image_id=FIRST_ID + number, relevant=True)
-    # Token, query, pinned, species, names, look-alikes, those with names, counts, images.
+    # Token, query, pinned, filters, species, names, look-alikes, those with names, counts, images.
     for query in (few, many):
-        with django_assert_num_queries(12):
+        with django_assert_num_queries(14):
             body = read(annotator_api, query)
     assert body["species_total"] == 53
     names = [one["scientific_name"] for one in body["species"]]

@@ -14,6 +14,7 @@ from benchmark.releases.selectors import UnknownRelease
 from benchmark.releases.services import ReleaseUnusable, release_export
 from core.files import TargetRefused
 from core.jobs.kinds import JobFailed
+from labeling.queries.benchmarks import benchmark_named
 
 
 class Command(BaseCommand):
@@ -31,6 +32,12 @@ class Command(BaseCommand):
             "directory", type=Path, metavar="dir", help="a new or empty directory for the files"
         )
         parser.add_argument("--new", action="store_true", help="make the next version of NAME")
+        parser.add_argument(
+            "--benchmark",
+            metavar="NAME",
+            help="whose completed queries go into a new version; needed for the first of a "
+            "name where there are two benchmarks",
+        )
         parser.add_argument(
             "--rerank-model",
             metavar="MODEL",
@@ -69,6 +76,7 @@ class Command(BaseCommand):
                 replace=options["force"],
                 new=options["new"],
                 options=chosen,
+                benchmark=benchmark_named(options["benchmark"]) if options["benchmark"] else None,
                 report=self._report(),
             )
         except ValidationError as error:

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from benchmark.releases.splits.selectors import released_queries_by_id
 from labeling.lifecycle.splitting import SplitPlan, SplitRow, queries_split, split_plan
+from labeling.queries.benchmarks import benchmark_named
 
 SHOWN_QUERIES = 20
 
@@ -26,6 +27,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--val", type=_share, required=True, help="the share for validation, 0 to 1: 0.2"
         )
+        parser.add_argument(
+            "--benchmark",
+            default="",
+            metavar="NAME",
+            help="whose queries; needed where there are two",
+        )
         parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
         parser.add_argument(
             "--stratify", action="store_true", help="meet the share in each category"
@@ -42,6 +49,7 @@ class Command(BaseCommand):
         draw = split_plan if options["dry_run"] else queries_split
         try:
             plan = draw(
+                benchmark=benchmark_named(options["benchmark"]),
                 val_share=options["val"],
                 seed=options["seed"],
                 stratify=options["stratify"],

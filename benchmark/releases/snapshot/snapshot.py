@@ -113,6 +113,14 @@ class Header:
     """"hidden" or "public"; "withheld" in a snapshot that leaves them out."""
     formats: int = FORMATS_VERSION
     """The version of the formats in which its files are written."""
+    benchmark: str = ""
+    """Whose queries it holds; empty, and not written, where there was only one."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """By name, as they are written."""
+        found = asdict(self)
+        return found if self.benchmark else {k: v for k, v in found.items() if k != "benchmark"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,7 +527,7 @@ class SnapshotWriter:
 
     def header(self, header: Header) -> None:
         """Write the facts about the release."""
-        write_header(self.directory, asdict(header))
+        write_header(self.directory, header.values)
 
     def table(self, name: str, rows: Iterable[Any]) -> int:
         """Write a whole table from rows in its order, without holding them; how many."""

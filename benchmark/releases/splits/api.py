@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from benchmark.releases.splits.selectors import released_queries_by_id
 from core.access import Role, require_role
 from core.api.fields import NumberField, TextField, TruthField
+from labeling.lifecycle.serializers import BenchmarkField
 from labeling.lifecycle.splitting import LARGEST_SEED, queries_split, split_plan
 from labeling.queries.models import Query
 
@@ -21,6 +22,7 @@ class SplitWriteSerializer(serializers.Serializer[dict[str, Any]]):
     """How to draw."""
 
     val_share = NumberField(min_value=0, max_value=1, help_text="for validation")
+    benchmark = BenchmarkField(required=False, help_text="whose queries, by its id; the first")
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, default=0)
     stratify = TruthField(default=False, help_text="meet it in each category")
     redraw = TruthField(default=False, help_text="also what is settled")

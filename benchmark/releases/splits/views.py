@@ -20,7 +20,7 @@ from labeling.lifecycle.splitting import (
     queries_split,
     split_plan,
 )
-from labeling.queries.models import Query
+from labeling.queries.models import Benchmark, Query
 
 #: INQUIRE's: 50 of 250.
 USUAL = {"val_share": 0.2, "seed": 0, "stratify": True}
@@ -30,6 +30,9 @@ SHOWN_QUERIES = 50
 class SplitForm(forms.Form):
     """How to draw."""
 
+    benchmark = forms.ModelChoiceField(
+        Benchmark.objects.all(), required=False, empty_label=None, to_field_name="name"
+    )
     val_share = forms.FloatField(
         min_value=0,
         max_value=1,
@@ -46,6 +49,11 @@ class SplitForm(forms.Form):
     stratify = forms.BooleanField(required=False, label="Meet the share in each category")
     redraw = forms.BooleanField(required=False, label="Draw all anew, also what is settled")
     unfinished = forms.BooleanField(required=False, label="Also queries that aren’t complete yet")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if Benchmark.objects.count() < 2:
+            del self.fields["benchmark"]
 
     @property
     def choices(self) -> list[forms.BoundField]:

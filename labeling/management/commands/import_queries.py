@@ -6,10 +6,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from core.files import open_regular
 from labeling.lifecycle.imports import QueryImportRefused, queries_import
+from labeling.queries.benchmarks import benchmark_named
 from labeling.queries.categories import SPLITS
 
 
@@ -25,8 +27,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE.csv")
         parser.add_argument("--split", choices=SPLITS, default="", help="for every row")
+        parser.add_argument(
+            "--benchmark",
+            metavar="NAME",
+            help="for every row (default: the first for new queries, and others keep theirs)",
+        )
 
-    def handle(self, *args: Any, files: list[Path], split: str, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        files: list[Path],
+        split: str,
+        benchmark: str | None,
+        **options: Any,
+    ) -> None:
         try:
             contents = []
             for path in files:
@@ -35,7 +49,10 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
         try:
-            report = queries_import(files=contents, by=None, split=split)
+            into = benchmark_named(benchmark) if benchmark else None
+            report = queries_import(files=contents, by=None, split=split, benchmark=into)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
         except QueryImportRefused as error:
             self.stderr.write(str(error))
             raise CommandError(

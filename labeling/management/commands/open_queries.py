@@ -6,9 +6,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from labeling.lifecycle.opening import MOST_AT_ONCE, queries_open
+from labeling.queries.benchmarks import benchmark_named
 from labeling.queries.categories import SPLITS
 from labeling.queries.models import Query
 from labeling.queries.transitions import TransitionForbidden
@@ -26,9 +28,16 @@ class Command(BaseCommand):
         parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER")
         parser.add_argument("--by", required=True, metavar="NAME", help="the admin who opens them")
         parser.add_argument("--split", choices=SPLITS, help="the drafts of one split alone")
+        parser.add_argument("--benchmark", metavar="NAME", help="the drafts of one benchmark alone")
 
     def handle(
-        self, *args: Any, numbers: list[int], by: str, split: str | None, **options: Any
+        self,
+        *args: Any,
+        numbers: list[int],
+        by: str,
+        split: str | None,
+        benchmark: str | None,
+        **options: Any,
     ) -> None:
         person = get_user_model().objects.filter(username=by).first()
         if person is None:
@@ -43,6 +52,11 @@ class Command(BaseCommand):
             queries = queries.filter(state=Query.State.DRAFT)
         if split:
             queries = queries.filter(split=split)
+        if benchmark:
+            try:
+                queries = queries.filter(benchmark=benchmark_named(benchmark))
+            except ValidationError as error:
+                raise CommandError(" ".join(error.messages)) from error
         pks = list(queries.values_list("pk", flat=True))
         opened = unchanged = refused = 0
         for start in range(0, len(pks), MOST_AT_ONCE):

@@ -1,0 +1,26 @@
+import django.db.models.deletion
+from django.db import migrations, models
+
+import labeling.queries.models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("benchmark", "0003_run_declarations"),
+        ("labeling", "0012_benchmarks"),
+    ]
+
+    operations = [
+        # As the column's default: a made release refuses every update.
+        migrations.AddField(
+            model_name="release",
+            name="benchmark",
+            field=models.ForeignKey(
+                default=labeling.queries.models.first_benchmark,
+                help_text="whose queries it holds; all versions of a name are of one",
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="releases",
+                to="labeling.benchmark",
+            ),
+        ),
+    ]

@@ -1,0 +1,74 @@
+"""The pages on which an admin writes benchmarks."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from core.access import Role, require_role
+from core.errors import Conflict
+from labeling.lifecycle.benchmarks import benchmark_delete as delete
+from labeling.lifecycle.benchmarks import benchmark_save
+from labeling.lifecycle.forms import BenchmarkForm
+from labeling.queries.models import Benchmark
+
+
+@login_required
+@require_safe
+def benchmarks(request: HttpRequest) -> HttpResponse:
+    """All benchmarks."""
+    require_role(request.user, Role.ADMIN)
+    found = Benchmark.objects.annotate(
+        query_count=Count("queries", distinct=True), people_count=Count("people", distinct=True)
+    )
+    return render(request, "labeling/benchmarks.html", {"benchmarks": found.order_by("name")})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def benchmark_new(request: HttpRequest) -> HttpResponse:
+    """Write another benchmark."""
+    require_role(request.user, Role.ADMIN)
+    return _form_page(request, None)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def benchmark_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change a benchmark; another species filter makes new lists for its open queries."""
+    require_role(request.user, Role.ADMIN)
+    return _form_page(request, get_object_or_404(Benchmark, pk=pk))
+
+
+def _form_page(request: HttpRequest, benchmark: Benchmark | None) -> HttpResponse:
+    form = BenchmarkForm(request.POST or None, benchmark=benchmark)
+    if request.method == "POST" and form.is_valid():
+        changed = Benchmark.objects.get(pk=benchmark.pk) if benchmark else None
+        try:
+            benchmark_save(benchmark=changed, by=request.user, **form.chosen)
+            messages.success(request, "Saved.")
+            return redirect("benchmarks")
+        except ValidationError as error:
+            form.add_error(None, error)
+        except Conflict as error:
+            form.add_error(None, str(error))
+    context = {"form": form, "benchmark": benchmark}
+    return render(request, "labeling/benchmark_form.html", context)
+
+
+@login_required
+@require_POST
+def benchmark_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a benchmark that has no queries and no releases."""
+    require_role(request.user, Role.ADMIN)
+    benchmark = get_object_or_404(Benchmark, pk=pk)
+    try:
+        delete(benchmark=benchmark)
+    except Conflict as error:
+        messages.error(request, str(error))
+    return redirect("benchmarks")
