@@ -44,7 +44,8 @@ def released_queries(efforts: Mapping[int, Effort] | None = None) -> Iterator[Sn
     """The completed queries of both splits by query id, with the effort that each one's labels
     took. Two SQL queries a few thousand queries.
     """
-    parts = Assignment.objects.filter(query=OuterRef("pk")).order_by("-handed_in_at", "-pk")
+    parts = Assignment.objects.filter(query=OuterRef("pk"), handed_in_at__isnull=False)
+    parts = parts.order_by("-handed_in_at", "-pk")
     queries = (
         Query.objects.filter(state=Query.State.COMPLETE)
         .annotate(rule=Subquery(parts.values("rule")[:1]))
