@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,6 +56,14 @@ class Environment:
         if not minimum <= number <= maximum:
             raise BadSetting(f"{name}={number}: write a number from {minimum} to {maximum}.")
         return number
+
+    def day(self, name: str) -> date | None:
+        """A date as in 2026-03-31; None where there is none."""
+        value = self.text(name)
+        try:
+            return date.fromisoformat(value) if value else None
+        except ValueError:
+            raise BadSetting(f"{name}={value!r}: write a date such as 2026-03-31.") from None
 
     def share(self, name: str, default: float, *, zero: bool = False) -> float:
         """A number between 0 and 1, both excluded; with `zero` 0 is allowed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from zoneinfo import available_timezones
 
 from django.contrib.auth.models import AbstractUser
@@ -20,9 +21,13 @@ class Theme(models.TextChoices):
     DARK = "dark", "Dark"
 
 
+#: Finding them reads hundreds of files.
+_time_zones = cache(available_timezones)
+
+
 def validate_time_zone(name: str) -> None:
     """Raise ValidationError unless this is the name of a time zone, such as Europe/Berlin."""
-    if name not in available_timezones():
+    if name not in _time_zones():
         raise ValidationError(f"There is no time zone “{name}”.")
 
 

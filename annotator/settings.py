@@ -64,6 +64,8 @@ MATRIX = env.flag("MATRIX", default=True)
 # EMBEDDING_MODEL alone.
 POOL_MODELS = env.words("POOL_MODELS", [])
 CANDIDATE_DEPTH = env.number("CANDIDATE_DEPTH", 5000, minimum=1, maximum=1_000_000)
+# By when all queries are to be complete; the dashboard compares the pace with it.
+DUE_DATE = env.day("DUE_DATE")
 STOP_STREAK = env.number("STOP_STREAK", 100, minimum=1, maximum=1_000_000)
 MINIMUM_LABELS = env.number("MINIMUM_LABELS", 0, minimum=0, maximum=1_000_000)
 ANNOTATORS_CHOOSE_ORDER = env.flag("ANNOTATORS_CHOOSE_ORDER", default=True)

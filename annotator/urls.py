@@ -5,6 +5,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
+from annotator.log.views import log, log_csv
 from annotator.people import views as people
 from annotator.people.api import TokenView
 from annotator.web.health import healthz
@@ -31,6 +32,8 @@ urlpatterns = [
     path("people/<id:pk>/deactivate/", people.person_deactivate, name="person-deactivate"),
     path("people/<id:pk>/reactivate/", people.person_reactivate, name="person-reactivate"),
     path("people/<id:pk>/leave/", people.person_leave, name="person-leave"),
+    path("log/", log, name="log"),
+    path("log.csv", log_csv, name="log-csv"),
     path("api/token/", TokenView.as_view(), name="api-token"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/", include("retrieval.api_urls")),

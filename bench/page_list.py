@@ -64,6 +64,8 @@ _PAGES: Final = {
       API: audit                         /api/queries/{query}/audit/
       API: audit of a release            /api/queries/{query}/release-audit/
       API: second opinions               /api/queries/{submitted}/second-opinions/
+      API: comments on an image          /api/queries/{query}/comments/?image={image}
+      API: comments on a query           /api/queries/{query}/comments/
       API: images of runs                /api/queries/{query}/requested/
       API: reference                     /api/queries/{query}/reference/
       API: preferences                   /api/preferences/labeling/
@@ -131,6 +133,9 @@ _PAGES: Final = {
       People                             /people/
       Person                             /people/{person}/
       Person who leaves                  /people/{person}/leave/
+      Log                                /log/
+      Log, of one query's judgments      /log/?kind=judgments&query=0
+      Log, as CSV                        /log.csv
       Admin                              /admin/
       Admin: retrieval/image             /admin/retrieval/image/
       Admin: retrieval/species           /admin/retrieval/species/

@@ -20,6 +20,7 @@ from core.access import Role, at_least, require_role
 from core.api.parameters import parameters
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.rules import HandInState
+from labeling.comments.api import CommentActions
 from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
 from labeling.judging.api import LabelingActions
 from labeling.judging.progress import Progress, progress
@@ -89,6 +90,7 @@ class QueryViewSet(
     StudioActions,
     AuditActions,
     OpinionActions,
+    CommentActions,
     RequestedActions,
     GenericViewSet[Query],
 ):

@@ -9,6 +9,7 @@ from labeling.audits.models import (
     ReleaseKey,
 )
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
+from labeling.comments.models import Comment, Mention, Thread
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey, RequestedImage
@@ -19,6 +20,7 @@ __all__ = [
     "Assignment",
     "Candidate",
     "CandidateList",
+    "Comment",
     "Draw",
     "DrawKey",
     "DrawRound",
@@ -26,6 +28,7 @@ __all__ = [
     "JudgmentEvent",
     "LabelingPreferences",
     "MarkedCheck",
+    "Mention",
     "Opinion",
     "OpinionKey",
     "PoolRanking",
@@ -37,4 +40,5 @@ __all__ = [
     "ReleaseKey",
     "RequestedImage",
     "Revision",
+    "Thread",
 ]

@@ -19,6 +19,7 @@ from core.jobs.models import Job
 from core.jobs.selectors import jobs_visible_to
 from labeling.audits.release_selectors import queries_to_audit
 from labeling.audits.selectors import audit_aim
+from labeling.comments.selectors import mentions_waiting
 from labeling.judging.access import auditing_problem, can_judge, get_query_for, requested_problem
 from labeling.judging.grades import GRADES, LEAST_RELEVANT, REASONS
 from labeling.learning.choice import orders_open_to
@@ -31,6 +32,7 @@ from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
 from labeling.review.my_queries import my_queries
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
+from labeling.review.pace import team_progress
 from labeling.review.selectors import KINDS
 from labeling.studio import keymap
 from labeling.studio.preferences import preferences_of
@@ -108,6 +110,8 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "splits": Query.Split.choices,
         "categories": list(CATEGORIES),
         "activity": annotator_activity() if reviewer else [],
+        "team": team_progress() if reviewer else None,
+        "mentions": mentions_waiting(request.user),
         "to_audit": to_audit,
         "images_to_audit": sum(images for _, images in to_audit),
         "to_second": to_second,

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.db import connection
-from django.test import Client
+from django.test import Client, TransactionTestCase
 from rest_framework.test import APIClient
 
 from annotator.postgres.embedded import embedded_postgres
 from core.access import Role
-from tests.databases import use_copy
+from tests.databases import empty_written_tables, use_copy
 from tests.processes import ROOT, Served, Worker, database_url, mounted_disk, wait_for
 from tests.site import PASSWORD
 
@@ -45,6 +45,7 @@ def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> No
     """Give this process a database of its own, in place of the one that pytest-django makes."""
     with django_db_blocker.unblock():
         use_copy(f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+    TransactionTestCase._fixture_teardown = empty_written_tables
 
 
 @pytest.fixture(scope="session")

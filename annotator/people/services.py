@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
@@ -16,6 +16,7 @@ from benchmark.releases.models import Release
 from core.access import Role
 from core.errors import Conflict
 from core.jobs.services import job_create
+from labeling.comments.services import mentions_rename
 from labeling.studio.models import LabelingPreferences
 
 #: Lower-case letters and digits without those that look alike.
@@ -133,6 +134,7 @@ def person_leave(*, user: User, by: User) -> str:
         theme=Theme.SYSTEM, time_zone="UTC",
     )  # fmt: skip
     LabelingPreferences.objects.filter(user=user.pk).delete()
+    mentions_rename(name=name, pseudonym=pseudonym)
     for record in (AccessAttempt, AccessLog, AccessFailureLog):
         record.objects.filter(username__iexact=name).delete()
     LogEntry.objects.filter(
@@ -142,6 +144,18 @@ def person_leave(*, user: User, by: User) -> str:
         title = f"Releases name {pseudonym}"
         job_create(kind="take_down", params={"images": []}, created_by=by, title=title)
     return pseudonym
+
+
+def change_logged(*, user: User, by: User, what: str) -> None:
+    """Have the log say what an admin did about a person, under the name that they have now."""
+    LogEntry.objects.create(
+        user=by,
+        content_type=ContentType.objects.get_for_model(User),
+        object_id=str(user.pk),
+        object_repr=User.objects.get(pk=user.pk).username,
+        action_flag=CHANGE,
+        change_message=what,
+    )
 
 
 def _pseudonym() -> str:

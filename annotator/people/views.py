@@ -144,6 +144,7 @@ def people(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             invited = services.person_invite(**form.cleaned_data)
+            _logged(request, invited, "Invited")
             return _link_page(request, invited)
         except ValidationError as error:
             for name, texts in error.message_dict.items():
@@ -159,7 +160,8 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
     form = forms.RoleForm(request.POST or None, initial={"role": one.role})
     if request.method == "POST" and form.is_valid():
         role, by = Role(form.cleaned_data["role"]), cast(User, request.user)
-        _done(request, lambda: services.role_set(user=one, role=role, by=by), "Saved.")
+        if _done(request, lambda: services.role_set(user=one, role=role, by=by), "Saved."):
+            _logged(request, one, f"Role: {role.label.lower()}")
         return redirect("person", pk=pk)
     return render(request, "account/person.html", {"person": one, "form": form})
 
@@ -188,6 +190,7 @@ def person_link(request: HttpRequest, pk: int) -> HttpResponse:
     if not one.is_active:
         messages.error(request, f"{one} is deactivated.")
         return redirect("person", pk=pk)
+    _logged(request, one, "Made a link for a password")
     return _link_page(request, one)
 
 
@@ -196,11 +199,9 @@ def person_link(request: HttpRequest, pk: int) -> HttpResponse:
 def person_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep a person out."""
     one, by = _get_person(request, pk), cast(User, request.user)
-    _done(
-        request,
-        lambda: services.person_deactivate(user=one, by=by),
-        f"{one} is deactivated. Their log-ins and API tokens have ended.",
-    )
+    done = f"{one} is deactivated. Their log-ins and API tokens have ended."
+    if _done(request, lambda: services.person_deactivate(user=one, by=by), done):
+        _logged(request, one, "Deactivated")
     return redirect("person", pk=pk)
 
 
@@ -210,6 +211,7 @@ def person_reactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """Let a person in again, by a link."""
     one = _get_person(request, pk)
     services.person_reactivate(user=one)
+    _logged(request, one, "Reactivated")
     return _link_page(request, one)
 
 
@@ -221,14 +223,21 @@ def person_leave(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "GET":
         return render(request, "account/person_leave.html", {"person": one})
     done = "Their name, tokens and preferences are deleted; this is their name now."
-    _done(request, lambda: services.person_leave(user=one, by=by), done)
+    if _done(request, lambda: services.person_leave(user=one, by=by), done):
+        _logged(request, one, "Made a pseudonym")
     return redirect("person", pk=pk)
 
 
-def _done(request: HttpRequest, do: Callable[[], object], text: str) -> None:
-    """Do what an admin asked for; a message says that it is done, or why not."""
+def _logged(request: HttpRequest, one: User, what: str) -> None:
+    services.change_logged(user=one, by=cast(User, request.user), what=what)
+
+
+def _done(request: HttpRequest, do: Callable[[], object], text: str) -> bool:
+    """Do what an admin asked for, and return whether it is done; a message says so, or why not."""
     try:
         do()
-        messages.success(request, text)
     except Conflict as error:
         messages.error(request, str(error))
+        return False
+    messages.success(request, text)
+    return True

@@ -183,6 +183,8 @@ class JudgmentEvent(models.Model):
                 include=["seconds"],
                 name="judgment_event_own",
             ),
+            # What was done lately, by anybody.
+            models.Index(fields=["made_at"], name="judgment_event_made"),
             # The history of an image.
             models.Index(fields=["image", "query"], name="judgment_event_image"),
             # Almost none has one; it is asked where a revision goes with its query.

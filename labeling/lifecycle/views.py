@@ -19,6 +19,7 @@ from core.address_choices import chosen_ids
 from core.errors import Conflict
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.services import list_refresh
+from labeling.comments.selectors import image_threads
 from labeling.judging.access import can_judge, get_query_for, judging_problem, own_assignment
 from labeling.judging.parts import people_labeling
 from labeling.judging.progress import annotators_of, progress
@@ -123,6 +124,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "can_label": not problem,
         "closed": problem if query.state == "open" else "",
         "part": part,
+        "image_threads": image_threads(request.user, query),
         "still_labeling": [
             name for name in still_labeling(query) if name != request.user.get_username()
         ],

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("labeling", "0011_requested_images")]
+    dependencies = [("labeling", "0011_comments")]
 
     operations = [
         migrations.AddField(

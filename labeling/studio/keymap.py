@@ -96,6 +96,7 @@ ACTIONS: Final = (
     Action("similar", "More like this", "Panels", "both", ("m",)),
     Action("votes", "Show votes before one's own (reviews)", "Panels", "both", ("v",)),
     Action("history", "History of the image", "Panels", "both", ("h",)),
+    Action("comments", "Comments on the image", "Panels", "both", ("c",)),
     Action("reference", "Reference", "Panels", "both", ("e",)),
     Action("filters", "Filters", "Panels", "both", ("/",)),
     Action("stop_panel", "Where you stand", "Panels", "both", ("p",)),

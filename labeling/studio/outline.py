@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from core.sql import fetch_all
 from labeling.candidates.models import Candidate
+from labeling.comments.selectors import comment_counts
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.queries.models import Query
 from retrieval.corpus.models import ImageWithdrawal
@@ -135,6 +136,8 @@ class Changes:
     """Ranks with an open flag, ascending."""
     others: list[OtherAnnotator]
     """By name."""
+    comments: list[dict[str, int]]
+    """How many comments each image has, of those that the person may read."""
 
 
 def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
@@ -142,7 +145,7 @@ def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
     of its list and of other annotators.
 
     One annotator's events are stored one after another, so none appears later before a cursor.
-    Three SQL queries, each by an index.
+    Four SQL queries, each by an index.
     """
     events = fetch_all(_OWN, [query.current_list_id, query.pk, user.pk, cursor])
     latest: dict[int, OwnChange] = {}
@@ -157,6 +160,7 @@ def changes_since(*, query: Query, user: Any, cursor: int) -> Changes:
         withdrawn=[rank for flagged, rank in marked if not flagged],
         flagged=[rank for flagged, rank in marked if flagged],
         others=[OtherAnnotator(*row) for row in fetch_all(_OTHERS, values)],
+        comments=comment_counts(user, query),
     )
 
 

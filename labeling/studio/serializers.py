@@ -328,6 +328,13 @@ class ChangesParameters(serializers.Serializer):
     cursor = IdField(default=0, help_text="of the last answer")
 
 
+class CommentCountSerializer(serializers.Serializer):
+    """How many comments an image has."""
+
+    image = serializers.IntegerField(help_text="its id")
+    comments = serializers.IntegerField()
+
+
 class ChangesSerializer(serializers.Serializer):
     """What is new since a cursor, and how the query stands."""
 
@@ -340,6 +347,7 @@ class ChangesSerializer(serializers.Serializer):
     )
     own = OwnChangeSerializer(many=True)
     others = OtherAnnotatorSerializer(many=True, help_text="by name")
+    comments = CommentCountSerializer(many=True, help_text="of images whose comments one may read")
 
 
 class SimilarParameters(serializers.Serializer):

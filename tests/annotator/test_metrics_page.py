@@ -30,8 +30,8 @@ def test_admins_alone_read_it(clients: dict[str, Client], admin_api: Any) -> Non
     assert clients["anonymous"].get("/metrics").status_code == 401
     assert clients["annotator"].get("/metrics").status_code == 403
     assert clients["reviewer"].get("/metrics").status_code == 403
-    assert values(clients["admin"].get("/metrics"))
-    assert values(admin_api.get("/metrics"))
+    assert clients["admin"].get("/metrics").status_code == 200
+    assert admin_api.get("/metrics").status_code == 200
 
 
 def test_it_tells_the_state(admin: Any, settings: Any) -> None:
@@ -51,13 +51,14 @@ def test_it_tells_the_state(admin: Any, settings: Any) -> None:
 
 
 def test_it_counts_requests_by_view_and_status(admin: Any, clients: dict[str, Client]) -> None:
-    def count(method: str, status: str, view: str) -> float:
-        found = values(api_of(admin).get("/metrics"))
-        return found.get(("inquire_request_seconds_count", method, status, view), 0)
-
     asked = [("GET", "200", "dashboard"), ("GET", "404", "query-detail"), ("other", "404", "")]
-    before = [count(*one) for one in asked]
+
+    def counts() -> list[float]:
+        found = values(api_of(admin).get("/metrics"))
+        return [found.get(("inquire_request_seconds_count", *one), 0) for one in asked]
+
+    before = counts()
     clients["annotator"].get("/")
     clients["annotator"].get("/queries/1/")
     clients["annotator"].generic("BREW", "/no/such/address/")
-    assert [count(*one) for one in asked] == [number + 1 for number in before]
+    assert counts() == [number + 1 for number in before]

@@ -66,18 +66,12 @@ def test_the_state_folder_is_closed_to_others(served):
         assert stat.S_IMODE((served.var_dir / name).stat().st_mode) == 0o700
 
 
-def test_two_on_one_folder_are_refused_and_a_taken_port_is_told(served, tmp_path):
+def test_two_on_one_folder_are_refused(served):
     second = Served(served.var_dir)
     assert second.process.wait(30) == 1
     text = second.output.read_text()
     assert f"already runs on {served.var_dir} (process {served.process.pid})" in text
     assert "set VAR_DIR to another folder" in text
-
-    elsewhere = Served(tmp_path / "elsewhere", PORT=str(served.port))
-    assert elsewhere.process.wait(30) == 1
-    text = elsewhere.output.read_text()
-    assert f"Cannot listen on 127.0.0.1:{served.port}: Address already in use." in text
-    assert f"PORT={served.port + 1}" in text
     assert served.healthy()
 
 
@@ -118,8 +112,8 @@ def test_statics_and_what_they_import_are_served_under_lasting_names(served):
     assert len(names) > 20
 
 
-def test_ended_it_goes_on_with_the_same_state_and_killed_it_leaves_nothing(serve):
-    served = serve()
+def test_ended_it_goes_on_with_the_same_state_and_killed_it_leaves_nothing(served, serve):
+    """The last of those that use it."""
     key = (served.var_dir / "secret_key").read_text()
     token = served.manage(
         "create_user", "mia", "--role", "reviewer", "--password", "tawny-owl-at-dusk-7", "--token"
@@ -136,19 +130,18 @@ def test_ended_it_goes_on_with_the_same_state_and_killed_it_leaves_nothing(serve
     assert "There is a user named 'mia' already" in alone.stderr
     wait_for(nothing_left(served), seconds=15, what="the command's database to stop")
 
+    starts = text.count("Preparing")
+    early = serve(var_dir=served.var_dir, wait=False)
+    wait_for(lambda: early.output.read_text().count("Preparing") > starts, what="the start")
+    assert early.stop(signal.SIGTERM) == 0
+    wait_for(nothing_left(early), seconds=15, what="all to end that had begun")
+
     again = serve(var_dir=served.var_dir)
     assert (again.var_dir / "secret_key").read_text() == key
     assert len(again.processes()) > 5
     again.process.send_signal(signal.SIGKILL)
     again.process.wait()
     wait_for(nothing_left(again), seconds=40, what="the children to end")
-
-
-def test_it_can_be_ended_while_it_starts(tmp_path):
-    served = Served(tmp_path / "var", "serve")
-    wait_for(lambda: "Preparing" in served.output.read_text(), what="the start")
-    assert served.stop(signal.SIGTERM) == 0
-    wait_for(nothing_left(served), seconds=15, what="all to end")
 
 
 def test_a_child_ends_with_its_parent_even_if_that_is_killed(tmp_path):

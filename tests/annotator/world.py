@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
@@ -25,6 +26,7 @@ from core.access import Role
 from core.jobs.models import Job, JobItemError
 from core.jobs.services import job_create
 from labeling.audits.services import audit_draw
+from labeling.comments.services import comment_add
 from labeling.lifecycle.examples import example_pin
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Assignment, Query
@@ -155,6 +157,9 @@ def make_world(settings: Any, folder: Path) -> World:
     query(7, "a toad by day", "val", "complete")
     audit_draw(query=queries["open"], annotator=annotator, count=2)
     example_pin(query=queries["open"], image_id=FIRST_ID, relevant=True, by=admin)
+    comment_add(
+        query=queries["open"], image_id=None, author=annotator, text="odd", client_id=uuid4()
+    )
     flag, _new = image_flag_raise(image=real[0], kind="duplicate", note="odd", by=annotator)
     image_withdraw(image=Image(pk=FIRST_ID + IMAGES - 1), by=admin, note="a person")
     image_take_down(image=Image(pk=FIRST_ID + IMAGES - 2), by=admin, reason="a person")

@@ -18,7 +18,6 @@ from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from labeling.queries.models import Query
 from tests.benchmark.toy import make_list, make_query
-from tests.processes import wait_for
 
 QUERY_HEADER = ",query_id,query_text,supercategory,category,iconic_group\n"
 
@@ -296,13 +295,3 @@ def test_an_export_sees_one_moment_and_streams(labeled, judge, annotator, var_di
     corpus = next(number for number, sql in enumerate(statements) if "retrieval_species s" in sql)
     commit = statements.index("COMMIT", begin)
     assert begin < min(reads) < max(reads) < corpus < commit
-
-
-def test_a_real_worker_makes_a_release(start_worker, query, judge, admin):
-    judge(query, 2, admin, "relevant")
-    release = services.release_create(name="v1", created_by=admin)
-    start_worker()
-    wait_for(lambda: selectors.releases().get().state == "done", what="the release")
-    assert contents(release.directory)["inquire_annotations.csv"] == (
-        'query_id,image_id,image_path\n30,2,"train/a, b/2.jpg"\n'
-    )

@@ -37,7 +37,6 @@ from tests.benchmark.rerank_toy import (
 from tests.benchmark.runs import scored_run
 from tests.benchmark.snapshots import query
 from tests.benchmark.toy_release import ready_release, toy_release
-from tests.processes import wait_for
 from tests.retrieval.making import embed_rows
 from tests.toy_model import toy_model as toy_spec
 
@@ -246,18 +245,3 @@ def test_of_two_answers_to_one_question_the_first_stays(db, var_dir):
     assert kept[1, 1].score == 0.25
     assert not stored_answers(endpoint="http://b/v1", model="m", questions=[question])
     assert not stored_answers(endpoint="http://a/v1", model="other", questions=[question])
-
-
-def test_a_real_worker_makes_a_run(transactional_db, images, var_dir, start_worker):
-    made = embedding_model_get_or_create(name=toy_spec(), dimension=2)
-    embed_rows(made, VECTORS)
-    release = small_release()
-    run = begun(release, first_stage(release), 3, embedding_model=made)
-    start_worker()
-
-    def ready():
-        run.refresh_from_db()
-        return run.ready
-
-    wait_for(ready, what="the run")
-    assert order_of(run)[1] == [3, 2, 1, 4, 5, 6]

@@ -26,7 +26,6 @@ from core.jobs.services import Slice, job_cancel, job_slice_run
 from retrieval.flags.services import image_withdraw
 from tests.benchmark.runs import trec
 from tests.benchmark.toy_release import toy_release
-from tests.processes import wait_for
 from tests.retrieval.making import image_row
 from tests.threads import at_once
 
@@ -301,13 +300,3 @@ def test_two_at_the_same_moment_do_not_pass_the_limit(
     assert Run.objects.count() == Submission.objects.count() == 2
     # What was refused after it had been kept left no file.
     assert len(list((var_dir / "runs").iterdir())) == 2
-
-
-def test_a_real_worker_scores_a_submission(
-    transactional_db, images, var_dir, researcher, start_worker
-):
-    release = toy_release()
-    run = submit(release, researcher, trec(ORDERS), publish=True)
-    start_worker()
-    wait_for(lambda: Run.objects.get(pk=run.pk).published, what="the published run")
-    assert RunScores.objects.filter(run=run).count() == 1

@@ -4,6 +4,7 @@ check.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.resources import files
 
 from playwright.sync_api import Page
@@ -15,22 +16,29 @@ _SCRIPT = files("axe_playwright_python").joinpath("axe.min.js").read_text(encodi
 _BAD = ("serious", "critical")
 
 
-def problems(page: Page) -> list[str]:
-    """What is wrong with what stands on screen now: narrow and dark, wide and light."""
+def problems(page: Page, contrast: Collection[str] = ("dark", "light")) -> list[str]:
+    """What is wrong with what stands on screen now: narrow and dark, wide and light.
+
+    The contrast of colors, which takes most of the time, is checked in these schemes alone.
+    """
     wrong = []
     for size, scheme in ((NARROW, "dark"), (DESKTOP, "light")):
         page.set_viewport_size(size)  # type: ignore[arg-type]
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        found = violations(page) + wider_than_window(page)
+        found = violations(page, contrast=scheme in contrast) + wider_than_window(page)
         wrong += [f"{page.url}, {size['width']}, {scheme}: {one}" for one in found]
     return wrong
 
 
-def violations(page: Page) -> list[str]:
+def violations(page: Page, *, contrast: bool = True) -> list[str]:
     """Serious and critical violations, as "rule: selector (what is wrong)"."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(f"() => {{ {_SCRIPT} }}")
-    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    found = page.evaluate(
+        "(enabled) => axe.run(document, { resultTypes: ['violations'],"
+        " rules: { 'color-contrast': { enabled } } })",
+        contrast,
+    )
     return [
         f"{one['id']}: {' '.join(map(str, node['target']))} ({node['failureSummary']})"
         for one in found["violations"]

@@ -43,11 +43,13 @@ class Look:
 
     page: Page
     site: Site
+    contrast: tuple[str, ...] = ("dark", "light")
+    """The schemes whose colors are checked: pages of several roles are looked at in one each."""
     wrong: list[str] = field(default_factory=list)
 
     def at(self, name: str) -> None:
         """Check what stands on screen now."""
-        self.wrong += [f"{name}: {one}" for one in problems(self.page)]
+        self.wrong += [f"{name}: {one}" for one in problems(self.page, self.contrast)]
 
     def pages(self, *paths: str) -> None:
         for path in paths:
@@ -117,7 +119,7 @@ def test_pages_before_the_log_in(browser: Browser, site: Site) -> None:
 
 
 def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: Places) -> None:
-    look = Look(log_in("ann", **STILL), site)
+    look = Look(log_in("ann", **STILL), site, contrast=("dark",))
     look.pages(
         "/",
         "/?search=no+such+query",
@@ -129,7 +131,6 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         "/help/",
         "/account/",
         "/account/password/",
-        "/search/",
         "/search/?text=a+bird+at+night",
         "/corpus/",
         "/releases/",
@@ -141,7 +142,7 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
 def test_pages_of_reviewer_and_admin(
     site: Site, log_in: Callable[..., Page], places: Places
 ) -> None:
-    reviewer = Look(log_in("rita", **STILL), site)
+    reviewer = Look(log_in("rita", **STILL), site, contrast=("dark",))
     reviewer.pages(
         "/",
         f"/queries/{places.open}/review/",
@@ -150,18 +151,16 @@ def test_pages_of_reviewer_and_admin(
         f"/queries/{places.submitted}/",
         f"/queries/{places.rejected}/",
         "/agreement/",
-        f"/people/{places.annotator}/labeling/",
-        "/flags/",
-        "/releases/",
     )
     reviewer.pages(f"/simulations/?query={places.complete}")
     reviewer.page.get_by_label("Seeds").fill("5")
     reviewer.page.get_by_role("button", name="Simulate").click()
     reviewer.page.wait_for_selector(".chart-wide svg", timeout=60_000)
     reviewer.at("a simulation")
-    admin = Look(log_in("ada", **STILL), site)
+    admin = Look(log_in("ada", **STILL), site, contrast=("light",))
     admin.pages(
         "/",
+        "/log/",
         "/queries/new/",
         "/queries/import/",
         "/queries/open/",
@@ -240,6 +239,10 @@ def test_the_labeling_page_with_each_dialog(site: Site, log_in: Callable[..., Pa
         pass
     with dialog(look, "p", "stop panel"):
         pass
+    with dialog(look, "c", "comments"):
+        page.locator("[data-comments-text]").fill("Is this\nthe same bird?")
+        page.locator("[data-comments-send]").click()
+        expect(page.locator(".comment-text")).to_have_count(1)
     assert not look.wrong, "\n".join(look.wrong)
 
 

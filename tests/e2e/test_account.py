@@ -16,11 +16,6 @@ from tests.site import Site
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module", autouse=True)
-def people(site: Site) -> None:
-    site.create_users(dict.fromkeys(("nora", "zoe", "kim"), "annotator"))
-
-
 def background(page: Page) -> str:
     color: str = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     return color

@@ -78,7 +78,7 @@ def counters(page: Page) -> list[str]:
     ]
 
 
-def test_months(site: Site, query: int, grid: Page) -> None:
+def months(site: Site, query: int, grid: Page) -> None:
     panel(grid).get_by_role("button", name="May").click()
     expect_shown(grid, expected(site, query, lambda one: one["observed_at"][5:7] == "05"))
     panel(grid).get_by_role("button", name="November").click()
@@ -89,7 +89,7 @@ def test_months(site: Site, query: int, grid: Page) -> None:
     expect_shown(grid, expected(site, query, lambda one: one["observed_at"][5:7] == "11"))
 
 
-def test_a_range_of_dates(site: Site, query: int, grid: Page) -> None:
+def dates(site: Site, query: int, grid: Page) -> None:
     days = sorted(one["observed_at"][:10] for one in site.candidates("ann", query)["results"])
     expect(panel(grid)).to_contain_text(f"from {days[0]} to {days[-1]}")
     first, last = days[40], days[90]
@@ -103,22 +103,22 @@ def test_a_range_of_dates(site: Site, query: int, grid: Page) -> None:
     assert is_a_page_of(both, ranks(grid))  # what can't be asked changes nothing
 
 
-def test_licences_with_their_counts(site: Site, query: int, grid: Page) -> None:
+def licences(site: Site, query: int, grid: Page) -> None:
     found = site.candidates("ann", query)["results"]
-    licences = {one["license"] for one in found}
+    names = {one["license"] for one in found}
     boxes = grid.locator(".filters-license")
-    assert boxes.count() == len(licences) > 2
-    for licence in licences:
-        count = sum(one["license"] == licence for one in found)
-        expect(boxes.filter(has_text=licence)).to_contain_text(str(count))
-    first, second = sorted(licences)[:2]
+    assert boxes.count() == len(names) > 2
+    for name in names:
+        count = sum(one["license"] == name for one in found)
+        expect(boxes.filter(has_text=name)).to_contain_text(str(count))
+    first, second = sorted(names)[:2]
     panel(grid).get_by_label(first).check()
     expect_shown(grid, expected(site, query, lambda one: one["license"] == first))
     panel(grid).get_by_label(second).check()
     expect_shown(grid, expected(site, query, lambda one: one["license"] in (first, second)))
 
 
-def test_species_among_the_candidates(site: Site, query: int, grid: Page) -> None:
+def species(site: Site, query: int, grid: Page) -> None:
     found = site.candidates("ann", query)["results"]
     names = [one["species"]["common_name"] for one in found]
     field = panel(grid).get_by_role("combobox")
@@ -140,7 +140,7 @@ def test_species_among_the_candidates(site: Site, query: int, grid: Page) -> Non
     expect_shown(grid, expected(site, query, lambda one: one["species"]["common_name"] in hoppers))
 
 
-def test_judged_and_flagged(site: Site, query: int, grid: Page) -> None:
+def judged_and_flagged(site: Site, query: int, grid: Page) -> None:
     def choose(group: str, name: str) -> None:
         panel(grid).get_by_role("group", name=group).get_by_label(name, exact=True).check()
 
@@ -180,7 +180,7 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
     page.mouse.up()
 
 
-def test_a_box_drawn_on_the_map(site: Site, query: int, grid: Page) -> None:
+def a_box_drawn(site: Site, query: int, grid: Page) -> None:
     drag(grid, (0.45, 0.1), (0.6, 0.4))
     expect(panel(grid).get_by_label("West")).not_to_have_value("")
     west, south, east, north = edges(grid)
@@ -201,7 +201,7 @@ def test_a_box_drawn_on_the_map(site: Site, query: int, grid: Page) -> None:
     assert grid.locator("[data-map-boxes] rect").count() == 0
 
 
-def test_a_box_across_the_180th_meridian(site: Site, query: int, grid: Page) -> None:
+def a_box_across_the_180th_meridian(site: Site, query: int, grid: Page) -> None:
     for name, value in (("West", 165), ("South", -50), ("East", -175), ("North", -30)):
         panel(grid).get_by_label(name).fill(str(value))
     crossing = expected(site, query, lambda one: inside(one, 165, -50, -175, -30))
@@ -218,6 +218,31 @@ def test_a_box_across_the_180th_meridian(site: Site, query: int, grid: Page) -> 
     assert west > 0 > east
     assert south < -40 < north
     expect_shown(grid, expected(site, query, lambda one: inside(one, west, south, east, north)))
+
+
+def nothing_that_passes(site: Site, query: int, grid: Page) -> None:
+    for name, value in (("West", 0), ("South", -90), ("East", 1), ("North", -89)):
+        panel(grid).get_by_label(name).fill(str(value))
+    expect(grid.locator("[data-filters-count]")).to_have_text("No candidate matches the filters")
+    expect(grid.locator("[data-stage]")).to_contain_text("No candidate matches the filters.")
+
+
+def test_each_filter_shows_what_passes_and_is_cleared(site: Site, query: int, grid: Page) -> None:
+    for use in (
+        months,
+        dates,
+        licences,
+        species,
+        judged_and_flagged,
+        nothing_that_passes,
+        a_box_drawn,
+        a_box_across_the_180th_meridian,
+    ):
+        use(site, query, grid)
+        if use != a_box_drawn:  # which was cleared
+            panel(grid).get_by_role("button", name="Clear all").click()
+        expect(grid.locator("[data-filters-bar]")).to_be_hidden()
+        expect(tile(grid, 4)).to_be_visible()
 
 
 def test_several_filters_together_and_none_moves_a_counter(
@@ -249,16 +274,6 @@ def test_several_filters_together_and_none_moves_a_counter(
         "aria-pressed", "false"
     )
     expect(panel(grid).get_by_label("North")).to_have_value("")
-
-
-def test_nothing_that_passes_is_said_plainly_and_undone(site: Site, query: int, grid: Page) -> None:
-    for name, value in (("West", 0), ("South", -90), ("East", 1), ("North", -89)):
-        panel(grid).get_by_label(name).fill(str(value))
-    expect(grid.locator("[data-filters-count]")).to_have_text("No candidate matches the filters")
-    expect(grid.locator("[data-stage]")).to_contain_text("No candidate matches the filters.")
-    panel(grid).get_by_role("button", name="Clear all").click()
-    expect(tile(grid, 4)).to_be_visible()
-    expect(grid.locator("[data-filters-bar]")).to_be_hidden()
 
 
 def test_what_is_labeled_while_filtered_counts_in_the_list(

@@ -293,7 +293,7 @@ def test_what_did_not_load_is_not_submitted_and_comes_again(
     wait_stored(site, "ann", query, sorted((all_not(1, 22) | {8: "relevant"}).items()))
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE, NARROW])
+@pytest.mark.parametrize("viewport", [DESKTOP, NARROW])
 def test_any_number_of_tiles_fills_the_window_without_scrolling(
     site: Site, log_in: Callable[..., Page], viewport: Any
 ) -> None:

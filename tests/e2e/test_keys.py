@@ -82,7 +82,6 @@ def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[
 def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     site: Site, log_in: Callable[..., Page]
 ) -> None:
-    site.create_users({"keyer": "annotator"})
     query = site.open_query("a horse in a paddock")
     page = log_in("keyer")
     open_label_page(page, site, query)
@@ -129,7 +128,6 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
 
 
 def test_a_key_is_added_taken_away_and_reset(site: Site, log_in: Callable[..., Page]) -> None:
-    site.create_users({"adder": "annotator"})
     query = site.open_query("a calf in a meadow")
     page = log_in("adder")
     open_label_page(page, site, query)

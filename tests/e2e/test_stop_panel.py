@@ -98,7 +98,6 @@ def test_before_the_rule_is_met_the_panel_tells_how_far_it_is(
     open_panel(page)
     assert rules(panel)["Negatives in a row"] == ("36 of 100", False)
     expect(todo).to_have_count(1)
-    page.keyboard.press("n")  # keys label nothing while the panel is open
     page.get_by_role("button", name="Continue labeling").click()
     expect(page.locator("[data-show=judged]").first).to_have_text("41")
 
@@ -109,6 +108,9 @@ def test_handing_in_early_needs_a_note(site: Site, log_in: Callable[..., Page]) 
     open_label_page(page, site, query)
     press(page, "r", 2)
     panel = open_panel(page)
+    page.wait_for_load_state("networkidle")
+    # An annotator is not offered to complete.
+    assert panel.get_by_role("button").all_inner_texts() == ["✕", "Continue labeling", "Hand in"]
     panel.get_by_role("button", name="Hand in").click()
     expect(panel.get_by_role("status")).to_have_text(
         "Give a reason for stopping here, or continue labeling."
@@ -130,10 +132,15 @@ def test_the_panel_opens_once_when_the_rule_is_met_and_again_after_it_was_unmet(
     open_label_page(page, site, query)
     panel = page.locator("[data-stop]")
     expect(panel).to_be_hidden()
+    assert site.progress("ann", query)["stop"]["met"] is False
     press(page, "n")
     expect(panel).to_be_visible()
     expect(panel.get_by_role("heading")).to_have_text("The stop rule is met")
     assert rules(panel)["Negatives in a row"] == ("100 of 100", True)
+    tiles.wait_saved(page)
+    progress = site.progress("ann", query)
+    assert (progress["streak"], progress["stop"]["met"]) == (100, True)
+    page.keyboard.press("n")  # keys label nothing while the question stands
     panel.get_by_role("button", name="Continue labeling").click()
     press(page, "n", 2)
     expect(panel).to_be_hidden()
@@ -223,8 +230,6 @@ def test_what_the_server_says_against_it_is_shown_in_the_panel(
 @pytest.mark.parametrize(
     ("choice", "code", "note"),
     [
-        ("Too easy", "too_easy", ""),
-        ("Not comprehensive", "not_comprehensive", "Every second one is relevant."),
         ("decided from images", "unlabelable", ""),
         ("Another reason", "other", "The text is about a sound."),
     ],
@@ -297,15 +302,6 @@ def test_one_hands_in_while_another_labels_on(site: Site, log_in: Callable[..., 
     page.goto(f"{site.url}/queries/{query}/")
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("link", name="Label", exact=True)).to_be_visible()
-
-
-def test_an_annotator_is_not_offered_to_complete(site: Site, log_in: Callable[..., Page]) -> None:
-    query = site.open_query("a hare at dusk, stopping")
-    page = log_in("ann")
-    open_label_page(page, site, query)
-    panel = open_panel(page)
-    page.wait_for_load_state("networkidle")
-    assert panel.get_by_role("button").all_inner_texts() == ["✕", "Continue labeling", "Hand in"]
 
 
 def test_a_list_at_its_end_is_extended_from_the_panel(
@@ -386,23 +382,3 @@ def test_where_a_certificate_is_asked_for_the_streak_is_a_place_to_pause(
     panel.get_by_role("button", name="Hand in").click()
     expect(page.get_by_role("heading", name="Queries")).to_be_visible()
     assert last_transition(site, query) == ("submitted", "", "")
-
-
-def test_an_exhausted_list_is_handed_in_without_a_note(
-    site: Site, log_in: Callable[..., Page]
-) -> None:
-    species = site.api("ada", "GET", "/api/species/?search=marsh+hopper")["results"][0]
-    query = site.open_query("a marsh hopper, stopping", species=[species["scientific_name"]])
-    size = len(site.candidates("ann", query)["results"])
-    page = log_in("ann")
-    open_label_page(page, site, query)
-    press(page, "r", size - 1)
-    page.keyboard.press("n")
-    expect(page.locator("[data-message]")).to_contain_text("The list is exhausted")
-    expect(page.locator("[data-stop]")).to_be_hidden()
-    panel = open_panel(page)
-    expect(panel.get_by_role("heading")).to_have_text("The list is exhausted")
-    assert rules(panel)["Or the whole list labeled"] == (f"{size} of {size}", True)
-    panel.get_by_role("button", name="Hand in").click()
-    expect(page.get_by_role("heading", name="Queries")).to_be_visible()
-    assert site.api("ada", "GET", f"/api/queries/{query}/")["state"] == "submitted"

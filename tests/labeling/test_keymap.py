@@ -34,6 +34,8 @@ def test_the_default_keys() -> None:
         "flag": ["f"],
         "similar": ["m"],
         "history": ["h"],
+        "votes": ["v"],
+        "comments": ["c"],
         "reference": ["e"],
         "filters": ["/"],
         "stop_panel": ["p"],
@@ -66,7 +68,7 @@ def test_the_default_keys() -> None:
 def test_contexts_and_groups() -> None:
     contexts = {action.name: action.context for action in ACTIONS}
     assert [list(contexts.values()).count(one) for one in ("both", "single", "grid", "graded")] == [
-        14,
+        16,
         11,
         11,
         4,
@@ -82,12 +84,12 @@ def test_contexts_and_groups() -> None:
         "Panels",
     ]
     labels = [action.label for action in ACTIONS]
-    assert len(set(labels)) == len(labels) == 40
+    assert len(set(labels)) == len(labels) == 42
 
 
 def test_the_page_gets_all_of_it() -> None:
     given = as_json()["actions"]
-    assert len(given) == 40
+    assert len(given) == 42
     assert given[0] == {
         "name": "relevant",
         "label": "Relevant",

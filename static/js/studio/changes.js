@@ -11,7 +11,7 @@ const HIDDEN_EVERY = 15_000;
  * Keeps the store up to date: labels made on other devices and in other tabs, answers and refusals, withdrawn and
  * flagged images, a new list, the query's state.
  *
- * Events: "others" when `others` changed, "own" (detail `{marks}`) when labels came from elsewhere.
+ * Events: "others" when `others` changed, "comments" with each answer, "own" (detail `{marks}`) when labels came from elsewhere.
  */
 export class Changes extends EventTarget {
   /**
@@ -24,6 +24,8 @@ export class Changes extends EventTarget {
     this.outbox = outbox;
     /** Who has judged for the query in the last day: `[{annotator, judged, last}]`. */
     this.others = [];
+    /** How many comments images have, of those that one may read: `[{image, comments}]`. */
+    this.comments = [];
     this.failing = false;
     this.stopped = true;
     this.#follow();
@@ -103,6 +105,8 @@ export class Changes extends EventTarget {
       this.others = changes.others;
       this.#fire("others");
     }
+    this.comments = changes.comments;
+    this.#fire("comments");
   }
 
   /** All that is new; of an image that was judged several times, the last act. */

@@ -3,6 +3,7 @@ import { mount as mountAudit } from "./audit.js";
 import { mount as mountBlind } from "./blind.js";
 import { mount as mountChart } from "./chart.js";
 import { mount as mountCheck } from "./check.js";
+import { mount as mountComments } from "./comments.js";
 import { mount as mountFilters } from "./filters.js";
 import { mount as mountFlags } from "./flags.js";
 import { mount as mountFrame } from "./frame.js";
@@ -34,6 +35,7 @@ const mounts = [
   mountReference,
   mountFlags,
   mountHistory,
+  mountComments,
   ...(studio.audit ? [studio.blind ? mountBlind : mountAudit] : [mountSimilar]),
   ...(studio.review ? [mountReview] : []),
   ...(studio.gridded ? [mountGrid] : []),

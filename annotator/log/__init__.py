@@ -1,0 +1,1 @@
+"""The log: who did what, of what all apps have stored."""

@@ -1,0 +1,1 @@
+"""Comments on queries and on their images."""
