@@ -5,6 +5,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from csp.constants import NONE, SELF
 
@@ -89,6 +90,26 @@ except ValueError as error:
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
 SEARCH_EXACT_IMAGES = env.number("SEARCH_EXACT_IMAGES", 100_000, minimum=0)
 SEARCH_TIMEOUT = env.number("SEARCH_TIMEOUT", 20, minimum=1, maximum=110)
+
+# E-mails to people who label; none without a server.
+EMAIL_URL = env.address(
+    "EMAIL_URL",
+    "",
+    schemes=("smtp", "smtps", "smtp+tls", "console"),
+    example="smtp+tls://user:password@mail.example.org:587",
+)
+_mail = urlsplit(EMAIL_URL)
+if _mail.scheme == "console":
+    EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+EMAIL_HOST = _mail.hostname or "localhost"
+EMAIL_PORT = _mail.port or {"smtps": 465, "smtp+tls": 587}.get(_mail.scheme, 25)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
+EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.scheme == "smtps", _mail.scheme == "smtp+tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "annotator@localhost")
+SITE_URL = env.address(
+    "SITE_URL", "", schemes=("https", "http"), example="https://annotate.example.org"
+)
 
 # Submissions to leaderboards.
 RUN_MAX_BYTES = env.number("RUN_MAX_BYTES", 200 * 1024 * 1024, minimum=1)

@@ -22,6 +22,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("account/", people.account, name="account"),
     path("account/password/", people.PasswordView.as_view(), name="account-password"),
+    path("account/mail/", people.account_mail, name="account-mail"),
     path("account/tokens/", people.account_tokens, name="account-tokens"),
     path("account/tokens/<id:pk>/revoke/", people.token_revoke, name="account-token-revoke"),
     path("password/<uidb64>/<token>/", people.PasswordLinkView.as_view(), name="password-link"),

@@ -32,6 +32,7 @@ _SUBJECTS = {
     "backup": 19,
     "revisions": 20,
     "release_key": 21,
+    "places": 22,
 }
 
 

@@ -58,9 +58,18 @@ class QueryTransitionAdmin(ReadOnlyAdmin):
 
 @admin.register(Assignment)
 class AssignmentAdmin(ReadOnlyAdmin):
-    """Parts that were handed in."""
+    """Parts in queries."""
 
-    list_display = ("query", "annotator", "handed_in_at", "rule", "reason", "note")
+    list_display = (
+        "query",
+        "annotator",
+        "state",
+        "assigned_at",
+        "handed_in_at",
+        "rule",
+        "reason",
+        "note",
+    )
     list_select_related = ("query", "annotator")
 
 

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.viewsets import GenericViewSet
 
-from core.access import Role, at_least, require_role, role_of
+from core.access import Role, at_least, require_role
 from core.api.parameters import parameters
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.rules import HandInState
@@ -25,7 +25,7 @@ from labeling.judging.access import get_query_for, own_assignment, queries_visib
 from labeling.judging.api import LabelingActions
 from labeling.judging.progress import Progress, progress
 from labeling.learning.api import LearningActions
-from labeling.lifecycle.assignments import still_labeling
+from labeling.lifecycle.assignments import still_labeling, transitions_open_to
 from labeling.lifecycle.imports import LARGEST_UPLOAD, queries_import_uploads
 from labeling.lifecycle.opening import queries_open
 from labeling.lifecycle.serializers import (
@@ -47,7 +47,6 @@ from labeling.lifecycle.services import (
     query_from_search,
 )
 from labeling.queries.models import Assignment, Query
-from labeling.queries.transitions import transitions_for
 from labeling.review.overview import QueryOverview, overview_of, queries_filtered
 from labeling.review.selectors import OpenPoint, given_up, left_open
 from labeling.studio.api import StudioActions
@@ -77,6 +76,7 @@ class QueryDetail:
     transitions: tuple[str, ...]
     given_up: Assignment | None
     assignment: Assignment | None
+    assignments: list[Assignment]
     still_labeling: list[str]
     left_open: list[OpenPoint]
 
@@ -229,14 +229,16 @@ class QueryViewSet(
         reviewer = at_least(request.user, Role.REVIEWER)
         own = progress(query, annotator=request.user) if reviewer else overview.progress
         part = own_assignment(request.user, query)
-        allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
+        reads = {} if reviewer else {"annotator": request.user}
+        allowed = transitions_open_to(request.user, query, part)
         detail = QueryDetail(
             overview,
             own_progress=own,
             hand_in=hand_in_state(query, own.stop),
             transitions=allowed,
             given_up=given_up(query, request.user),
-            assignment=part,
+            assignment=part if part is not None and part.handed_in else None,
+            assignments=list(query.assignments.filter(**reads).select_related("annotator")),
             still_labeling=still_labeling(query),
             left_open=left_open(query) if "complete" in allowed else [],
         )

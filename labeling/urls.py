@@ -33,5 +33,6 @@ urlpatterns = [
     path("queries/<id:pk>/delete/", query_views.query_delete, name="query-delete"),
     path("queries/<id:pk>/transition/", query_views.query_transition, name="query-transition"),
     path("queries/<id:pk>/complete/", query_views.query_complete, name="query-complete"),
+    path("queries/<id:pk>/team/", query_views.query_team, name="query-team"),
     path("queries/<id:pk>/refresh/", query_views.query_refresh, name="query-refresh"),
 ]

@@ -31,6 +31,7 @@ from labeling.opinions.selectors import opinion_problem, queries_for_opinions
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
+from labeling.review.my_queries import my_queries
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
 from labeling.review.pace import team_progress
 from labeling.review.selectors import KINDS
@@ -87,19 +88,25 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     filters["sort"] = chosen(request.GET, "sort", SORTS)
     reviewer = at_least(request.user, Role.REVIEWER)
     states = Query.State.choices
+    rows = queries_overview(
+        user=request.user,
+        filters={name: filters[name] for name in FILTERS},
+        sort=filters["sort"] or "query_id",
+    )
+    filtered = any(filters[name] for name in FILTERS)
+    mine = None
+    if not reviewer:
+        mine = my_queries(request.user, queries_overview(user=request.user) if filtered else rows)
     to_audit = queries_to_audit(request.user)
     to_second = queries_for_opinions(request.user)
     requested = queries_with_requested(request.user)
     context: dict[str, Any] = {
-        "rows": queries_overview(
-            user=request.user,
-            filters={name: filters[name] for name in FILTERS},
-            sort=filters["sort"] or "query_id",
-        ),
+        "rows": rows,
+        "mine": mine,
         "columns": _columns(filters),
         "filters": filters,
         "reviewer": reviewer,
-        "filtered": any(filters[name] for name in FILTERS),
+        "filtered": filtered,
         "states": states if reviewer else [s for s in states if s[0] not in ("draft", "rejected")],
         "splits": Query.Split.choices,
         "categories": list(CATEGORIES),

@@ -12,6 +12,7 @@ from annotator.people.selectors import time_zones
 from annotator.people.services import password_set
 from annotator.people.tokens import LIFETIMES
 from core.access import Role
+from labeling.studio.models import LabelingPreferences
 
 
 class PreferencesForm(forms.Form):
@@ -24,6 +25,20 @@ class PreferencesForm(forms.Form):
         super().__init__(data, initial={"theme": user.theme, "time_zone": user.time_zone})
         names = dict.fromkeys([*time_zones(), user.time_zone])
         self.fields["time_zone"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
+
+
+class MailForm(forms.Form):
+    """Whether one gets e-mails, and where."""
+
+    email = forms.EmailField(required=False, label="E-mail address", max_length=254)
+    mails = forms.BooleanField(
+        required=False, label="Write to me when a query is assigned or sent back to me"
+    )
+
+    def __init__(self, user: User, data: Any = None) -> None:
+        stored = LabelingPreferences.objects.filter(user=user).first()
+        initial = {"email": user.email, "mails": stored is None or stored.mails}
+        super().__init__(data, initial=initial, auto_id="mail-%s")
 
 
 class TokenForm(forms.Form):

@@ -83,6 +83,14 @@ def preferences_set(*, user: User, theme: str, time_zone: str) -> None:
 
 
 @transaction.atomic
+def mails_set(*, user: User, email: str, mails: bool) -> None:
+    """Change a person's e-mail address, empty for none, and whether they get e-mails."""
+    user.email = email
+    user.save(update_fields=["email"])
+    LabelingPreferences.objects.update_or_create(user=user, defaults={"mails": mails})
+
+
+@transaction.atomic
 def role_set(*, user: User, role: Role, by: User | None) -> User:
     """Change a person's role. Conflict: they are the last admin, or the one who does this; `by` is
     None for a command.

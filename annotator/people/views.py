@@ -44,6 +44,20 @@ def account(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
+@require_POST
+def account_mail(request: HttpRequest) -> HttpResponse:
+    """Set one's e-mail address, and whether one gets e-mails."""
+    require_role(request.user, Role.ANNOTATOR)
+    user = cast(User, request.user)
+    form = forms.MailForm(user, request.POST)
+    if not form.is_valid():
+        return _account_page(request, mail_form=form)
+    services.mails_set(user=user, **form.cleaned_data)
+    messages.success(request, "Saved.")
+    return redirect("account")
+
+
+@login_required
 @require_http_methods(["GET", "POST"])
 def account_tokens(request: HttpRequest) -> HttpResponse:
     """Make an API token, and show it this once."""
@@ -71,6 +85,8 @@ def _account_page(request: HttpRequest, **context: Any) -> HttpResponse:
         **context,
     }
     if at_least(user, Role.ANNOTATOR):
+        if settings.EMAIL_URL:
+            context.setdefault("mail_form", forms.MailForm(user))
         context |= {"keymap": keymap.as_json(), "keys": preferences_of(user).keys}
     return render(request, "account/account.html", context)
 

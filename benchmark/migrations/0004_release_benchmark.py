@@ -7,7 +7,7 @@ import labeling.queries.models
 class Migration(migrations.Migration):
     dependencies = [
         ("benchmark", "0003_run_declarations"),
-        ("labeling", "0012_benchmarks"),
+        ("labeling", "0013_benchmarks"),
     ]
 
     operations = [

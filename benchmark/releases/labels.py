@@ -48,7 +48,8 @@ def released_queries(
     took. Two SQL queries a few thousand queries, and one for the benchmark's filter.
     """
     common = dict(benchmark.species.values_list("pk", "scientific_name"))
-    parts = Assignment.objects.filter(query=OuterRef("pk")).order_by("-handed_in_at", "-pk")
+    parts = Assignment.objects.filter(query=OuterRef("pk"), handed_in_at__isnull=False)
+    parts = parts.order_by("-handed_in_at", "-pk")
     queries = (
         complete_queries(benchmark)
         .annotate(rule=Subquery(parts.values("rule")[:1]))

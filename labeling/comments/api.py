@@ -14,9 +14,9 @@ from core.api.parameters import parameters, validated
 from labeling.comments.selectors import comments_for
 from labeling.comments.serializers import (
     CommentWriteSerializer,
-    ResolveSerializer,
     ThreadParameters,
     ThreadSerializer,
+    ThreadStateSerializer,
 )
 from labeling.comments.services import comment_add, thread_opened, thread_resolve
 from labeling.judging.access import get_query_for
@@ -52,12 +52,12 @@ class CommentActions:
         code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
         return _answer(request.user, query, image_id, code)
 
-    @extend_schema(request=ResolveSerializer, responses=ThreadSerializer)
+    @extend_schema(request=ThreadStateSerializer, responses=ThreadSerializer)
     @action(detail=True, methods=["post"], url_path="comments/resolve")
     def comments_resolve(self, request: Request, pk: int) -> Response:
         """Resolve a thread, or open it again (whoever may read it)."""
         query = get_query_for(request.user, pk)
-        sent = validated(request, ResolveSerializer)
+        sent = validated(request, ThreadStateSerializer)
         thread_resolve(
             query=query, image_id=sent["image"], by=request.user, resolved=sent["resolved"]
         )

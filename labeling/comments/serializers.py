@@ -24,7 +24,7 @@ class CommentWriteSerializer(serializers.Serializer):
     client_id = serializers.UUIDField(help_text="made by the client; a repeat is stored once")
 
 
-class ResolveSerializer(serializers.Serializer):
+class ThreadStateSerializer(serializers.Serializer):
     """Whether a thread is resolved."""
 
     image = IdField(allow_null=True, default=None, help_text="null: the query's own thread")

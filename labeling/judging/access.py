@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import Any, Final
 
 from django.apps import apps
@@ -10,6 +11,7 @@ from django.http import Http404
 
 from core.access import Role, at_least, role_of
 from labeling.judging.models import Judgment, JudgmentEvent
+from labeling.judging.parts import closed_to
 from labeling.queries.benchmarks import benchmarks_of
 from labeling.queries.models import Assignment, Query, QueryTransition
 from retrieval.flags.selectors import is_withdrawn
@@ -21,10 +23,11 @@ REQUESTED_STATES: Final = (Query.State.OPEN, Query.State.SUBMITTED, Query.State.
 def queries_visible_to(user: Any) -> QuerySet[Query]:
     """The queries that exist for the user.
 
-    Reviewers and admins see all; annotators, of their benchmarks, the open ones, those that they
-    have judged for or handed in, submitted ones in which draws of a release's audit wait for
-    somebody's judgment, or labels of somebody else for a second opinion, and submitted and complete
-    ones in which images that runs request wait; nobody else any.
+    Reviewers and admins see all; annotators, of their benchmarks, the open ones (those for assigned
+    people only if they are assigned), those that they have judged for or handed in, submitted ones
+    in which draws of a release's audit wait for somebody's judgment, or labels of somebody else for
+    a second opinion, and submitted and complete ones in which images that runs request wait; nobody
+    else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
@@ -46,15 +49,18 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     requested = apps.get_model("labeling", "RequestedImage").objects.filter(query=OuterRef("pk"))
     of_runs = Exists(requested.filter(~Exists(votes), ~is_withdrawn("image")))
     to_judge_of_runs = Q(state__in=REQUESTED_STATES) & of_runs
-    own = Q(state=Query.State.OPEN) | Exists(judged) | Exists(handed_in)
+    assigned = Assignment.objects.filter(query=OuterRef("pk"), annotator=user)
+    to_label = Q(state=Query.State.OPEN) & (Q(assigned_only=False) | Exists(assigned))
+    own = to_label | Exists(judged) | Exists(handed_in)
     return queries.filter(own | to_judge | to_judge_of_runs, benchmark__in=benchmarks_of(user))
 
 
 def sees_query(user: Any, query: Query) -> bool:
     """Whether a query that was just read, of a benchmark that the user takes part in, exists for
-    them; an open one takes no SQL.
+    them; one open to all takes no SQL.
     """
-    if query.state == Query.State.OPEN and at_least(user, Role.ANNOTATOR):
+    open_to_all = query.state == Query.State.OPEN and not query.assigned_only
+    if open_to_all and at_least(user, Role.ANNOTATOR):
         return True
     return queries_visible_to(user).filter(pk=query.pk).exists()
 
@@ -84,34 +90,53 @@ def query_unknown() -> Http404:
 
 
 def own_assignment(user: Any, query: Query) -> Assignment | None:
-    """The part in the query that the user has handed in; None while they haven't, and for reviewers
-    and admins, who can judge as long as the query can be judged at all.
+    """The user's part in the query, in whatever state; None where they have no row, and for
+    reviewers and admins, who can judge as long as the query can be judged at all.
     """
     if role_of(user) != Role.ANNOTATOR:
         return None
     return Assignment.objects.filter(query=query, annotator=user).first()
 
 
-def judging_problem(user: Any, query: Query, *, handed_in: bool | None = None) -> str:
+def judging_problem(
+    user: Any,
+    query: Query,
+    *,
+    part: Assignment | EllipsisType | None = ...,
+    closed: bool | None = None,
+) -> str:
     """Why the user may not judge for the query now; an empty string if they may.
 
-    `handed_in` says whether they have handed their part in; without it, one SQL query finds out.
+    `part` is `own_assignment`, and `closed` whether the query is among `parts.closed_to`. What
+    isn't given takes an SQL query, `closed` only for an annotator without a part.
     """
     if role_of(user) is None:
         return "Log in to judge."
     if not at_least(user, Role.ANNOTATOR):
         return "Researchers don't judge: they evaluate runs on what others have judged."
     if query.state == Query.State.OPEN:
-        if handed_in is None:
-            handed_in = own_assignment(user, query) is not None
-        if not handed_in:
+        if at_least(user, Role.REVIEWER):
             return ""
-        return (
-            "You have handed in your part of this query. Resume it on the query's page to continue."
-        )
+        part = own_assignment(user, query) if isinstance(part, EllipsisType) else part
+        if part is None:
+            closed = bool(closed_to(user, [query])) if closed is None else closed
+            return _CLOSED[query.assigned_only] if closed else ""
+        if part.handed_in:
+            return _HANDED_IN
+        return _PAUSED if part.paused_at else ""
     if query.state == Query.State.SUBMITTED and at_least(user, Role.REVIEWER):
         return ""
     return f"The query is {query.get_state_display().lower()}, so it can't be labeled now."
+
+
+_HANDED_IN: Final = (
+    "You have handed in your part of this query. Resume it on the query's page to continue."
+)
+_PAUSED: Final = "A reviewer has paused your part of this query."
+_CLOSED: Final = {
+    False: "As many people as are wanted label this query already.",
+    True: "Only the people who are assigned to this query label it.",
+}
 
 
 def auditing_problem(user: Any, query: Query) -> str:
@@ -134,11 +159,11 @@ def requested_problem(user: Any, query: Query) -> str:
     return judging_problem(user, query)
 
 
-def can_judge(user: Any, query: Query, *, handed_in: bool | None = None) -> bool:
-    """Whether the user may judge now: an open query until they hand in, or as a reviewer a
+def can_judge(user: Any, query: Query, **known: Any) -> bool:
+    """Whether `judging_problem` finds none: an open query until they hand in, or as a reviewer a
     submitted one.
     """
-    return not judging_problem(user, query, handed_in=handed_in)
+    return not judging_problem(user, query, **known)
 
 
 def judgments_visible_to(user: Any, query: Query) -> QuerySet[Judgment]:

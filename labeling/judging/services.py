@@ -15,6 +15,7 @@ from django.db.models import Max, Q
 
 from core.access import Role, role_of
 from core.errors import QueryGone
+from core.locks import lock_key, transaction_lock
 from labeling.candidates.services import lock_query_shared
 from labeling.judging.access import (
     auditing_problem,
@@ -25,8 +26,9 @@ from labeling.judging.access import (
 )
 from labeling.judging.grades import GRADES, relevance_of
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
+from labeling.judging.parts import ELSEWHERE, closed_to
 from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
-from labeling.queries.models import Query
+from labeling.queries.models import Assignment, Query
 
 LARGEST_BATCH = 500
 MOST_SECONDS = 3600.0
@@ -145,9 +147,12 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     so that a repeat is recognized. Raises ValueError for more than LARGEST_BATCH items and
     QueryGone, also where the query's benchmark is of others.
 
+    Where a query asks for a number of people, the first judgment takes a place and makes the row of
+    the part.
+
     Locks: the query shared, then the annotator, both until the transaction ends. So of two requests
     with the same client id one stores it and the other finds it, and batches neither deadlock nor
-    wait for other annotators.
+    wait for other annotators, but for those who take their place in the same query at that moment.
     """
     if len(items) > LARGEST_BATCH:
         raise ValueError(f"{len(items)} judgments at once; at most {LARGEST_BATCH} are taken.")
@@ -166,8 +171,12 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     )
     drawn, blind = _offered(query, annotator, items)
     offered = drawn | blind
-    closed = judging_problem(annotator, query)
-    closed_at = _closed_at(query, annotator) if closed else None
+    part = own_assignment(annotator, query)
+    takes_place = part is None and bool(query.annotators_wanted) and _is_open_to(annotator, query)
+    if takes_place:
+        transaction_lock(lock_key("places", query.pk))
+    closed = judging_problem(annotator, query, part=part)
+    closed_at = _closed_at(query, annotator, part) if closed else None
     revisions = _revisions(query, annotator, items)
     outcomes = []
     for item in items:
@@ -207,8 +216,15 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
         known[item.client_id] = event
         outcomes.append(_outcome(item, event, facts, JudgmentStatus.STORED))
     writer.store()
+    if takes_place and any(event.source not in ELSEWHERE for event in writer.events):
+        Assignment.objects.create(query=query, annotator=annotator)
     cursor = writer.events[-1].pk if writer.events else latest_event(query, annotator)
     return Recorded(query, outcomes, cursor)
+
+
+def _is_open_to(annotator: Any, query: Query) -> bool:
+    """Whether an annotator's judgment would begin a part."""
+    return role_of(annotator) == Role.ANNOTATOR and query.state == Query.State.OPEN
 
 
 Met = tuple[str, int]
@@ -253,20 +269,22 @@ def _revisions(query: Query, annotator: Any, items: Sequence[JudgmentInput]) -> 
     return {None, *found}
 
 
-def _closed_at(query: Query, annotator: Any) -> datetime | None:
-    """When an annotator's part in an undecided query ended: their hand-in, else its submission.
-    Judgments made before and sent later still count.
+def _closed_at(query: Query, annotator: Any, part: Assignment | None) -> datetime | None:
+    """When an annotator's part in an undecided query ended: their hand-in or its pause, else the
+    submission. Judgments made before and sent later still count.
 
-    None where the query is completed or rejected, and for others than annotators.
+    None where the query is completed or rejected, for others than annotators, and for those who
+    found no place in it.
     """
     if role_of(annotator) != Role.ANNOTATOR or query.state not in (
         Query.State.OPEN,
         Query.State.SUBMITTED,
     ):
         return None
-    handed_in = own_assignment(annotator, query)
-    if handed_in is not None:
-        return handed_in.handed_in_at
+    if part is not None and (ended := part.handed_in_at or part.paused_at):
+        return ended
+    if query.state == Query.State.OPEN or (part is None and closed_to(annotator, [query])):
+        return None
     submitted = query.transitions.filter(to_state=Query.State.SUBMITTED).last()
     return submitted.made_at if submitted else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -11,8 +12,9 @@ from django.db.models import Q
 from core.access import Role
 from core.ids import ids_of
 from labeling.lifecycle.benchmarks import setting_fields
+from labeling.lifecycle.team import MOST_WANTED
 from labeling.queries.categories import ICONIC_GROUPS
-from labeling.queries.models import Benchmark, Query
+from labeling.queries.models import Assignment, Benchmark, Query
 from retrieval.corpus.models import Species
 from retrieval.species.selectors import species_resolve
 
@@ -145,7 +147,7 @@ class BenchmarkForm(SpeciesForm):
         help_text="What holds for all its queries. Annotators see it above a query’s own.",
     )
     people = forms.ModelMultipleChoiceField(
-        get_user_model().objects.none(),
+        get_user_model().objects.all(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Annotators",
@@ -219,3 +221,46 @@ class RejectForm(forms.Form):
 
     reason = forms.ChoiceField(choices=Query.RejectReason.choices)
     note = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))
+
+
+class TeamForm(forms.Form):
+    """Who labels a query."""
+
+    people = forms.ModelMultipleChoiceField(
+        get_user_model().objects.all(),
+        required=False,
+        label="Assigned",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    wanted = forms.IntegerField(
+        min_value=0,
+        max_value=MOST_WANTED,
+        label="People wanted",
+        help_text="So many label it, each the whole list; 0 for whoever begins.",
+    )
+    assigned_only = forms.BooleanField(required=False, label="Only those assigned see and label it")
+
+    def __init__(
+        self, data: Any = None, *, parts: Iterable[Assignment] = (), initial: Any = None
+    ) -> None:
+        chosen = [one.annotator_id for one in parts if one.assigned_at and not one.paused_at]
+        super().__init__(data, initial={"people": chosen, **(initial or {})}, auto_id="team-%s")
+
+
+class PartForm(forms.Form):
+    """What to do with one person's part in a query."""
+
+    action = forms.ChoiceField(
+        choices=[(name, name) for name in ("pause", "resume", "hand over", "send back")]
+    )
+    person = forms.ModelChoiceField(get_user_model().objects.all())
+    to = forms.ModelChoiceField(get_user_model().objects.all(), required=False)
+    note = forms.CharField(required=False, max_length=5000)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("action") == "hand over" and not cleaned.get("to"):
+            self.add_error("to", "Choose who takes it over.")
+        # Of these only what the action takes.
+        takes = {"hand over": "to", "send back": "note"}.get(cleaned.get("action", ""))
+        return {name: cleaned.get(name) for name in ("action", "person", takes) if name}

@@ -16,7 +16,7 @@ from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.lifecycle.opening import MOST_AT_ONCE
 from labeling.queries.categories import CATEGORIES, ICONIC_GROUPS
 from labeling.queries.files import MAX_QUERY_ID
-from labeling.queries.models import Benchmark, Query
+from labeling.queries.models import PART_STATES, Benchmark, Query
 from retrieval.corpus.serializers import SpeciesBriefSerializer
 from retrieval.species.selectors import species_resolve
 
@@ -108,6 +108,16 @@ class AssignmentSerializer(serializers.Serializer):
     note = serializers.CharField()
 
 
+class PartSerializer(serializers.Serializer):
+    """Somebody's part in the query."""
+
+    annotator = serializers.CharField(source="annotator.username")
+    state = serializers.ChoiceField(choices=PART_STATES)
+    assigned_at = serializers.DateTimeField(allow_null=True)
+    handed_in_at = serializers.DateTimeField(allow_null=True)
+    sent_back_note = serializers.CharField(help_text="what a reviewer asks for")
+
+
 class OpenPointSerializer(serializers.Serializer):
     """Something that completing the query now would leave open."""
 
@@ -132,9 +142,20 @@ class QueryDetailSerializer(QuerySerializer):
     assignment = AssignmentSerializer(
         allow_null=True, help_text="an annotator's own part once it is handed in; else null"
     )
+    assignments = PartSerializer(
+        many=True,
+        help_text="assigned, begun where a number of people is wanted, paused, sent back or handed "
+        "in; an annotator's own alone",
+    )
+    annotators_wanted = serializers.IntegerField(
+        source="query.annotators_wanted",
+        help_text="how many must hand it in; 0 for whoever begins",
+    )
+    assigned_only = serializers.BooleanField(source="query.assigned_only")
     still_labeling = serializers.ListField(
         child=serializers.CharField(),
-        help_text="names of those who have judged for an open query and not handed in",
+        help_text="names of those who are assigned or have judged for an open query, and have not "
+        "handed in",
     )
     left_open = OpenPointSerializer(
         many=True,

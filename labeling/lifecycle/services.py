@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Max, ProtectedError
+from django.db.models import Max, ProtectedError, Q
 
 from core.access import Role, at_least, role_of
 from core.errors import Conflict
@@ -17,7 +17,14 @@ from labeling.audits.services import draw_key_ensure
 from labeling.candidates.rules import parse_rule
 from labeling.candidates.selectors import filter_species_ids, models_in_use
 from labeling.candidates.services import list_ensure, lock_query
-from labeling.lifecycle.assignments import assignment_hand_in, assignment_resume, still_labeling
+from labeling.judging.parts import hand_ins_missing
+from labeling.lifecycle.assignments import (
+    assignment_hand_in,
+    assignment_resume,
+    parts_resume,
+    still_labeling,
+)
+from labeling.lifecycle.mail import mail_assigned
 from labeling.opinions.services import opinion_key_ensure, opinions_draw
 from labeling.queries.categories import ICONIC_GROUPS
 from labeling.queries.models import Benchmark, Query, QueryTransition, first_benchmark
@@ -206,12 +213,13 @@ def query_transition(
     Opening requests a candidate list where none fits, makes the keys of the draws and of the second
     opinions, and resumes everybody's part; it is refused where there is nothing to label
     (`_check_corpus`). An annotator's "submitted" hands in their own part (`lifecycle.assignments`):
-    the query is submitted with the last part, and open until then; their "open" of an open query
-    resumes it. A reviewer's "submitted" is the query's, whoever still labels. With `give_up`, a
-    code of Query.RejectReason, anybody hands in for a reviewer to reject the query; only the reason
-    "other" needs a note then. Where the query isn't given up, its audit for the next release is
-    drawn at the first of these (`audits.release_services`), and once it is submitted, what gets a
-    second opinion (`opinions.services`).
+    the query is submitted with the last part, once as many as it asks for are handed in, and open
+    until then; their "open" of an open query resumes it. A reviewer's "submitted" is the query's,
+    whoever still labels. With `give_up`, a code of Query.RejectReason, anybody hands in for a
+    reviewer to reject the query; only the reason "other" needs a note then. Where the query isn't
+    given up, its audit for the next release is drawn at the first of these
+    (`audits.release_services`), and once it is submitted, what gets a second opinion
+    (`opinions.services`).
 
     A query that nobody has judged for can't be completed, and one that leaves something open
     (`review.selectors.left_open`) only with a note that says why; the query keeps both until it is
@@ -242,7 +250,8 @@ def query_transition(
     if handed_in and (give_up or not at_least(by, Role.REVIEWER)):
         if not assignment_hand_in(query=query, annotator=by, reason=give_up, note=note):
             return query
-        if not at_least(by, Role.REVIEWER) and still_labeling(query):
+        waits = still_labeling(query) or hand_ins_missing(query)
+        if waits and not at_least(by, Role.REVIEWER):
             to_state = query.state
     if handed_in and not give_up:
         release_audit_ensure(query=query, by=by)
@@ -267,13 +276,33 @@ def query_transition(
     decided = ["state", "reject_reason", "reject_note", "left_open", "completion_reason"]
     query.save(update_fields=[*decided, "updated_at"])
     if to_state == Query.State.OPEN:
-        query.assignments.all().delete()
+        parts_resume(query=query)
         draw_key_ensure(query=query)
         opinion_key_ensure(query=query)
         list_ensure(query=query, by=by)
+        assigned = Q(assigned_at__isnull=False, paused_at=None)
+        mail_assigned(query=query, people=query.assignments.filter(assigned).values("annotator"))
     elif handed_in and not give_up:
         opinions_draw(query=query)
     return query
+
+
+def query_submit_if_done(*, query: Query, by: Any) -> None:
+    """Submit an open query that somebody has handed in, where as many as it asks for have and
+    nobody labels it any more. The caller holds its lock.
+    """
+    done = query.assignments.filter(handed_in_at__isnull=False)
+    if query.state != Query.State.OPEN or not done.exists():
+        return
+    if still_labeling(query) or hand_ins_missing(query):
+        return
+    QueryTransition.objects.create(
+        query=query, from_state=query.state, to_state=Query.State.SUBMITTED, made_by=by
+    )
+    query.state = Query.State.SUBMITTED
+    query.save(update_fields=["state", "updated_at"])
+    if done.filter(reason="").exists():
+        opinions_draw(query=query)
 
 
 @transaction.atomic

@@ -21,11 +21,19 @@ from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
 from labeling.comments.selectors import image_threads
-from labeling.judging.access import can_judge, get_query_for, own_assignment
+from labeling.judging.access import can_judge, get_query_for, judging_problem, own_assignment
+from labeling.judging.parts import people_labeling
 from labeling.judging.progress import annotators_of, progress
-from labeling.lifecycle.assignments import still_labeling
+from labeling.lifecycle.assignments import still_labeling, transitions_open_to, what_comes_next
 from labeling.lifecycle.examples import pinned_examples
-from labeling.lifecycle.forms import GiveUpForm, QueryForm, QueryImportForm, RejectForm
+from labeling.lifecycle.forms import (
+    GiveUpForm,
+    PartForm,
+    QueryForm,
+    QueryImportForm,
+    RejectForm,
+    TeamForm,
+)
 from labeling.lifecycle.imports import (
     LARGEST_UPLOAD,
     QueryImportRefused,
@@ -36,10 +44,19 @@ from labeling.lifecycle.services import query_create, query_deletable, query_upd
 from labeling.lifecycle.services import query_delete as delete_query
 from labeling.lifecycle.services import query_from_search as create_from_search
 from labeling.lifecycle.services import query_transition as change_state
+from labeling.lifecycle.team import (
+    assignable,
+    part_hand_over,
+    part_pause,
+    part_resume,
+    part_send_back,
+    team_set,
+)
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
-from labeling.queries.models import Query
+from labeling.queries.models import Assignment, Query
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, transitions_for
+from labeling.review.my_queries import next_query
 from labeling.review.overview import queries_filtered
 from labeling.review.selectors import agreements_of, given_up, left_open
 from retrieval.encoding.model_specs import ModelSpecError
@@ -48,6 +65,14 @@ from retrieval.species.selectors import species_by_ids
 #: Drafts on a page.
 DRAFTS_SHOWN: Final = 500
 DRAFT_FILTERS: Final = ("search", "split", "category", "benchmark")
+#: What the forms on who labels a query ask for.
+TEAM_ACTIONS: Final[dict[str, Callable[..., object]]] = {
+    "": team_set,
+    "pause": part_pause,
+    "resume": part_resume,
+    "hand over": part_hand_over,
+    "send back": part_send_back,
+}
 #: Refused queries that a message names.
 REFUSALS_NAMED: Final = 5
 
@@ -59,7 +84,8 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
     query = get_query_for(request.user, pk)
     reviewer = at_least(request.user, Role.REVIEWER)
     part = own_assignment(request.user, query)
-    allowed = transitions_for(role_of(request.user), query.state, handed_in=part is not None)
+    problem = judging_problem(request.user, query, part=part)
+    allowed = transitions_open_to(request.user, query, part)
     shown_progress = progress(query, annotator=None if reviewer else request.user)
     rejection_request = given_up(query, request.user)
     hand_in = hand_in_state(query, shown_progress.stop)
@@ -98,14 +124,39 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "may_delete": at_least(request.user, Role.ADMIN) and query_deletable(query),
         "reject_form": RejectForm(auto_id="reject-%s") if "rejected" in allowed else None,
         "list_job": query.current_list.job if query.current_list else None,
-        "can_label": can_judge(request.user, query, handed_in=part is not None),
+        "can_label": not problem,
+        "closed": problem if query.state == "open" else "",
         "part": part,
         "image_threads": image_threads(request.user, query),
         "still_labeling": [
             name for name in still_labeling(query) if name != request.user.get_username()
         ],
     }
+    if reviewer and query.state in ("draft", "open", "submitted"):
+        context |= _team(query)
+    elif part and part.handed_in and query.state in ("open", "submitted"):
+        context |= {
+            "comes_next": what_comes_next(query),
+            "next_query": next_query(request.user),
+        }
     return render(request, "labeling/query_detail.html", context)
+
+
+def _team(query: Query) -> dict[str, Any]:
+    """What the section on who labels a query needs."""
+    parts = list(query.assignments.select_related("annotator").order_by("annotator__username"))
+    # Those who labeled for it without a row, too.
+    known = {one.annotator_id for one in parts}
+    begun = [one for one in people_labeling(query) if one.pk not in known]
+    people = list(assignable(query))
+    asks = {"wanted": query.annotators_wanted, "assigned_only": query.assigned_only}
+    form: Any = TeamForm(parts=parts, initial=asks)
+    form.fields["people"].choices = [(one.pk, one.get_username()) for one in people]
+    return {
+        "team_form": form if query.state != Query.State.SUBMITTED else None,
+        "parts": [*parts, *(Assignment(query=query, annotator=one) for one in begun)],
+        "assignable": people,
+    }
 
 
 def _form_page(request: HttpRequest, form: QueryForm, query: Query | None) -> HttpResponse:
@@ -249,6 +300,26 @@ def _done(before: str, query: Query, requested: str) -> str:
     if requested == Query.State.SUBMITTED:
         return "Your part is handed in."
     return "Nothing has changed." if requested != Query.State.OPEN else "Your part is open again."
+
+
+@login_required
+@require_POST
+def query_team(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say who labels a query, or pause, resume, hand over or send back one person's part."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    form: Any = PartForm(request.POST) if "action" in request.POST else TeamForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(one) for all_ in form.errors.values() for one in all_))
+        return redirect("query-detail", pk=pk)
+    given = form.cleaned_data
+    act = TEAM_ACTIONS[given.pop("action", "")]
+    try:
+        act(query=query, by=request.user, **given)
+        messages.success(request, "Saved.")
+    except Conflict as error:
+        messages.error(request, str(error))
+    return redirect("query-detail", pk=pk)
 
 
 @login_required

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -77,13 +78,19 @@ def months_of(person: Any, *, decided: bool) -> list[Month]:
 
 _PACE: Final = f"""
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) FROM {Judgment._meta.db_table}
- WHERE annotator_id = %s AND seconds > 0
+ WHERE annotator_id = %(person)s AND seconds > 0
 """
 
 
-def pace_of(person: Any) -> float | None:
-    """Median active seconds of the person's timed judgments; None without any."""
-    [(pace,)] = fetch_all(_PACE, [person.pk])
+def pace_of(person: Any, queries: Collection[int] | None = None) -> float | None:
+    """Median active seconds of the person's timed judgments, of these queries alone if they are
+    given; None without any. One SQL query, none for no queries.
+    """
+    if queries is not None and not queries:
+        return None
+    which = "" if queries is None else " AND query_id = ANY(%(queries)s)"
+    values = {"person": person.pk, "queries": list(queries or ())}
+    [(pace,)] = fetch_all(_PACE + which, values)
     return pace and float(pace)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import models
-from django.utils import timezone
 
 from labeling.queries.categories import CATEGORIES, supercategory_of
 from retrieval.corpus.models import Image, Species
@@ -125,6 +124,13 @@ class Query(models.Model):
         default=Grades.NONE,
         help_text="which of four grades are relevant; empty where it asks for none",
     )
+    annotators_wanted = models.PositiveSmallIntegerField(
+        default=0,
+        help_text="how many label it, and hand it in; 0 for whoever begins",
+    )
+    assigned_only = models.BooleanField(
+        default=False, help_text="only those assigned, or who have begun, see and label it"
+    )
     species = models.ManyToManyField(Species, blank=True, related_name="queries")
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     reject_reason = models.CharField(max_length=20, choices=RejectReason, blank=True)
@@ -218,11 +224,15 @@ class QueryTransition(models.Model):
         return f"{self.query_id}: {self.from_state} → {self.to_state}"
 
 
-class Assignment(models.Model):
-    """A person's part in a query that they have handed in.
+#: The states of a part; of several that hold, the first counts.
+PART_STATES: Final = ("handed in", "paused", "sent back", "assigned", "labeling")
 
-    An annotator who has judged but not handed in has no row; resuming removes it, and reopening the
-    query removes all.
+
+class Assignment(models.Model):
+    """A person's part in a query: assigned, begun, paused, sent back or handed in.
+
+    Annotators who label a query that asks for no number of people have no row until they hand in.
+    Reopening the query removes the rows of those who weren't assigned.
     """
 
     query = models.ForeignKey(
@@ -231,7 +241,13 @@ class Assignment(models.Model):
     annotator = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="assignments"
     )
-    handed_in_at = models.DateTimeField(default=timezone.now)
+    assigned_at = models.DateTimeField(
+        null=True, blank=True, help_text="by a reviewer; empty for who began by themselves"
+    )
+    paused_at = models.DateTimeField(null=True, blank=True)
+    sent_back_at = models.DateTimeField(null=True, blank=True)
+    sent_back_note = models.TextField(blank=True, help_text="the reviewer's, for the annotator")
+    handed_in_at = models.DateTimeField(null=True, blank=True)
     rule = models.CharField(
         max_length=300,
         blank=True,
@@ -255,7 +271,18 @@ class Assignment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.query_id}/{self.annotator_id}: handed in"
+        return f"{self.query_id}/{self.annotator_id}: {self.state}"
+
+    @property
+    def handed_in(self) -> bool:
+        """Whether the person has ended their part."""
+        return self.handed_in_at is not None
+
+    @property
+    def state(self) -> str:
+        """One of PART_STATES."""
+        held = (self.handed_in_at, self.paused_at, self.sent_back_at, self.assigned_at)
+        return next((name for name, at in zip(PART_STATES, held, strict=False) if at), "labeling")
 
 
 class QueryExample(models.Model):

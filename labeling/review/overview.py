@@ -17,6 +17,7 @@ from core.access import Role, at_least
 from core.ids import id_of
 from labeling.candidates.rules import Evidence
 from labeling.judging.access import can_judge, queries_visible_to
+from labeling.judging.parts import closed_to
 from labeling.judging.progress import Progress, hand_in_rule
 from labeling.queries.models import Assignment, Query
 from labeling.review.figures import Tally, figures_of, tallies
@@ -32,8 +33,13 @@ class QueryOverview:
     annotators: int
     """How many people have judged for it (for an annotator: whether they have, 0 or 1)."""
     can_label: bool
-    handed_in: bool
-    """Whether the user, as an annotator, has handed in their part."""
+    part: Assignment | None
+    """The user's, as an annotator, where there is a row for it."""
+
+    @property
+    def handed_in(self) -> bool:
+        """Whether the user, as an annotator, has handed in their part."""
+        return self.part is not None and self.part.handed_in
 
     @property
     def stop_met(self) -> bool:
@@ -95,7 +101,7 @@ def queries_filtered(queries: QuerySet[Query], filters: Mapping[str, str]) -> Qu
 def queries_overview(
     *, user: Any, filters: Mapping[str, str] = MappingProxyType({}), sort: str = "query_id"
 ) -> list[QueryOverview]:
-    """The queries that the user sees, filtered and sorted, with progress; seven SQL queries at
+    """The queries that the user sees, filtered and sorted, with progress; eight SQL queries at
     most, however many there are.
 
     `sort` is one of SORT_KEYS, with "-" before it for descending. Equal ones are ordered by query
@@ -115,18 +121,21 @@ def overview_of(queries: list[Query], *, user: Any) -> list[QueryOverview]:
     """The rows of these queries for the user, in their order."""
     annotator = None if at_least(user, Role.REVIEWER) else user
     figures = figures_of(queries, annotator=annotator)
-    done: set[int] = set()
+    parts: dict[int, Assignment] = {}
+    closed: set[int] = set()
     if annotator is not None:
         own = Assignment.objects.filter(annotator=annotator, query__in=[one.pk for one in queries])
-        done = set(own.values_list("query_id", flat=True))
+        parts = {one.query_id: one for one in own}
+        opened = (one for one in queries if one.state == Query.State.OPEN and one.pk not in parts)
+        closed = closed_to(annotator, list(opened))
     return [
         QueryOverview(
             query=query,
             progress=figures[query.pk].progress,
             last_activity=figures[query.pk].activity.last_activity,
             annotators=figures[query.pk].activity.annotators,
-            can_label=can_judge(user, query, handed_in=query.pk in done),
-            handed_in=query.pk in done,
+            can_label=can_judge(user, query, part=parts.get(query.pk), closed=query.pk in closed),
+            part=parts.get(query.pk),
         )
         for query in queries
     ]

@@ -19,6 +19,9 @@ class LabelingPreferences(models.Model):
         default=dict, help_text="action -> list of keys, for the actions that differ from default"
     )
     view = models.JSONField(default=dict, help_text="view, grid size, brightness, open panels …")
+    mails = models.BooleanField(
+        default=True, help_text="whether they get an e-mail when a query is assigned or sent back"
+    )
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -30,7 +30,7 @@ OTHERS = 10
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
     "Dashboard": 16,
-    "Dashboard of an annotator": 11,
+    "Dashboard of an annotator": 12,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,
@@ -39,7 +39,7 @@ STATEMENTS = {
     "Images of runs": 4,
     "Agreement": 8,
     "Labeling of a person": 10,
-    "Query": 19,
+    "Query": 22,
     "Query of an annotator": 12,
     "Review": 5,
     "Flagged images": 10,
@@ -66,9 +66,10 @@ STATEMENTS = {
 #: Addresses that write, give a file or an image, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
 NOT_READ = {
-    "query-from-search", "query-transition", "query-refresh", "release-retry", "benchmark-delete",
+    "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
+    "benchmark-delete",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
-    "account-tokens", "account-token-revoke", "password-link",
+    "account-tokens", "account-mail", "account-token-revoke", "password-link",
     "person-link", "person-deactivate", "person-reactivate",
     "leaderboard-export", "bias-file", "fuse-runs", "api-release-file", "api-release-archive",
     "api-schema", "api-search",

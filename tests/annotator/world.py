@@ -12,6 +12,7 @@ from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group
+from django.utils import timezone
 
 from annotator.models import ApiToken, WorkerHeartbeat
 from annotator.people.tokens import token_create
@@ -174,7 +175,9 @@ def make_world(settings: Any, folder: Path) -> World:
     simulation = simulation_begin(query=queries["complete"], plan=plan, created_by=admin)
     run_jobs()
     job = job_create(kind="embed", params={"model": settings.EMBEDDING_MODEL}, created_by=admin)
-    Assignment.objects.create(query=queries["complete"], annotator=annotator)
+    Assignment.objects.create(
+        query=queries["complete"], annotator=annotator, handed_in_at=timezone.now()
+    )
     JobItemError.objects.create(job=job, item="a", message="odd")
     ImageRoot.objects.create(location="/images")
     Group.objects.create(name="a class")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_export, release_verify
@@ -63,7 +64,9 @@ def undrawn(query: Query, count: int = 1) -> list[int]:
 
 
 def completed(query: Query, annotator: Any, rule: str = "streak") -> None:
-    Assignment.objects.create(query=query, annotator=annotator, rule=rule)
+    Assignment.objects.create(
+        query=query, annotator=annotator, rule=rule, handed_in_at=timezone.now()
+    )
     Query.objects.filter(pk=query.pk).update(state=Query.State.COMPLETE)
 
 

@@ -72,6 +72,8 @@ def test_a_query_from_draft_to_complete(
         "license": "",
         "rights_holder": "",
         "relevance": None,
+        "grade": None,
+        "reason": "",
         "flags": [],
     }
     last = annotator_api.get(address + "candidates/", {"start_rank": 4}).json()

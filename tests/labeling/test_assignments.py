@@ -204,7 +204,7 @@ def test_on_the_pages(
     )
     own = answer.content.decode()
     assert "Your part is handed in." in own
-    assert "1 other still labeling." in own
+    assert "One other still labels it; then a reviewer looks at disagreements." in own
     assert ">Label</a>" not in own
     assert ">Resume</button>" in own
     assert "Give up" not in own

@@ -80,7 +80,7 @@ def test_pages_that_only_show_refuse_a_post(
     assert clients["admin"].post(path.format(pk=query.pk)).status_code == 405
 
 
-@pytest.mark.parametrize("path", ["transition", "refresh", "from-search"])
+@pytest.mark.parametrize("path", ["transition", "team", "refresh", "from-search"])
 def test_pages_that_only_act_refuse_a_get(
     clients: dict[str, Client], query: Query, path: str
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from labeling.studio.keymap import default_keys
+from labeling.studio.keymap import ACTIONS, default_keys
 from labeling.studio.models import LabelingPreferences
 from tests.labeling.conftest import fields
 
@@ -72,7 +72,7 @@ def test_each_person_has_their_own(
         ({"keys": ["r"]}, "keys", "Expected a dictionary of items"),
         ({"keys": None}, "keys", "This field may not be null."),
         (
-            {"keys": {str(n): ["x"] for n in range(41)}},
+            {"keys": {str(n): ["x"] for n in range(len(ACTIONS) + 1)}},
             "keys",
             "There are more actions than the page has.",
         ),

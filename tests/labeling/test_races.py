@@ -229,6 +229,21 @@ class TestRaces:
             query.refresh_from_db()
             assert (outcome.status, query.state) in [("stored", "open"), ("refused", "submitted")]
 
+    def test_of_two_who_begin_at_once_one_gets_the_last_place(
+        self, open_query: MakeQuery, annotator: Any, other_annotator: Any
+    ) -> None:
+        for round_ in range(5):
+            query = open_query(f"frog {round_}")
+            Query.objects.filter(pk=query.pk).update(annotators_wanted=1)
+            outcomes = at_once(
+                *[
+                    lambda person=person, query=query: record(query, person, item(0, "relevant"))
+                    for person in (annotator, other_annotator)
+                ]
+            )
+            assert sorted(one.status for [one] in outcomes) == ["refused", "stored"]
+            assert query.assignments.count() == 1
+
     def test_a_list_extended_twice_at_once_grows_once(
         self, open_query: MakeQuery, settings: Any
     ) -> None:

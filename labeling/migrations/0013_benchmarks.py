@@ -13,7 +13,7 @@ def make_first(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("labeling", "0011_comments"),
+        ("labeling", "0012_assignments"),
         ("retrieval", "0002_takedown"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
