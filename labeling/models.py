@@ -9,6 +9,7 @@ from labeling.audits.models import (
     ReleaseKey,
 )
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
+from labeling.guidance.models import HowToLabel, Introduction, PracticeQuery
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
@@ -22,6 +23,8 @@ __all__ = [
     "Draw",
     "DrawKey",
     "DrawRound",
+    "HowToLabel",
+    "Introduction",
     "Judgment",
     "JudgmentEvent",
     "LabelingPreferences",
@@ -29,6 +32,7 @@ __all__ = [
     "Opinion",
     "OpinionKey",
     "PoolRanking",
+    "PracticeQuery",
     "Query",
     "QueryExample",
     "QueryTransition",

@@ -16,6 +16,7 @@ from benchmark.releases.models import Release
 from core.access import Role
 from core.errors import Conflict
 from core.jobs.services import job_create
+from labeling.guidance.models import Introduction
 from labeling.studio.models import LabelingPreferences
 
 #: Lower-case letters and digits without those that look alike.
@@ -124,7 +125,8 @@ def person_leave(*, user: User, by: User) -> str:
         username=pseudonym, first_name="", last_name="", email="", last_login=None,
         theme=Theme.SYSTEM, time_zone="UTC",
     )  # fmt: skip
-    LabelingPreferences.objects.filter(user=user.pk).delete()
+    for personal in (LabelingPreferences, Introduction):
+        personal.objects.filter(user=user.pk).delete()
     for record in (AccessAttempt, AccessLog, AccessFailureLog):
         record.objects.filter(username__iexact=name).delete()
     LogEntry.objects.filter(

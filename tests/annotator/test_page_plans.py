@@ -30,14 +30,16 @@ OTHERS = 10
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
     "Dashboard": 10,
-    "Dashboard of an annotator": 8,
+    "Dashboard of an annotator": 12,
+    "How to label": 5,
+    "Practice": 4,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,
     "Audit of a release": 4,
     "Second opinions": 4,
     "Agreement": 8,
-    "Labeling of a person": 10,
+    "Labeling of a person": 11,
     "Query": 16,
     "Query of an annotator": 9,
     "Review": 5,
@@ -63,7 +65,7 @@ STATEMENTS = {
 #: Addresses that write, give a file or an image, or rank the corpus; those of one run need a run,
 #: and read its file and its scores.
 NOT_READ = {
-    "query-from-search", "query-transition", "query-refresh", "release-retry",
+    "practice-query", "query-from-search", "query-transition", "query-refresh", "release-retry",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-token-revoke", "password-link",
     "person-link", "person-deactivate", "person-reactivate",
