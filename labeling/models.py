@@ -9,7 +9,7 @@ from labeling.audits.models import (
     ReleaseKey,
 )
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
-from labeling.guidance.models import HowToLabel, Introduction, PracticeQuery
+from labeling.guidance.models import HowToLabel, Introduction
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey
@@ -32,7 +32,6 @@ __all__ = [
     "Opinion",
     "OpinionKey",
     "PoolRanking",
-    "PracticeQuery",
     "Query",
     "QueryExample",
     "QueryTransition",

@@ -1,18 +1,21 @@
-"""The page "How to label", the queries to practice with, and how far people are introduced."""
+"""The page "How to label", and how far people are introduced."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
 
-from labeling.queries.models import Query
-
 
 class HowToLabel(models.Model):
     """The text of the page "How to label": one row, or none while it is the default."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
-    text = models.TextField(blank=True, help_text="in Markdown; empty for the default")
+    text = models.TextField(
+        blank=True,
+        max_length=20_000,
+        help_text="Markdown works, and ![caption](image:12345) shows the image of the corpus with "
+        "that id. Each person’s own keys follow the text. Leave it empty for the default text.",
+    )
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -25,53 +28,18 @@ class HowToLabel(models.Model):
         return "how to label"
 
 
-class PracticeQuery(models.Model):
-    """A query whose labels people may practice with; see `selectors.practice_queries`."""
-
-    query = models.OneToOneField(
-        Query, on_delete=models.CASCADE, primary_key=True, related_name="for_practice"
-    )
-    chosen_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    chosen_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"practice with query {self.query_id}"
-
-
 class Introduction(models.Model):
-    """How far a person has been introduced to labeling."""
+    """When a person closed "How to label" on the dashboard, and the score of their last practice."""
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        primary_key=True,
-        related_name="introduction",
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
-    closed_at = models.DateTimeField(
-        null=True, help_text="when the person closed “How to label” on the dashboard, or practiced"
-    )
-    query = models.ForeignKey(
-        Query,
-        on_delete=models.SET_NULL,
-        null=True,
-        related_name="+",
-        help_text="of the last practice",
-    )
+    closed_at = models.DateTimeField(null=True, help_text="or finished a practice before")
     practiced_at = models.DateTimeField(null=True)
-    images = models.PositiveSmallIntegerField(default=0, help_text="of the last practice")
+    images = models.PositiveSmallIntegerField(default=0)
     right = models.PositiveSmallIntegerField(
-        default=0, help_text="answers of the last practice that agree with the label"
+        default=0, help_text="answers that the label agrees with"
     )
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(right__lte=models.F("images")),
-                name="introduction_right_of_images",
-            )
-        ]
 
     def __str__(self) -> str:
         return f"introduction of {self.user_id}"

@@ -23,17 +23,13 @@ PRACTICE_IMAGES: Final = 20
 def how_to_label_text() -> str:
     """The text of “How to label” in Markdown: the admins', or the default."""
     written = HowToLabel.objects.filter(id=1).values_list("text", flat=True).first()
-    return written or default_text()
-
-
-def default_text() -> str:
-    """The text of “How to label” until an admin writes another."""
-    return render_to_string("labeling/how_to_label.md", {"stop_streak": settings.STOP_STREAK})
+    default = "labeling/how_to_label.md"
+    return written or render_to_string(default, {"stop_streak": settings.STOP_STREAK})
 
 
 def introduction_of(user: Any) -> Introduction | None:
-    """How far a person is introduced, with the query of the last practice; None: not at all."""
-    return Introduction.objects.select_related("query").filter(user=user).first()
+    """How far a person is introduced; None: not at all."""
+    return Introduction.objects.filter(user=user).first()
 
 
 def needs_introduction(user: Any) -> bool:
@@ -42,16 +38,14 @@ def needs_introduction(user: Any) -> bool:
     return role_of(user) == Role.ANNOTATOR and not closed.exists()
 
 
-def practice_queries() -> QuerySet[Query]:
-    """The queries whose labels every annotator may practice with: those that an admin chose, as
-    long as they are complete and of the validation split.
-    """
-    return practicable_queries().filter(for_practice__isnull=False)
-
-
 def practicable_queries() -> QuerySet[Query]:
-    """The queries that an admin may choose for practice."""
+    """The queries that an admin may choose for practice: no label of the test split is told."""
     return Query.objects.filter(state=Query.State.COMPLETE, split=Query.Split.VAL)
+
+
+def practice_queries() -> QuerySet[Query]:
+    """The chosen queries, whose labels every annotator may practice with."""
+    return practicable_queries().filter(for_practice=True)
 
 
 def practice_labels(query: Query, images: Collection[int] | None = None) -> dict[int, bool]:
@@ -64,21 +58,17 @@ def practice_labels(query: Query, images: Collection[int] | None = None) -> dict
     rows = votes.order_by("image_id").values_list(
         "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
     )
-    agreed = consensus_by_key((image, Vote(*rest)) for image, *rest in rows)
     return {
         image: found.relevant
-        for image, found in agreed
+        for image, found in consensus_by_key((row[0], Vote(*row[1:])) for row in rows)
         if not found.unsure and found.decided_by != "tie"
     }
 
 
 def practice_notes(query: Query) -> dict[tuple[int, bool], str]:
     """Why a pinned example (image id, relevant) is what it is, where its note says so."""
-    examples = QueryExample.objects.filter(query=query).exclude(note="")
-    return {
-        (image, relevant): note
-        for image, relevant, note in examples.values_list("image_id", "relevant", "note")
-    }
+    rows = QueryExample.objects.filter(query=query).exclude(note="")
+    return {row[:2]: row[2] for row in rows.values_list("image_id", "relevant", "note")}
 
 
 def practice_draw(
@@ -88,14 +78,10 @@ def practice_draw(
     so many, first those with a note, else at random from the seed; in random order.
     """
     random = Random(seed)
-    sides = []
-    for kind in (True, False):
-        images = sorted(image for image, relevant in labels.items() if relevant is kind)
-        random.shuffle(images)
-        sides.append(sorted(images, key=lambda image: (image, kind) not in notes))
-    relevant, others = sides
-    half = PRACTICE_IMAGES // 2
-    drawn = relevant[: max(half, PRACTICE_IMAGES - len(others))]
+    images = random.sample(sorted(labels), len(labels))
+    images.sort(key=lambda image: (image, labels[image]) not in notes)
+    relevant, others = ([one for one in images if labels[one] is kind] for kind in (True, False))
+    drawn = relevant[: max(PRACTICE_IMAGES // 2, PRACTICE_IMAGES - len(others))]
     drawn += others[: PRACTICE_IMAGES - len(drawn)]
     random.shuffle(drawn)
     return drawn

@@ -10,9 +10,9 @@ from django.test import Client
 
 from core.errors import Conflict
 from core.markdown import markdown_html
-from labeling.guidance.models import Introduction, PracticeQuery
+from labeling.guidance.models import Introduction
 from labeling.guidance.selectors import practice_draw, practice_queries
-from labeling.guidance.services import practice_query_choose
+from labeling.guidance.services import practice_query_set
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.lifecycle.examples import example_pin
 from labeling.lifecycle.services import query_transition
@@ -167,12 +167,12 @@ def test_practice_tells_at_once_and_stores_the_score_alone(
         assert "odd" not in page
     assert "18 of 20 right" in client.get("/practice/?image=21").content.decode()
     row = Introduction.objects.get()
-    assert (row.user, row.query, row.images, row.right) == (annotator, query, 20, 18)
+    assert (row.user, row.images, row.right) == (annotator, 20, 18)
     assert row.closed_at is not None
     assert (Judgment.objects.count(), JudgmentEvent.objects.count()) == before
     assert "data-how-to-label" not in client.get("/").content.decode()
     page = client_of(reviewer).get(f"/people/{annotator.pk}/labeling/").content.decode()
-    assert "18 of 20 right in “a toad”" in page
+    assert "18 of 20 right" in page
     client.post("/practice/", {"query": query.pk})
     again = client.session["practice"]["images"]
     assert again != drawn
@@ -190,12 +190,12 @@ def test_only_completed_queries_of_the_validation_split_are_for_practice(
     hidden = labeled_query(open_query, people, admin, split="test")
     for query in (hidden, open_query("an open toad")):
         with pytest.raises(Conflict):
-            practice_query_choose(query=query, by=admin)
+            practice_query_set(query=query, use=True)
         client_of(admin).post("/practice/queries/", {"query": query.pk})
-    assert not PracticeQuery.objects.exists()
+    assert not Query.objects.filter(for_practice=True).exists()
     usable = labeled_query(open_query, people, admin)
     for _ in range(2):
-        practice_query_choose(query=usable, by=admin)
+        practice_query_set(query=usable, use=True)
     assert list(practice_queries()) == [usable]
     client_of(admin).post("/practice/queries/", {"query": usable.pk, "remove": ""})
     assert not practice_queries().exists()
