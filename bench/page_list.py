@@ -49,6 +49,8 @@ _PAGES: Final = {
       Next audit of a release            /release-audit/
       Second opinions                    /queries/{submitted}/second-opinions/
       Next second opinions               /second-opinions/
+      How to label                       /how-to-label/
+      Practice                           /practice/
       Images of runs                     /queries/{query}/requested/
       Next images of runs                /requested/
       Labeling of oneself                /people/{annotator}/labeling/
@@ -119,6 +121,8 @@ _PAGES: Final = {
     "admin": """
       Query, edited                      /queries/{query}/edit/
       Query, deleted                     /queries/{query}/delete/
+      How to label, edited               /how-to-label/edit/
+      Practice, queries to choose        /practice/
       New query                          /queries/new/
       Import of queries                  /queries/import/
       Open drafts                        /queries/open/

@@ -10,6 +10,7 @@ from labeling.audits.models import (
 )
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.comments.models import Comment, Mention, Thread
+from labeling.guidance.models import HowToLabel, Introduction
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.learning.models import Revision
 from labeling.opinions.models import MarkedCheck, Opinion, OpinionKey, RequestedImage
@@ -24,6 +25,8 @@ __all__ = [
     "Draw",
     "DrawKey",
     "DrawRound",
+    "HowToLabel",
+    "Introduction",
     "Judgment",
     "JudgmentEvent",
     "LabelingPreferences",

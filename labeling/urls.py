@@ -3,12 +3,17 @@
 from django.urls import path
 
 from labeling import views
+from labeling.guidance import views as guidance
 from labeling.lifecycle import benchmark_views
 from labeling.lifecycle import views as query_views
 
 urlpatterns = [
     path("", views.dashboard, name="dashboard"),
     path("help/", views.help_page, name="help"),
+    path("how-to-label/", guidance.how_to_label, name="how-to-label"),
+    path("how-to-label/edit/", guidance.how_to_label_edit, name="how-to-label-edit"),
+    path("practice/", guidance.practice, name="practice"),
+    path("practice/queries/", guidance.practice_query, name="practice-query"),
     path("queries/<id:pk>/label/", views.label, name="query-label"),
     path("queries/<id:pk>/audit/", views.audit, name="query-audit"),
     path("queries/<id:pk>/release-audit/", views.release_audit, name="query-release-audit"),

@@ -20,6 +20,8 @@ from core.jobs.selectors import jobs_visible_to
 from labeling.audits.release_selectors import queries_to_audit
 from labeling.audits.selectors import audit_aim
 from labeling.comments.selectors import mentions_waiting
+from labeling.guidance.selectors import introduction_of, needs_introduction
+from labeling.guidance.views import how_to_label_context
 from labeling.judging.access import auditing_problem, can_judge, get_query_for, requested_problem
 from labeling.judging.grades import GRADES, LEAST_RELEVANT, REASONS
 from labeling.learning.choice import orders_open_to
@@ -36,7 +38,7 @@ from labeling.review.overview import SORT_KEYS, annotator_activity, queries_over
 from labeling.review.pace import team_progress
 from labeling.review.selectors import KINDS
 from labeling.studio import keymap
-from labeling.studio.preferences import preferences_of
+from labeling.studio.preferences import keys_shown, preferences_of
 
 # Column of the dashboard: sort key, heading, CSS class of its cells.
 COLUMNS = [
@@ -122,6 +124,8 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "images_requested": sum(images for _, images in requested),
         "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:10],
     }
+    if needs_introduction(request.user):
+        context |= how_to_label_context(request.user)
     return render(request, "labeling/dashboard.html", context)
 
 
@@ -253,6 +257,7 @@ def person_labeling(request: HttpRequest, pk: int) -> HttpResponse:
         "diagnosis": diagnoses(found).get(pk) if reviewer else None,
         "months": months_of(person, decided=not reviewer),
         "fast_pages": fast_pages_of(person) if reviewer else [],
+        "introduction": introduction_of(person),
     }
     return render(request, "labeling/person_labeling.html", context)
 
@@ -296,13 +301,9 @@ def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
     """What to do as an annotator, with the keys that the user has."""
-    keys = preferences_of(request.user).keys
     context = {
         "stop_streak": settings.STOP_STREAK,
         "minimum_labels": settings.MINIMUM_LABELS,
-        "keys": [
-            (keymap.BY_NAME[name].label, [keymap.shown_key(key) for key in keys[name]])
-            for name in HELP_ACTIONS
-        ],
+        "keys": keys_shown(request.user, HELP_ACTIONS),
     }
     return render(request, "labeling/help.html", context)

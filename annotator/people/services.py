@@ -17,6 +17,7 @@ from core.access import Role
 from core.errors import Conflict
 from core.jobs.services import job_create
 from labeling.comments.services import mentions_rename
+from labeling.guidance.models import Introduction
 from labeling.studio.models import LabelingPreferences
 
 #: Lower-case letters and digits without those that look alike.
@@ -133,7 +134,8 @@ def person_leave(*, user: User, by: User) -> str:
         username=pseudonym, first_name="", last_name="", email="", last_login=None,
         theme=Theme.SYSTEM, time_zone="UTC",
     )  # fmt: skip
-    LabelingPreferences.objects.filter(user=user.pk).delete()
+    for personal in (LabelingPreferences, Introduction):
+        personal.objects.filter(user=user.pk).delete()
     mentions_rename(name=name, pseudonym=pseudonym)
     for record in (AccessAttempt, AccessLog, AccessFailureLog):
         record.objects.filter(username__iexact=name).delete()

@@ -89,7 +89,8 @@ class QueryForm(SpeciesForm, forms.ModelForm):
             "query_id": "The number in the CSV files. Leave it empty for the next free one.",
             "order": "The order that learns finds more of what the model misses; the stop rule "
             "speaks of the CLIP order either way.",
-            "guidelines": "What counts as relevant. Annotators see it beside each image.",
+            "guidelines": "What counts as relevant; annotators see it beside each image. Markdown "
+            "works, and ![caption](image:12345) shows the image of the corpus with that id.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

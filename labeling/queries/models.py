@@ -110,6 +110,9 @@ class Query(models.Model):
         default=False, help_text="the text uses terms that only an expert knows"
     )
     guidelines = models.TextField(blank=True)
+    for_practice = models.BooleanField(
+        default=False, help_text="annotators may practice with its labels once it is complete"
+    )
     order = models.CharField(max_length=7, choices=Order, default=Order.CLIP)
     hand_in_rule = models.CharField(
         max_length=100,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.api.fields import TextField
-from labeling.studio.keymap import ACTIONS, KeysRefused, changed_keys, check_keys, default_keys
+from labeling.studio.keymap import (
+    ACTIONS,
+    BY_NAME,
+    KeysRefused,
+    changed_keys,
+    check_keys,
+    default_keys,
+    shown_key,
+)
 from labeling.studio.models import LabelingPreferences
 
 LARGEST_VIEW = 4096
@@ -41,6 +49,12 @@ def preferences_of(user: Any) -> Preferences:
         defaults=default_keys(),
         view=stored.view if stored else {},
     )
+
+
+def keys_shown(user: Any, actions: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """(what it does, its keys as people read them) of some actions. One SQL query."""
+    keys = preferences_of(user).keys
+    return [(BY_NAME[name].label, [shown_key(key) for key in keys[name]]) for name in actions]
 
 
 def preferences_save(

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, Window
 
 from core.access import names_hidden_from
+from core.markdown import markdown_html
 from core.sql import fetch_all
 from labeling.candidates.selectors import filter_species_ids
 from labeling.lifecycle.examples import pinned_examples
@@ -49,6 +50,7 @@ class Reference:
     """All that the reference panel shows for one query."""
 
     guidelines: str
+    """In Markdown."""
     names_hidden: bool
     pinned: list[QueryExample]
     """Relevant ones first, in the order of pinning; without withdrawn images."""
@@ -56,6 +58,11 @@ class Reference:
     """By scientific name, at most MOST_SPECIES; none where names are hidden."""
     species_total: int = 0
     """How many the filter has."""
+
+    @property
+    def guidelines_html(self) -> str:
+        """The guidelines as safe HTML."""
+        return markdown_html(self.guidelines)
 
 
 def reference(*, query: Query, user: Any) -> Reference:

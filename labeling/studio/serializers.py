@@ -455,7 +455,8 @@ class ExampleWriteSerializer(serializers.Serializer):
 class ReferenceSerializer(serializers.Serializer):
     """What candidates are compared with."""
 
-    guidelines = serializers.CharField(allow_blank=True)
+    guidelines = serializers.CharField(allow_blank=True, help_text="in Markdown")
+    guidelines_html = serializers.CharField(allow_blank=True, help_text="as safe HTML")
     names_hidden = serializers.BooleanField()
     species = SpeciesReferenceSerializer(
         many=True,

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -35,7 +36,8 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
 
     The address contains the content's version, so that browsers can cache it. 404 for another
     version, for a missing file and, to annotators, for a withdrawn image, which may hold personal
-    data; 503 if the image's root doesn't answer.
+    data; 503 if the image's root doesn't answer. The version "thumb" leads to the
+    present thumbnail.
 
     Visitors get the log-in page if they open the address, and 401 for a page's `<img>` or a
     program's request: a log-in page there would replace the CSRF cookie, so that the log-in form
@@ -51,6 +53,8 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
         return _text("Log in to see images.", status=401)
     match = _VERSION.fullmatch(version)
     found = images_visible_to(user).filter(pk=pk).only(*Image.ADDRESS_FIELDS).first()
+    if found and version == "thumb":
+        return redirect(found.thumbnail_url)
     if not match or found is None or match["content"] != found.version:
         raise Http404("There is no such image.")
     ref = ImageRef.of(found)

@@ -30,7 +30,9 @@ OTHERS = 10
 #: Statements of a page once its process has seen it; session and user are two of them.
 STATEMENTS = {
     "Dashboard": 16,
-    "Dashboard of an annotator": 12,
+    "Dashboard of an annotator": 16,
+    "How to label": 5,
+    "Practice": 4,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,
@@ -38,7 +40,7 @@ STATEMENTS = {
     "Second opinions": 4,
     "Images of runs": 4,
     "Agreement": 8,
-    "Labeling of a person": 10,
+    "Labeling of a person": 11,
     "Query": 22,
     "Query of an annotator": 12,
     "Review": 5,
@@ -67,7 +69,7 @@ STATEMENTS = {
 #: and read its file and its scores.
 NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
-    "benchmark-delete",
+    "benchmark-delete", "practice-query",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link",
     "person-link", "person-deactivate", "person-reactivate",

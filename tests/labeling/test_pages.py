@@ -29,6 +29,10 @@ def query(toy_model: Any, open_query: MakeQuery) -> Query:
 PAGES = {
     "/": (200, 200, 200),
     "/help/": (200, 200, 200),
+    "/how-to-label/": (200, 200, 200),
+    "/how-to-label/edit/": (403, 403, 200),
+    "/practice/": (200, 200, 200),
+    "/practice/queries/": (405, 405, 405),
     "/account/": (200, 200, 200),
     "/people/": (403, 403, 200),
     "/queries/{pk}/": (200, 200, 200),

@@ -41,6 +41,7 @@ def test_a_query_without_filter_has_its_guidelines_only(
     make_images(1)
     assert read(annotator_api, open_query(guidelines="Count tails.")) == {
         "guidelines": "Count tails.",
+        "guidelines_html": "<p>Count tails.</p>",
         "names_hidden": False,
         "species": [],
         "species_total": 0,
@@ -175,6 +176,7 @@ def test_hidden_names_leave_guidelines_and_pinned_images(
         answer = annotator_api.get(f"/api/queries/{query.pk}/reference/")
     assert answer.json() == {
         "guidelines": "Look at the eyes.",
+        "guidelines_html": "<p>Look at the eyes.</p>",
         "names_hidden": True,
         "species": [],
         "species_total": 0,

@@ -82,7 +82,7 @@ class Reference {
     this.pin ??= mountPinning(this.studio, this.root, () => this.reload());
     this.pin?.show(reference.pinned);
     const parts = [
-      guidelines(reference.guidelines),
+      guidelines(reference.guidelines_html),
       this.pinned("Relevant", reference.pinned.filter((one) => one.relevant)),
       this.pinned("Not relevant", reference.pinned.filter((one) => !one.relevant)),
       this.species(reference, folded),
@@ -173,22 +173,11 @@ class Reference {
   }
 }
 
-function guidelines(text) {
-  if (!text.trim()) return null;
-  return make(
-    "section",
-    {},
-    make("h3", { text: "Guidelines" }),
-    make("p", { class: "reference-guidelines small" }, ...linked(text.trim())),
-  );
-}
-
-/** A text whose web addresses are links, without the punctuation behind them. */
-function linked(text) {
-  return text.split(/(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)\]])/).map((part, place) => {
-    if (place % 2 === 0) return part;
-    return make("a", { href: part, target: "_blank", rel: "noopener noreferrer", text: part });
-  });
+function guidelines(html) {
+  if (!html) return null;
+  const text = make("div", { class: "markdown small" });
+  text.innerHTML = html; // of the server, which lets no HTML of the text through
+  return make("section", {}, make("h3", { text: "Guidelines" }), text);
 }
 
 /** A field that keeps the species in whose names its text occurs. */

@@ -1,0 +1,87 @@
+"""What new annotators read, and the images that they practice with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from random import Random
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.template.loader import render_to_string
+
+from core.access import Role, role_of
+from labeling.guidance.models import HowToLabel, Introduction
+from labeling.judging.consensus import Vote, consensus_by_key
+from labeling.judging.models import Judgment
+from labeling.queries.models import Query, QueryExample
+from retrieval.flags.selectors import is_withdrawn
+
+PRACTICE_IMAGES: Final = 20
+
+
+def how_to_label_text() -> str:
+    """The text of “How to label” in Markdown: the admins', or the default."""
+    written = HowToLabel.objects.filter(id=1).values_list("text", flat=True).first()
+    default = "labeling/how_to_label.md"
+    return written or render_to_string(default, {"stop_streak": settings.STOP_STREAK})
+
+
+def introduction_of(user: Any) -> Introduction | None:
+    """How far a person is introduced; None: not at all."""
+    return Introduction.objects.filter(user=user).first()
+
+
+def needs_introduction(user: Any) -> bool:
+    """Whether the dashboard shows “How to label”: to annotators until they close it or practice."""
+    closed = Introduction.objects.filter(user=user, closed_at__isnull=False)
+    return role_of(user) == Role.ANNOTATOR and not closed.exists()
+
+
+def practicable_queries() -> QuerySet[Query]:
+    """The queries that an admin may choose for practice: no label of the test split is told."""
+    return Query.objects.filter(state=Query.State.COMPLETE, split=Query.Split.VAL)
+
+
+def practice_queries() -> QuerySet[Query]:
+    """The chosen queries, whose labels every annotator may practice with."""
+    return practicable_queries().filter(for_practice=True)
+
+
+def practice_labels(query: Query, images: Collection[int] | None = None) -> dict[int, bool]:
+    """Whether each judged image (of `images`) is relevant, without withdrawn ones and those whose
+    label is in doubt: unsure or a tie.
+    """
+    votes = Judgment.objects.filter(~is_withdrawn("image"), query=query)
+    if images is not None:
+        votes = votes.filter(image__in=images)
+    rows = votes.order_by("image_id").values_list(
+        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
+    )
+    return {
+        image: found.relevant
+        for image, found in consensus_by_key((row[0], Vote(*row[1:])) for row in rows)
+        if not found.unsure and found.decided_by != "tie"
+    }
+
+
+def practice_notes(query: Query) -> dict[tuple[int, bool], str]:
+    """Why a pinned example (image id, relevant) is what it is, where its note says so."""
+    rows = QueryExample.objects.filter(query=query).exclude(note="")
+    return {row[:2]: row[2] for row in rows.values_list("image_id", "relevant", "note")}
+
+
+def practice_draw(
+    labels: Mapping[int, bool], notes: Collection[tuple[int, bool]], seed: str
+) -> list[int]:
+    """Draw PRACTICE_IMAGES images, or all if there are fewer: half of them relevant where there are
+    so many, first those with a note, else at random from the seed; in random order.
+    """
+    random = Random(seed)
+    images = random.sample(sorted(labels), len(labels))
+    images.sort(key=lambda image: (image, labels[image]) not in notes)
+    relevant, others = ([one for one in images if labels[one] is kind] for kind in (True, False))
+    drawn = relevant[: max(PRACTICE_IMAGES // 2, PRACTICE_IMAGES - len(others))]
+    drawn += others[: PRACTICE_IMAGES - len(drawn)]
+    random.shuffle(drawn)
+    return drawn

@@ -1,0 +1,13 @@
+/** The practice's keys: the person's own, each pressing the button or link that names it. */
+import { isTyping } from "./dom.js";
+import { keysOfEvent } from "./studio/keys.js";
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.repeat || isTyping(event.target)) return;
+  const keys = keysOfEvent(event);
+  const named = [...document.querySelectorAll("[data-keys]")];
+  const pressed = named.find((one) => one.dataset.keys.split(" ").some((key) => keys.includes(key)));
+  if (!pressed) return;
+  event.preventDefault();
+  pressed.click();
+});
