@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, urlize
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from core.ids import id_of
@@ -55,7 +56,7 @@ def markdown_html(text: str, *, heading: int = 3) -> SafeString:
 
 
 def _image(token: Token) -> str:
-    caption = _PARSER.renderer.renderInlineAsText(token.children, _PARSER.options, {})
+    caption = RendererHTML().renderInlineAsText(token.children, _PARSER.options, {})
     found = re.fullmatch(r"image:(\d+)", str(token.attrGet("src")))
     if not found or (pk := id_of(found[1])) is None:
         return format_html("{}", caption)

@@ -29,7 +29,7 @@ class HowToLabel(models.Model):
 
 
 class Introduction(models.Model):
-    """When a person closed "How to label" on the dashboard, and the score of their last practice."""
+    """When a person closed "How to label" on the dashboard, and their last practice's score."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"

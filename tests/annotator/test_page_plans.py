@@ -41,7 +41,7 @@ STATEMENTS = {
     "Images of runs": 4,
     "Agreement": 8,
     "Labeling of a person": 11,
-    "Query": 22,
+    "Query": 23,
     "Query of an annotator": 12,
     "Review": 5,
     "Flagged images": 10,

@@ -223,6 +223,7 @@ def test_only_rules_for_certificates_count_audits(
     stop = progress(usual).stop
     with django_assert_num_queries(0):
         hand_in_state(usual, stop)
+    progress(query)
     with django_assert_num_queries(2):
         hand_in_state(query, stop)
 

@@ -29,7 +29,7 @@ def images(toy_model: EmbeddingModel) -> list[Image]:
 
 
 def fresh(query: Query) -> Query:
-    return Query.objects.select_related("current_list").get(pk=query.pk)
+    return Query.objects.select_related("benchmark", "current_list").get(pk=query.pk)
 
 
 @pytest.mark.parametrize(("negatives", "met"), [(99, False), (100, True), (101, True)])
