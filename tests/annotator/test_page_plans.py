@@ -32,7 +32,7 @@ STATEMENTS = {
     "Dashboard": 16,
     "Dashboard of an annotator": 16,
     "How to label": 5,
-    "Practice": 4,
+    "Practice": 5,
     "Corpus": 13,
     "Labeling": 5,
     "Audit": 5,

@@ -57,7 +57,7 @@ def test_markdown_lets_no_html_through(text: str) -> None:
         }
         found = dict(re.findall(r'\s([\w-]+)="([^"]*)"', attributes))
         assert re.sub(r'\s[\w-]+="[^"]*"', "", attributes) == ""
-        assert set(found) <= {"href", "src", "alt", "loading", "class", "target", "rel"}
+        assert set(found) <= {"href", "src", "alt", "loading", "class", "target", "rel", "title"}
         assert found.get("href", "https://example.org/").startswith("https://example.org/")
         assert found.get("src", "/images/7/thumb.jpg") == "/images/7/thumb.jpg"
 
