@@ -32,17 +32,23 @@ def released_fixed_lists(
 ) -> Iterator[list[FixedImage]]:
     """The fixed list of each completed query, by query id; each best first.
 
-    Of all images that are embedded under the model and aren't withdrawn now. A query's candidate
-    list that is of the same text, model and images gives its own first ranks; the others are ranked
-    exactly, many in one pass where the model's matrix is there. Raises as `text_vectors`.
+    Of all images of the benchmark that are embedded under the model and aren't withdrawn now. A
+    query's candidate list that is of the same text, model and images gives its own first ranks; the
+    others are ranked exactly, many in one pass where the model's matrix is there. Raises as
+    `text_vectors`.
     """
     queries = complete_queries(benchmark).select_related("current_list")
+    species_ids = benchmark.species_ids if benchmark else []
     newest = _newest_embedding(model)
     for batch in in_batches(list(queries), vectors_at_once(model)):
-        rows = {query.query_id: _own_candidates(query, model, newest) for query in batch}
+        rows = {
+            query.query_id: _own_candidates(query, model, newest, species_ids) for query in batch
+        }
         unranked = [query for query in batch if len(rows[query.query_id]) < FIXED_DEPTH]
         vectors = text_vectors(model, [query.text for query in unranked])
-        ranked = rank_images_many(model=model, text_vectors=vectors, limit=FIXED_DEPTH)
+        ranked = rank_images_many(
+            model=model, text_vectors=vectors, species_ids=species_ids, limit=FIXED_DEPTH
+        )
         for query, found in zip(unranked, ranked, strict=True):
             rows[query.query_id] = found
         yield from (_numbered(query_id, found) for query_id, found in rows.items())
@@ -83,15 +89,15 @@ def fixed_lists(
 
 
 def _own_candidates(
-    query: Query, model: EmbeddingModel, newest: datetime | None
+    query: Query, model: EmbeddingModel, newest: datetime | None, species_ids: list[int]
 ) -> list[tuple[int, float]]:
-    """The first candidates of the query's list, if the whole corpus in its present state was
-    ranked for it; else none.
+    """The first candidates of the query's list, if all images of these species (empty for the
+    whole corpus) in their present state were ranked for it; else none.
     """
     frozen = query.current_list
     if frozen is None or frozen.embedding_model_id != model.pk or frozen.text != query.text:
         return []
-    if frozen.pool_models or frozen.species_ids or frozen.size < FIXED_DEPTH:
+    if frozen.pool_models or frozen.species_ids != species_ids or frozen.size < FIXED_DEPTH:
         return []
     if not _same_images(frozen, newest):
         return []

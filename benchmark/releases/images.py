@@ -85,21 +85,25 @@ def web_address(file_name: str, location: str = "") -> str:
     return quote(f"{_INATURALIST_ADDRESS}{folder}/{file_name}", safe=":/")
 
 
-def corpus() -> Corpus:
-    """Count the corpus and take its fingerprint; streams, however many images there are."""
+def corpus(species_ids: Sequence[int] = ()) -> Corpus:
+    """Count the images of these species, empty for the whole corpus, and take their fingerprint;
+    streams, however many there are.
+    """
     hashed = _Hashing()
+    # COPY takes no parameters.
+    wanted = f" AND i.species_id IN ({', '.join(map(str, species_ids))})" if species_ids else ""
     with connection.cursor() as cursor, BufferedWriter(hashed, _BUFFER) as file:
         # Rows of COPY are exactly the lines that are hashed, and PostgreSQL writes them faster than
         # any cursor gives rows. They come one by one; the buffer takes them without Python's help.
         cursor.copy_expert(
-            f"COPY (SELECT i.id, i.sha256 FROM retrieval_image i WHERE {_NOT_WITHDRAWN} "
+            f"COPY (SELECT i.id, i.sha256 FROM retrieval_image i WHERE {_NOT_WITHDRAWN}{wanted} "
             "ORDER BY i.id) TO STDOUT WITH (DELIMITER ' ')",
             file,
         )
         file.flush()
         cursor.execute(
             "SELECT count(*) FROM retrieval_species s WHERE EXISTS (SELECT FROM retrieval_image i "
-            f"WHERE i.species_id = s.id AND {_NOT_WITHDRAWN})"
+            f"WHERE i.species_id = s.id AND {_NOT_WITHDRAWN}{wanted})"
         )
         species = cursor.fetchone()[0]
     fingerprint = hashed.digest.hexdigest() if hashed.lines else ""

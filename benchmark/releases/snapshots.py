@@ -102,7 +102,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
                 write(image)
                 count(1)
         with progress.step(CORPUS_STEP):
-            corpus = images.corpus()
+            corpus = images.corpus(benchmark.species_ids)
     writer.header(
         Header(
             name=release.name,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmark.releases.models import Release
-from benchmark.runs.corpus import corpus_moment
+from benchmark.runs.corpus import RankedCorpus, ranked_corpus
 from benchmark.runs.models import Run
 from benchmark.runs.selectors import NoSnapshot, ReleaseData, release_data
 from benchmark.runs.services import run_finish, run_store
@@ -160,7 +159,7 @@ def _plan(job: Job, release: Release, data: ReleaseData) -> None:
 
 def _incomplete(release: Release, model: EmbeddingModel) -> str:
     """Why a model has no run yet; empty if nothing is in the way."""
-    counts = corpus_counts(model=model, corpus_at=corpus_moment(release))
+    counts = corpus_counts(model=model, **ranked_corpus(release)._asdict())
     if counts.unembedded <= MISSING_AT_MOST * (counts.embedded + counts.unembedded):
         return ""
     return (
@@ -294,12 +293,12 @@ def _taken_up(made: _ModelRun) -> _ModelRun:
 
 def _rank(made: _ModelRun, release: Release, data: ReleaseData, deadline: float) -> bool:
     """Rank until `deadline`, as many queries at once as one pass over the corpus serves."""
-    moment = corpus_moment(release)
+    corpus = ranked_corpus(release)
     queries = list(made.texts.items())
     for number, batch in enumerate(in_batches(queries, vectors_at_once(made.model))):
         if number and time.monotonic() >= deadline:
             return False
-        for (query_id, _), rows in zip(batch, _rankings(made, batch, data, moment), strict=True):
+        for (query_id, _), rows in zip(batch, _rankings(made, batch, data, corpus), strict=True):
             made.rankings[query_id] = Ranking(
                 image_ids=np.array([row[0] for row in rows], dtype=np.int64),
                 scores=np.array([row[1] for row in rows], dtype=np.float64),
@@ -308,13 +307,13 @@ def _rank(made: _ModelRun, release: Release, data: ReleaseData, deadline: float)
 
 
 def _rankings(
-    made: _ModelRun, queries: Sequence[tuple[int, str]], data: ReleaseData, moment: datetime | None
+    made: _ModelRun, queries: Sequence[tuple[int, str]], data: ReleaseData, corpus: RankedCorpus
 ) -> list[list[tuple[int, float]]]:
     """(image id, score), best first, for each (query id, text)."""
     model = made.model
     vectors = text_vectors(model, [text for _, text in queries])
     if made.run.task == Run.Task.FULL:
-        return rank_images_many(model=model, text_vectors=vectors, limit=DEPTH, corpus_at=moment)
+        return rank_images_many(model=model, text_vectors=vectors, limit=DEPTH, **corpus._asdict())
     scored = (
         image_scores(model=model, text_vector=vector, image_ids=data.fixed[query_id].tolist())
         for (query_id, _), vector in zip(queries, vectors, strict=True)
@@ -324,7 +323,7 @@ def _rankings(
 
 def _about(release: Release, model: EmbeddingModel) -> str:
     """The description of an embedding model's run."""
-    counts = corpus_counts(model=model, corpus_at=corpus_moment(release))
+    counts = corpus_counts(model=model, **ranked_corpus(release)._asdict())
     about = "Images by cosine similarity to the query's text, in exact order."
     if counts.unembedded:
         about += f" Without an embedding, and so missing: {_images(counts.unembedded)}."

@@ -91,7 +91,8 @@ def benchmark_save(
     """Write a new benchmark, or all of one that is there.
 
     Another species filter makes new candidate lists for its open queries. Raises ValidationError
-    with the fields named, FilterEmpty where a query's own filter has nothing of it, and
+    with the fields named, Conflict for another filter once there is a release, FilterEmpty where a
+    query's own filter has nothing of it, and
     QueryHasJudgments where it would change the candidates of a query that was judged for.
     """
     lock_query_ids()
@@ -102,6 +103,8 @@ def benchmark_save(
     saved.full_clean()
     before: list[tuple[Query, list[int]]] = []
     if saved.pk and {one.pk for one in species} != set(saved.species.values_list("pk", flat=True)):
+        if saved.releases.exists():
+            raise Conflict("Releases rank the images of its filter, so it can't change any more.")
         locked = [lock_query(query) for query in saved.queries.order_by("pk")]
         before = [(query, filter_species_ids(query)) for query in locked]
     saved.save()

@@ -41,6 +41,11 @@ class Benchmark(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def species_ids(self) -> list[int]:
+        """The primary keys of its filter, ascending; empty for the whole corpus."""
+        return sorted(self.species.values_list("pk", flat=True)) if self.species_count else []
+
     def setting(self, name: str) -> Any:
         """The value of a setting for its queries: its own, else the installation's."""
         return self.settings.get(name, getattr(settings, name))

@@ -101,6 +101,7 @@ def rank_images_many(
     *,
     model: EmbeddingModel,
     text_vectors: Sequence[Sequence[float]],
+    species_ids: Sequence[int] | None = None,
     limit: int,
     created_before: datetime | None = None,
     corpus_at: datetime | None = None,
@@ -112,7 +113,7 @@ def rank_images_many(
     queries = [query_of(vector, model.dimension) for vector in text_vectors]
     if not queries or limit < 1:
         return [[] for _ in queries]
-    narrow = CorpusFilter(None, created_before, corpus_at)
+    narrow = CorpusFilter(species_ids, created_before, corpus_at)
     lists = _by_matrix(model, np.array(queries), limit, narrow)
     if lists is not None:
         return lists

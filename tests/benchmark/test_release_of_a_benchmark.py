@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
@@ -13,6 +14,8 @@ from django.core.management import CommandError, call_command
 from benchmark.releases import selectors, services
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.snapshot import Snapshot
+from benchmark.runs.corpus import in_corpus
+from core.errors import Conflict
 from labeling.audits.models import ReleaseKey
 from labeling.lifecycle.benchmarks import benchmark_save
 from labeling.lifecycle.services import query_transition
@@ -82,7 +85,14 @@ def test_a_release_holds_the_queries_of_its_benchmark(
         made("Frogs", second)
     with pytest.raises(ValidationError, match="Name a benchmark: there are 'Benchmark', 'Newts"):
         made("Newts")
+    Image.objects.filter(pk__in=[2, 3]).update(species=newt)
     release = made("Newts", second)
+    # Its runs rank the images of its filter, which can't change from now on.
+    assert (release.header["corpus_images"], release.header["corpus_species"]) == (2, 1)
+    assert in_corpus(release, np.array([1, 2, 3])).tolist() == [False, True, True]
+    assert in_corpus(again, np.array([1, 2, 3])).all()
+    with pytest.raises(Conflict, match="Releases rank the images of its filter"):
+        benchmark_save(benchmark=second, by=admin, name="Newts", species=[newt])
     assert ReleaseKey.objects.get(pk=keys[0].pk).ended_at is not None
 
     snapshot = Snapshot(release.snapshot_directory)
