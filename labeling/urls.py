@@ -16,12 +16,11 @@ urlpatterns = [
     path("practice/queries/", guidance.practice_query, name="practice-query"),
     path("queries/<id:pk>/label/", views.label, name="query-label"),
     path("queries/<id:pk>/audit/", views.audit, name="query-audit"),
-    path("queries/<id:pk>/release-audit/", views.release_audit, name="query-release-audit"),
-    path("release-audit/", views.release_audit_next, name="release-audit"),
-    path("queries/<id:pk>/second-opinions/", views.second_opinions, name="query-second-opinions"),
-    path("second-opinions/", views.second_opinions_next, name="second-opinions"),
-    path("queries/<id:pk>/requested/", views.requested, name="query-requested"),
-    path("requested/", views.requested_next, name="requested"),
+    *(
+        path(f"queries/<id:pk>/{kind}/", views.blind, {"kind": kind}, name=f"query-{kind}")
+        for kind in views.BLIND
+    ),
+    *(path(f"{kind}/", views.blind_next, {"kind": kind}, name=kind) for kind in views.BLIND),
     path("agreement/", views.agreement, name="agreement"),
     path("people/<id:pk>/labeling/", views.person_labeling, name="person-labeling"),
     path("queries/<id:pk>/review/", views.review, name="query-review"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -51,6 +51,27 @@ COLUMNS = [
     ("streak", "Streak", "numeric"),
     ("last_activity", "Last active", ""),
 ]
+
+
+class BlindQueueKind(NamedTuple):
+    """Images of queries that people judge without what is known of them."""
+
+    waiting: Callable[[Any], list[tuple[Query, int]]]
+    """The queries in which some wait for a person, with how many images."""
+    problem: Callable[[Any, Query], str]
+    """Why a person may not judge those of a query; empty if they may."""
+    words: str
+    """What the dashboard says of so many images."""
+
+
+#: By their addresses.
+BLIND: Final = {
+    "release-audit": BlindQueueKind(queries_to_audit, auditing_problem, "left to audit"),
+    "second-opinions": BlindQueueKind(
+        queries_for_opinions, opinion_problem, "left for a second opinion"
+    ),
+    "requested": BlindQueueKind(queries_with_requested, requested_problem, "of runs left to judge"),
+}
 SORTS = [f"{sign}{key}" for key in SORT_KEYS for sign in ("", "-")]
 FILTERS = ("search", "state", "split", "category", "benchmark")
 # The actions whose keys the help page lists; the labeling page lists all.
@@ -99,9 +120,6 @@ def dashboard(request: HttpRequest) -> HttpResponse:
     mine = None
     if not reviewer:
         mine = my_queries(request.user, queries_overview(user=request.user) if filtered else rows)
-    to_audit = queries_to_audit(request.user)
-    to_second = queries_for_opinions(request.user)
-    requested = queries_with_requested(request.user)
     context: dict[str, Any] = {
         "rows": rows,
         "mine": mine,
@@ -116,17 +134,20 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "activity": annotator_activity() if reviewer else [],
         "team": team_progress() if reviewer else None,
         "mentions": mentions_waiting(request.user),
-        "to_audit": to_audit,
-        "images_to_audit": sum(images for _, images in to_audit),
-        "to_second": to_second,
-        "images_to_second": sum(images for _, images in to_second),
-        "requested": requested,
-        "images_requested": sum(images for _, images in requested),
+        "blind": _blind_waiting(request.user),
         "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:10],
     }
     if needs_introduction(request.user):
         context |= how_to_label_context(request.user)
     return render(request, "labeling/dashboard.html", context)
+
+
+def _blind_waiting(user: Any) -> Iterator[dict[str, Any]]:
+    """What waits for a person in each blind queue."""
+    for kind, queue in BLIND.items():
+        if waiting := queue.waiting(user):
+            images = sum(count for _, count in waiting)
+            yield {"kind": kind, "words": queue.words, "images": images, "queries": len(waiting)}
 
 
 @login_required
@@ -159,60 +180,23 @@ def audit(request: HttpRequest, pk: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def release_audit_next(request: HttpRequest) -> HttpResponse:
-    """To the first query in which a release's audit waits for the person, else to the dashboard."""
+def blind_next(request: HttpRequest, kind: str) -> HttpResponse:
+    """To the first query in which images of a blind queue wait for the person, else to the
+    dashboard.
+    """
     require_role(request.user, Role.ANNOTATOR)
-    return _first_of(queries_to_audit(request.user), "query-release-audit")
-
-
-def _first_of(waiting: Sequence[tuple[Query, int]], page: str) -> HttpResponse:
-    return redirect(page, waiting[0][0].pk) if waiting else redirect("dashboard")
+    waiting = BLIND[kind].waiting(request.user)
+    return redirect(f"query-{kind}", waiting[0][0].pk) if waiting else redirect("dashboard")
 
 
 @login_required
 @require_safe
-def release_audit(request: HttpRequest, pk: int) -> HttpResponse:
-    """The labeling page over what the query's audits for releases drew."""
+def blind(request: HttpRequest, pk: int, kind: str) -> HttpResponse:
+    """The labeling page over a query's images that are shown without what is known of them."""
     query = get_query_for(request.user, pk)
-    if auditing_problem(request.user, query):
+    if BLIND[kind].problem(request.user, query):
         return redirect("query-detail", pk=pk)
-    return _studio(request, query, audit=True, blind="release-audit")
-
-
-@login_required
-@require_safe
-def second_opinions_next(request: HttpRequest) -> HttpResponse:
-    """To the first query in which a second opinion waits for the person, else to the dashboard."""
-    require_role(request.user, Role.ANNOTATOR)
-    return _first_of(queries_for_opinions(request.user), "query-second-opinions")
-
-
-@login_required
-@require_safe
-def second_opinions(request: HttpRequest, pk: int) -> HttpResponse:
-    """The labeling page over labels of others that a second person judges blindly."""
-    query = get_query_for(request.user, pk)
-    if opinion_problem(request.user, query):
-        return redirect("query-detail", pk=pk)
-    return _studio(request, query, audit=True, blind="second-opinions")
-
-
-@login_required
-@require_safe
-def requested_next(request: HttpRequest) -> HttpResponse:
-    """To the first query in which an image that a run requests waits, else to the dashboard."""
-    require_role(request.user, Role.ANNOTATOR)
-    return _first_of(queries_with_requested(request.user), "query-requested")
-
-
-@login_required
-@require_safe
-def requested(request: HttpRequest, pk: int) -> HttpResponse:
-    """The labeling page over images that runs rank high and nobody has judged."""
-    query = get_query_for(request.user, pk)
-    if requested_problem(request.user, query):
-        return redirect("query-detail", pk=pk)
-    return _studio(request, query, audit=True, blind="requested")
+    return _studio(request, query, audit=True, blind=kind)
 
 
 @login_required

@@ -50,7 +50,7 @@ def test_from_the_streak_to_a_certificate(site: Site, log_in: Callable[..., Page
     page = log_in("ann")
     open_label_page(page, site, query)
     page.keyboard.press("p")
-    page.locator("[data-stop]").get_by_role("link", name="Audit").click()
+    page.locator("[data-stop]").get_by_role("link", name="Judge").click()
     message = page.locator("[data-message]")
     expect(message).to_contain_text("4 more without a hit would certify 90 %")
     figure(page, "pool", "the first 150 of the list, out of 260 images of the corpus")

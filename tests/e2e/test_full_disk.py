@@ -71,7 +71,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
     judge(page, "nrun")
     # The database stops and tries to start again, and a request may wait for it.
     saved = page.locator("[data-saved-text]")
-    expect(saved).to_have_text("Disk full · 4 waiting, 2 saved", timeout=60_000)
+    expect(saved).to_have_text("Disk full · 4 waiting, 2 saved", timeout=120_000)
     notice = page.locator("[data-notices]")
     expect(notice).to_contain_text(
         "The server's disk is full. 4 judgments are stored in this browser and will be sent when "
@@ -81,7 +81,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
     assert 507 in statuses(site)
 
     filler.unlink()
-    expect(saved).to_have_text("All saved · 6", timeout=60_000)
+    expect(saved).to_have_text("All saved · 6", timeout=120_000)
     expect(notice).not_to_contain_text("disk is full")
     wanted = ["relevant", "not_relevant", "not_relevant", "relevant", "unsure", "not_relevant"]
     assert events(site, query) == [
