@@ -24,7 +24,10 @@ export class Thread {
     /** Texts that aren't sent yet, by image. */
     this.drafts = new Map();
     this.image = null;
+    /** Whether something is being saved. */
     this.busy = false;
+    /** Counts the requests: an earlier one's answer shows nothing any more. */
+    this.asked = 0;
     this.send.addEventListener("click", () => this.#add());
     this.resolve.addEventListener("click", () => this.#resolve());
     this.retry.addEventListener("click", () => this.load());
@@ -76,21 +79,23 @@ export class Thread {
 
   /** Asks the API for the thread as it is then, and shows it; whether that worked. */
   async #ask(path, options, what) {
-    const { image } = this;
-    this.busy = true;
+    this.asked += 1;
+    const { asked } = this;
+    const saving = Boolean(options.method);
+    this.busy = saving || this.busy;
     this.retry.hidden = true;
     try {
       const found = await api(this.address + path, options);
       this.seen(found);
-      if (image === this.image) this.#render(found);
+      if (asked === this.asked) this.#render(found);
       return true;
     } catch (error) {
-      if (image !== this.image) return false;
+      if (asked !== this.asked) return false;
       showState(this.state, trouble(error, what), true);
-      this.retry.hidden = Boolean(options.method);
+      this.retry.hidden = saving;
       return false;
     } finally {
-      this.busy = false;
+      if (saving) this.busy = false;
     }
   }
 
