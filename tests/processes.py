@@ -196,9 +196,14 @@ class Served:
         }
         var_dir.parent.mkdir(parents=True, exist_ok=True)
         self.output = var_dir.parent / f"{var_dir.name}-output.txt"
+        self.arguments = arguments or ("serve",)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, also after it has ended."""
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", *(arguments or ("serve",))],
+                [sys.executable, "manage.py", *self.arguments],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=output,

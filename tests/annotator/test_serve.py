@@ -33,11 +33,18 @@ def postgres(served):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """A served application whose parts a test may kill, but which it leaves healthy."""
-    served = Served(tmp_path_factory.mktemp("serve") / "var")
-    yield served.wait_healthy()
-    served.end()
+def application(tmp_path_factory):
+    application = Served(tmp_path_factory.mktemp("serve") / "var")
+    yield application
+    application.end()
+
+
+@pytest.fixture
+def served(application):
+    """A served application which a test may end, and whose parts it may kill."""
+    if application.process.poll() is not None:
+        application.start()
+    return application.wait_healthy()
 
 
 def test_what_is_killed_comes_back(served):
@@ -46,7 +53,7 @@ def test_what_is_killed_comes_back(served):
         (("gunicorn",), "web"),
         (("encode_texts",), "encoder of texts"),
     ):
-        before = served.find(*words)
+        before = wait_for(lambda words=words: served.find(*words), what=f"the {name}")
         kill(before)
 
         def replaced(before=before, words=words):
@@ -113,7 +120,6 @@ def test_statics_and_what_they_import_are_served_under_lasting_names(served):
 
 
 def test_ended_it_goes_on_with_the_same_state_and_killed_it_leaves_nothing(served, serve):
-    """The last of those that use it."""
     key = (served.var_dir / "secret_key").read_text()
     token = served.manage(
         "create_user", "mia", "--role", "reviewer", "--password", "tawny-owl-at-dusk-7", "--token"

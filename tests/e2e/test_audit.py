@@ -50,7 +50,7 @@ def test_from_the_streak_to_a_certificate(site: Site, log_in: Callable[..., Page
     page = log_in("ann")
     open_label_page(page, site, query)
     page.keyboard.press("p")
-    page.locator("[data-stop]").get_by_role("link", name="Judge").click()
+    page.locator("[data-stop]").get_by_role("link", name="Audit").click()
     message = page.locator("[data-message]")
     expect(message).to_contain_text("4 more without a hit would certify 90 %")
     figure(page, "pool", "the first 150 of the list, out of 260 images of the corpus")
@@ -113,7 +113,7 @@ def test_the_audit_of_a_release_by_pages(site: Site, log_in: Callable[..., Page]
     site.served.manage("shell", "-c", HAND_IN.format(query=query))
     page = log_in("otto", "/")
     prefer(site, "otto", view="grid", grid_size=12)
-    page.locator(".notice", has_text="left to audit").get_by_role("link", name="Audit").click()
+    page.locator(".notice", has_text="left to audit").get_by_role("link", name="Judge").click()
     first = 1
     while page.locator("#studio").get_attribute("data-state") != "end":
         ranks = wait_seen(page, first)
