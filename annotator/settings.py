@@ -128,6 +128,7 @@ MULTIMODAL_MAX_FAILURES = env.number("MULTIMODAL_MAX_FAILURES", 2, minimum=0, ma
 INSTALLED_APPS = [
     "annotator.apps.AnnotatorConfig",
     "core",
+    "curation",
     "retrieval",
     "labeling",
     "benchmark",
