@@ -10,6 +10,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from core.access import Role, at_least, role_of
+from core.errors import QueryGone
 from core.sql import fetch_all
 from labeling.judging.models import Judgment, JudgmentEvent
 from labeling.judging.parts import closed_to
@@ -66,20 +67,25 @@ def sees_query(user: Any, query: Query) -> bool:
     return queries_visible_to(user).filter(pk=query.pk).exists()
 
 
-def takes_part(user: Any, query: Query) -> bool:
-    """Whether the query's benchmark is among the user's (`benchmarks_of`); one SQL query, for
-    annotators alone.
+def part_of(user: Any, query: Query) -> Assignment | None:
+    """As `own_assignment`, of a query whose benchmark is among the user's (`benchmarks_of`); raises
+    QueryGone for one of others.
     """
     if role_of(user) != Role.ANNOTATOR:
-        return True
-    # Django's ORM would take a sixth of the time of storing a judgment to write it.
-    [(people, included)] = fetch_all(_PEOPLE, [user.pk, query.benchmark_id])
-    return bool(included) or not people
+        return None
+    # Most have no row. Django's ORM would take a sixth of the time of storing a judgment for these.
+    values = {"user": user.pk, "query": query.pk, "benchmark": query.benchmark_id}
+    [(people, included, parts)] = fetch_all(_PART, values)
+    if people and not included:
+        raise QueryGone("The query is of a benchmark of others.")
+    return own_assignment(user, query) if parts else None
 
 
-_PEOPLE: Final = f"""
-SELECT count(*), count(*) FILTER (WHERE user_id = %s)
-  FROM {Benchmark.people.through._meta.db_table} WHERE benchmark_id = %s
+_PART: Final = f"""
+SELECT count(*), count(*) FILTER (WHERE user_id = %(user)s),
+       (SELECT count(*) FROM {Assignment._meta.db_table}
+         WHERE query_id = %(query)s AND annotator_id = %(user)s)
+  FROM {Benchmark.people.through._meta.db_table} WHERE benchmark_id = %(benchmark)s
 """
 
 

@@ -14,15 +14,13 @@ from django.db import transaction
 from django.db.models import Max, Q
 
 from core.access import Role, role_of
-from core.errors import QueryGone
 from core.locks import lock_key, transaction_lock
 from labeling.candidates.services import lock_query_shared
 from labeling.judging.access import (
     auditing_problem,
     judging_problem,
-    own_assignment,
+    part_of,
     requested_problem,
-    takes_part,
 )
 from labeling.judging.grades import GRADES, relevance_of
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
@@ -157,9 +155,8 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     if len(items) > LARGEST_BATCH:
         raise ValueError(f"{len(items)} judgments at once; at most {LARGEST_BATCH} are taken.")
     query = lock_query_shared(query)
-    if not takes_part(annotator, query):
-        raise QueryGone("The query is of a benchmark of others.")
     lock_annotator(annotator)
+    part = part_of(annotator, query)
     known = {
         event.client_id: event
         for event in JudgmentEvent.objects.filter(
@@ -171,7 +168,6 @@ def judgments_record(*, query: Query, annotator: Any, items: Sequence[JudgmentIn
     )
     drawn, blind = _offered(query, annotator, items)
     offered = drawn | blind
-    part = own_assignment(annotator, query)
     takes_place = part is None and bool(query.annotators_wanted) and _is_open_to(annotator, query)
     if takes_place:
         transaction_lock(lock_key("places", query.pk))

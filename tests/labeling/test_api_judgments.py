@@ -238,11 +238,11 @@ def test_a_judgment_takes_few_statements(
     judge(query, annotator, range(2), "relevant")
     client = client_of(annotator)
     address = f"/api/queries/{query.pk}/judgments/"
-    # Session, user; begin, share of the query, query with list, its benchmark's people, annotator's
-    # lock, client ids, images, the annotator's part, judgments, events, commit; progress.
+    # Session, user; begin, the query's lock, query with list, annotator's lock, its benchmark's
+    # people and the annotator's part, client ids, images, judgments, events, commit; progress.
     for count in (1, 3):
         items = [sent(number, "unsure") for number in range(count)]
-        with django_assert_num_queries(14):
+        with django_assert_num_queries(13):
             answer = client.post(address, items, content_type="application/json")
         assert [one["status"] for one in answer.json()["results"]] == ["stored"] * count
 
