@@ -29,6 +29,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "metrics": "--queries 3 --runs 2 --depth 40 --repeats 1",
     "releases": "--images 200 --species 20 --judgments 1000",
     "importing": "--pairs 500",
+    "curation": "--sizes 3000",
     "trust": "--labelers 4 --releases 4 --queries 2",
 }
 HEADING: Final = """# What is measured

@@ -7,11 +7,13 @@ from typing import Final
 
 import duckdb
 
+Connection = duckdb.DuckDBPyConnection
+
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS taxon (
     taxon_id VARCHAR, name VARCHAR, rank VARCHAR, status VARCHAR, accepted_id VARCHAR,
     kingdom VARCHAR, phylum VARCHAR, class VARCHAR, "order" VARCHAR, family VARCHAR, genus VARCHAR,
-    epithet VARCHAR, iucn VARCHAR, lookalike_group VARCHAR
+    epithet VARCHAR, iucn VARCHAR
 );
 CREATE TABLE IF NOT EXISTS observation (
     observation_id VARCHAR, taxon_id VARCHAR, observer VARCHAR, observer_name VARCHAR,
@@ -24,40 +26,60 @@ CREATE TABLE IF NOT EXISTS photo (
     width INTEGER, height INTEGER
 );
 CREATE TABLE IF NOT EXISTS vernacular (taxon_id VARCHAR, language VARCHAR, name VARCHAR);
+CREATE TABLE IF NOT EXISTS confusion (species VARCHAR, taken_for VARCHAR);
 CREATE TABLE IF NOT EXISTS refused (file VARCHAR, reason VARCHAR, rows BIGINT, example VARCHAR);
+CREATE TABLE IF NOT EXISTS kept (photo_id VARCHAR);
+CREATE TABLE IF NOT EXISTS split (photo_id VARCHAR, split VARCHAR);
+CREATE OR REPLACE VIEW candidate AS
+    SELECT photo.*, observation.* EXCLUDE (observation_id), taxon.name AS species,
+           taxon.* EXCLUDE (taxon_id, name)
+      FROM kept
+      JOIN photo USING (photo_id)
+      JOIN observation USING (observation_id)
+      JOIN taxon USING (taxon_id);
 """
-"""`taxon`: one row a taxon of the sources; `rank` in lower case, `status` `accepted`, `synonym`, …
-in lower case, `accepted_id` the taxon that a synonym stands for, `iucn` a category such as `EN`,
-empty text where unknown.
+"""`taxon`: one row a taxon of the sources; `name` without authors, `rank` and `status` (`accepted`,
+`synonym`, …) in lower case, `accepted_id` the taxon that a synonym stands for, `iucn` a category
+such as `EN`.
 
-`observation`: `observer` the source's id of the person, `observer_name` only where the license asks
-for attribution; `uncertainty` and `elevation` in meters; `obscured` where the source blurred the
-place; `country` as ISO 3166-1 alpha-2; `day` and `observed_at` in the observer's local time.
+`observation`: `observer` is the source's id of the person, or a digest of the name where it gives
+names alone, and `observer_name` is filled only where the license asks for attribution;
+`uncertainty` and `elevation` are in meters; `obscured` is true where the source blurred the place;
+`country` is an ISO 3166-1 alpha-2 code; `day` and `observed_at` are the observer's local time.
 
-`photo`: `position` from 0 (the observation's primary photo); `media_type` such as `image/jpeg` or
-empty; `license` one of `cc0`, `cc-by`, `cc-by-nc`, `cc-by-sa`, `cc-by-nd`, `cc-by-nc-sa`,
-`cc-by-nc-nd`, `pd`, or empty for others; `file_name` where the image lies already, else empty.
+`photo`: `position` counts from 0, the observation's primary photo; `license` is one of `cc0`, `pd`,
+`cc-by`, `cc-by-nc`, `cc-by-sa`, `cc-by-nd`, `cc-by-nc-sa`, `cc-by-nc-nd`, or empty for others;
+`url` is a path where the image lies on this machine, and `file_name` its place in the source then.
 
-Unknown numbers and dates are NULL.
+`confusion`: a species and another that it is taken for, by name.
+
+`kept`: the photos that are still in; each step replaces it. `candidate` shows them with all that is
+known. Unknown texts are empty, unknown numbers and dates NULL.
 """
 
 
-def connect(
-    file: Path, *, memory: str = "4GB", threads: int | None = None
-) -> duckdb.DuckDBPyConnection:
+def connect(file: Path, *, memory: str = "4GB", threads: int | None = None) -> Connection:
     """Open (or make) the database of a curation; joins and sorts spill into a folder beside it."""
     connection = duckdb.connect(str(file))
     connection.execute(f"SET memory_limit = '{memory}'")
     connection.execute("SET temp_directory = ?", [str(file.with_suffix(".spill"))])
-    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET enable_progress_bar = false")
     if threads is not None:
         connection.execute(f"SET threads = {threads:d}")
     connection.execute(_SCHEMA)
     return connection
 
 
-def refuse(
-    connection: duckdb.DuckDBPyConnection, *, file: str, reason: str, rows: int, example: str
-) -> None:
-    """Count rows of a source that were refused for one reason, with an example."""
+def keep(connection: Connection, where: str, values: list[object] | None = None) -> None:
+    """Keep the candidates that meet an SQL condition on `candidate`'s columns."""
+    replace_kept(connection, f"SELECT photo_id FROM candidate WHERE {where}", values)
+
+
+def replace_kept(connection: Connection, select: str, values: list[object] | None = None) -> None:
+    """Let `kept` hold what a SELECT of photo ids returns."""
+    connection.execute(f"CREATE OR REPLACE TABLE kept AS {select}", values or [])
+
+
+def refuse(connection: Connection, *, file: str, reason: str, rows: int, example: str) -> None:
+    """Count rows of a source that were refused, or a field that was left out, for one reason."""
     connection.execute("INSERT INTO refused VALUES (?, ?, ?, ?)", [file, reason, rows, example])

@@ -1,0 +1,12 @@
+"""Errors of curation."""
+
+from __future__ import annotations
+
+
+class CurationRefused(Exception):
+    """A source or a setting is refused as a whole."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(f"{file}: {reason}")
+        self.file = file
+        self.reason = reason

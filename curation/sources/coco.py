@@ -1,0 +1,74 @@
+"""iNat2017 to iNat2021 and iNat24: one JSON file in COCO's layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import ijson
+from duckdb import DuckDBPyConnection as Connection
+
+from curation.errors import CurationRefused
+from curation.sources.darwin_core import RANKS
+from curation.sources.tabular import quoted, text
+
+SECTIONS: Final = {
+    name: columns.split()
+    for name, columns in {
+        "categories": f"id name common_name specific_epithet {' '.join(RANKS)}",
+        "licenses": "id name url",
+        "annotations": "image_id category_id",
+        "images": "id file_name width height license rights_holder date latitude longitude "
+        "location_uncertainty",
+    }.items()
+}
+
+_JOIN: Final = f"""
+CREATE OR REPLACE TABLE labels AS
+SELECT image_id AS id, min(category_id) AS category_id FROM raw_annotations
+ GROUP BY image_id HAVING count(DISTINCT category_id) = 1;
+
+CREATE OR REPLACE TABLE staged_occurrence AS
+SELECT raw_images.id, c.name AS species, c.specific_epithet AS epithet, common_name AS vernacular,
+       {", ".join(f"c.{quoted(rank)}" for rank in RANKS)}, date, latitude, longitude,
+       location_uncertainty AS uncertainty, rights_holder AS holder,
+       coalesce(l.url, l.name) AS license
+  FROM raw_images LEFT JOIN labels USING (id)
+  LEFT JOIN raw_categories c ON c.id = category_id LEFT JOIN raw_licenses l ON l.id = license
+ ORDER BY raw_images.rowid;
+
+CREATE OR REPLACE TABLE staged_media AS
+SELECT raw_images.id AS photo, raw_images.id AS occurrence, file_name AS file, width, height,
+       rights_holder AS holder, coalesce(l.url, l.name) AS license
+  FROM raw_images LEFT JOIN raw_licenses l ON l.id = license ORDER BY raw_images.rowid;
+"""
+
+
+def stage_section(connection: Connection, path: Path, section: str, unpacked: Path) -> None:
+    """Stream one section of the file into the table `raw_` and its name."""
+    lines = unpacked / f"{section}.jsonl"
+    columns = SECTIONS[section]
+    try:
+        with path.open("rb") as source, lines.open("w", encoding="utf-8") as target:
+            for item in ijson.items(source, f"{section}.item", use_float=True):
+                kept = {name: item[name] for name in columns if item.get(name) not in (None, "")}
+                target.write(json.dumps(kept) + "\n")
+    except (OSError, ijson.JSONError, AttributeError) as error:
+        raise CurationRefused(path.name, f"isn't JSON in COCO's layout: {error}") from error
+    declared = ", ".join(f"{text(name)}: 'VARCHAR'" for name in columns)
+    connection.execute(
+        f"CREATE OR REPLACE TABLE raw_{section} AS SELECT * FROM read_json("
+        f"{text(str(lines))}, format = 'newline_delimited', columns = {{{declared}}})"
+    )
+
+
+def stage(connection: Connection, path: Path, unpacked: Path) -> tuple[str, str]:
+    """Read a file; each image is an observation, and an image of two categories has no taxon."""
+    for section in SECTIONS:
+        stage_section(connection, path, section, unpacked)
+    connection.execute(_JOIN)
+    connection.execute("DROP TABLE labels")
+    for section in SECTIONS:
+        connection.execute(f"DROP TABLE raw_{section}")
+    return path.name, path.name

@@ -1,0 +1,169 @@
+"""Files of rows read into tables of texts, with what can't be read counted."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import duckdb
+from duckdb import DuckDBPyConnection as Connection
+
+from curation.errors import CurationRefused
+
+COMMAS: Final[dict[str, Any]] = {"delimiter": ",", "quote": '"'}
+Names = Mapping[str, Sequence[str]]
+"""The names that each column of a table has in sources, the preferred first."""
+
+
+def text(value: str) -> str:
+    """A value as SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def aliases(columns: str) -> Names:
+    """The names of columns, from `column:one|another` or `column`."""
+    pairs = (one.partition(":") for one in columns.split())
+    return {column: (names or column).split("|") for column, _, names in pairs}
+
+
+@contextmanager
+def whole(connection: Connection, path: Path) -> Iterator[Path]:
+    """Read a source wholly or not at all; gives a folder to unpack to, where DuckDB spills."""
+    if not path.exists():
+        raise CurationRefused(path.name, "is not there")
+    row = connection.execute("SELECT current_setting('temp_directory')").fetchone()
+    parent = Path(row[0]) if row and Path(row[0]).is_absolute() else path.parent
+    parent.mkdir(parents=True, exist_ok=True)
+    connection.execute("SET preserve_insertion_order = true")  # the order of files counts
+    connection.begin()
+    try:
+        with TemporaryDirectory(dir=parent, prefix="unpacked-") as name:
+            yield Path(name)
+        connection.commit()
+    except BaseException as error:
+        connection.rollback()
+        if isinstance(error, (duckdb.InvalidInputException, duckdb.IOException)):
+            raise CurationRefused(path.name, str(error).splitlines()[0]) from error
+        raise
+    finally:
+        connection.execute("SET preserve_insertion_order = false")
+
+
+def find(path: Path, *names: str) -> Path | None:
+    """The first of these files in a folder, by name or with `.gz`, or None."""
+    every = [found for name in names for found in (path / name, path / f"{name}.gz")]
+    return next((found for found in every if found.is_file()), None)
+
+
+def unpack(path: Path, into: Path, *endings: str) -> Path:
+    """A folder with an archive's files: the path itself, or a zip's members with these endings."""
+    if path.is_dir():
+        return path
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                if member.endswith(endings) and len(Path(member).parts) <= 2:
+                    with (
+                        archive.open(member) as source,
+                        (into / Path(member).name).open("wb") as to,
+                    ):
+                        shutil.copyfileobj(source, to, 1 << 20)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise CurationRefused(path.name, f"neither a folder nor a zip archive: {error}") from error
+    return into
+
+
+def _first_row(path: Path, delimiter: str, quote: str) -> list[str]:
+    reader = gzip.open if path.suffix == ".gz" else open
+    try:
+        with reader(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+            line = lines.readline(1 << 24).rstrip("\r\n")
+    except (OSError, EOFError) as error:
+        raise CurationRefused(path.name, f"can't be read: {error}") from error
+    if not quote:
+        return line.split(delimiter)
+    return next(csv.reader([line], delimiter=delimiter, quotechar=quote), [])
+
+
+def stage_text(
+    connection: Connection, table: str, path: Path, wanted: Names, *, required: Sequence[str] = (),
+    delimiter: str = "\t", quote: str = "", skip: int = 1, encoding: str = "utf-8",
+    columns: Sequence[str] = (), defaults: Mapping[str, str] = {},
+) -> None:  # fmt: skip
+    """Read a text file, gzipped or not, into a table whose `rowid` has the file's order.
+
+    `columns` are in the file's order, by default those of its first line. Rows of another number
+    of columns, or in another encoding, are counted as refused.
+    """
+    first = _first_row(path, delimiter, quote)
+    names = list(columns) or [name.strip() for name in first]
+    unique = [f"{place} {name}" for place, name in enumerate([*names, *first[len(names) :]])]
+    present = {
+        name.lower(): quoted(one) for name, one in reversed([*zip(names, unique, strict=False)])
+    }
+    for name, value in defaults.items():
+        present[name.lower()] = f"coalesce({present.get(name.lower(), 'NULL')}, {text(value)})"
+    declared = ", ".join(f"{text(column)}: 'VARCHAR'" for column in unique)
+    source = (
+        f"read_csv({text(str(path))}, auto_detect = false, columns = {{{declared}}}, "
+        f"header = false, skip = {skip:d}, delim = {text(delimiter)}, quote = {text(quote)}, "
+        f"escape = {text(quote)}, encoding = {text(encoding.lower())}, "
+        "nullstr = ['\\N', ''], store_rejects = true, max_line_size = 16000000)"
+    )
+    _stage(connection, table, path.name, source, present, wanted, required)
+    # A line is told by its number: it may hold people's names.
+    connection.execute(
+        "INSERT INTO refused SELECT ?, reason, count(*), 'line ' || min(line) FROM (SELECT line, "
+        "'line refused: ' || lower(min(error_type::VARCHAR)) AS reason FROM reject_errors "
+        "GROUP BY line) GROUP BY reason ORDER BY reason",
+        [path.name],
+    )
+    connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+
+
+def stage_parquet(
+    connection: Connection, table: str, path: Path, wanted: Names, required: Sequence[str]
+) -> None:
+    """Read a Parquet file, or a folder of parts in the order of their names."""
+    # GBIF's parts are called 000000 and so on, without an ending.
+    parts = [path] if path.is_file() else [
+        part for part in sorted(path.rglob("*")) if part.suffix == ".parquet" or part.name.isdigit()
+    ]  # fmt: skip
+    if not (parts := [part for part in parts if part.is_file()]):
+        raise CurationRefused(path.name, "holds no Parquet files")
+    source = f"read_parquet([{', '.join(text(str(part)) for part in parts)}], union_by_name = true)"
+    present = {
+        name.lower(): f"array_to_string({quoted(name)}, '|')"
+        if kind == "VARCHAR[]"
+        else quoted(name)
+        for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    }
+    _stage(connection, table, path.name, source, present, wanted, required)
+
+
+def _stage(
+    connection: Connection, table: str, shown: str, source: str, present: Mapping[str, str],
+    wanted: Names, required: Sequence[str],
+) -> None:  # fmt: skip
+    picked = []
+    for column, names in wanted.items():
+        there = [present[name.lower()] for name in names if name.lower() in present]
+        if not there and column in required:
+            raise CurationRefused(shown, f"has no column {' or '.join(names)}")
+        found = ", ".join(f"nullif(trim({one}::VARCHAR), '')" for one in [*there, "NULL"])
+        picked.append(f"coalesce({found}) AS {quoted(column)}")
+    connection.execute(
+        f"CREATE OR REPLACE TABLE {table} AS SELECT {', '.join(picked)} FROM {source}"
+    )

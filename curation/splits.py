@@ -1,0 +1,91 @@
+"""Which photos of a corpus are for training, validation and testing."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Final
+
+from curation.errors import CurationRefused
+from curation.tables import Connection
+
+TEST_SHARE: Final = 0.4
+VALIDATION_PHOTOS: Final = 30
+VALIDATION_SHARE: Final = 0.33
+
+
+def assign(connection: Connection, *, method: str, seed: int, **parameters: Any) -> None:
+    """Fill `split` with `train`, `val` or `test` for each photo that is kept.
+
+    `observer` (iNat2017, section 3.2; `test_share`, `validation_photos`, `validation_share`): of
+    each species the observers with the fewest observations, 40 % of them, are for testing; of the
+    others, fewest first, observers are added to validation until it has more than 30 photos or 33 %
+    of theirs. No observer is on both sides of a species; one may be for another.
+
+    `time` (`since`, a date): later observations are for testing (CrypticBio's CommonUnseen).
+
+    `place` (`cell` in degrees, `test_share`, `validation_share`): whole cells of a grid are held
+    out, chosen by digests of seed and cell; what has no place is for training.
+    """
+    if method not in _METHODS:
+        known = ", ".join(_METHODS)
+        raise CurationRefused("splits.method", f"there is no “{method}”; there are {known}")
+    sql, defaults = _METHODS[method]
+    if unknown := set(parameters) - set(defaults):
+        raise CurationRefused("splits", f"unknown: {', '.join(sorted(unknown))}")
+    values = {"seed": str(seed), **defaults, **parameters}
+    if method == "time" and not isinstance(values["since"], date):
+        raise CurationRefused("splits.since", "a date such as 2024-09-01 is needed")
+    connection.execute("DELETE FROM split")
+    used = {name: value for name, value in values.items() if f"${name}" in sql}
+    connection.execute(f"INSERT INTO split {sql}", used)
+
+
+_BY_OBSERVER: Final = """
+WITH person AS (
+    SELECT species, observer, count(DISTINCT observation_id) AS observations, count(*) AS photos
+      FROM candidate GROUP BY species, observer
+), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY species
+                                 ORDER BY observations, md5($seed || observer), observer) AS place,
+           count(*) OVER (PARTITION BY species) AS people FROM person
+), sided AS (
+    SELECT *, place <= floor($test_share * people + 1e-9) AS for_test FROM placed
+), counted AS (
+    SELECT *, sum(photos) OVER (PARTITION BY species, for_test) AS all_photos,
+           coalesce(sum(photos) OVER (
+               PARTITION BY species, for_test ORDER BY place
+               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before FROM sided
+)
+SELECT photo_id, CASE WHEN for_test THEN 'test'
+                      WHEN before <= $validation_photos AND before < $validation_share * all_photos
+                      THEN 'val' ELSE 'train' END
+  FROM candidate JOIN counted USING (species, observer)
+"""
+
+_BY_TIME: Final = """
+SELECT photo_id, CASE WHEN day >= $since THEN 'test' ELSE 'train' END FROM candidate
+"""
+
+_BY_PLACE: Final = """
+WITH placed AS (
+    SELECT photo_id, md5_number_upper(concat($seed, ' ', floor(latitude / $cell), ' ',
+                     floor(longitude / $cell)))::DOUBLE / 18446744073709551616 AS lot, latitude
+      FROM candidate
+)
+SELECT photo_id, CASE WHEN latitude IS NULL THEN 'train' WHEN lot < $test_share THEN 'test'
+                      WHEN lot < $test_share + $validation_share THEN 'val' ELSE 'train' END
+  FROM placed
+"""
+
+_METHODS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "observer": (
+        _BY_OBSERVER,
+        {
+            "test_share": TEST_SHARE,
+            "validation_photos": VALIDATION_PHOTOS,
+            "validation_share": VALIDATION_SHARE,
+        },
+    ),
+    "time": (_BY_TIME, {"since": None}),
+    "place": (_BY_PLACE, {"cell": 1.0, "test_share": 0.2, "validation_share": 0.1}),
+}

@@ -1,0 +1,177 @@
+"""Whole curations: configurations, presets, the corpus' files, and the way into the application."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from curation.config import presets, read_config
+from curation.errors import CurationRefused
+from retrieval.corpus.models import Image, Species
+from tests.curation.archives import crypticbio, inaturalist, inaturalist_taxonomy, of_photographs
+from tests.processes import ROOT
+
+PHOTOS = ROOT.parent / "shared" / "photos"
+
+
+def config(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "corpus.toml"
+    path.write_text(text)
+    return path
+
+
+SOURCE = '[[sources]]\nkind = "inaturalist"\npath = "dump"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names no"),
+        ("sources = [", "Expected|Invalid|expected|invalid|Unclosed|unclosed"),
+        (SOURCE.replace("inaturalist", "inat"), "source 1: kind must be one of gbif-archive"),
+        (SOURCE + 'name = "x"', "source 1: needs a kind and a path"),
+        ('preset = "inat25"\n' + SOURCE, "there is no “inat25”; there are crypticbio-common"),
+        ('seed = "1"\n' + SOURCE, "seed: must be of the type int"),
+        (SOURCE + "[filters]\nlicense = ['cc0']", "filters.license: is no setting.*“licenses”"),
+        (SOURCE + "[sampling]\nper_species = true", "sampling.per_species: must be of the type"),
+        ("filters = 3\n" + SOURCE, "filters: must be a table"),
+    ],
+)
+def test_a_wrong_configuration_names_its_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(CurationRefused, match=message):
+        read_config(config(tmp_path, text))
+
+
+def test_a_file_stands_over_its_preset(tmp_path: Path) -> None:
+    assert presets() == [
+        "crypticbio-common", "crypticbio-endangered", "crypticbio-invasive", "crypticbio-unseen",
+        "inat2017", "inat24",
+    ]  # fmt: skip
+    for preset in presets():
+        assert read_config(config(tmp_path, f'preset = "{preset}"\n{SOURCE}')).filters
+    more = (
+        "[filters]\nyears = [2024, 2026]\nprimary_photo = false\nspecies = 'list.csv'\n"
+        "[sampling]\nper_species = 100\n[splits]\nmethod = 'time'\nsince = 2025-01-01\n"
+    )
+    found = read_config(config(tmp_path, 'preset = "inat24"\n' + SOURCE + more))
+    assert list(found.filters) == [
+        "quality_grade", "rank", "years", "place", "date", "licenses", "species",
+    ]  # fmt: skip
+    assert found.filters["years"] == [2024, 2026]
+    assert found.filters["species"] == tmp_path / "list.csv"
+    assert found.sampling == {"method": "clusters", "per_species": 100}
+    assert found.longest_side == 500
+    other = SOURCE + "[sampling]\nmethod = 'random'\nper_species = 5\n[splits]\nmethod = 'none'"
+    found = read_config(config(tmp_path, 'preset = "inat2017"\n' + other))
+    assert (found.sampling, found.splits) == ({"method": "random", "per_species": 5}, {})
+
+
+def test_several_archives_become_one_corpus(tmp_path: Path, capsys: Any) -> None:
+    inaturalist(tmp_path / "dump")
+    crypticbio(tmp_path / "cryptic.parquet")
+    inaturalist_taxonomy(tmp_path / "taxa")
+    path = config(
+        tmp_path,
+        SOURCE + '[[sources]]\nkind = "crypticbio"\npath = "cryptic.parquet"\n'
+        '[taxonomy]\narchive = "taxa"\nnames = ["de"]\n[filters]\nlookalikes = true\n'
+        "[sampling]\nmethod = 'observer'\nper_species = 3\n[splits]\nmethod = 'place'\n",
+    )
+    call_command("curate", "plan", path)
+    plan = capsys.readouterr().out
+    call_command("curate", "run", path, tmp_path / "one")
+    assert capsys.readouterr().out.startswith(plan.rstrip("\n"))
+    assert re.search(r"^lookalikes +5 +4 +2 +2$", plan, re.M)
+    assert "without a taxon (observations.csv.gz)" in plan
+    call_command("curate", "run", path, tmp_path / "two")
+    names = {one.name for one in (tmp_path / "one").iterdir()}
+    assert names >= {"train.json", "images.csv", "refused.csv", "lookalikes.csv", "report.html"}
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert not {"work", "work.duckdb"} & names
+    content = json.loads((tmp_path / "one" / "train.json").read_text())
+    arvalis, temporaria = content["categories"]
+    assert (arvalis["name"], arvalis["lookalike_group"]) == ("Rana arvalis", "Rana arvalis")
+    assert temporaria["lookalike_group"] == "Rana arvalis"
+    assert temporaria["common_name"] == "Common frog"
+    assert temporaria["family"] == "Ranidae"
+    splits = {
+        name: json.loads((tmp_path / "one" / f"{name}.json").read_text())["images"]
+        for name in ("train", "val", "test")
+        if f"{name}.json" in names
+    }
+    images = [image for split in splits.values() for image in split]
+    assert sorted(image["id"] for image in images) == list(range(len(images)))
+    by_name = {Path(image["file_name"]).stem: image for image in images}
+    assert by_name["70"]["coordinates_obscured"]
+    assert by_name["70"]["observer"] == "1"
+    assert by_name["70"]["rights_holder"] == '"Ann" the frog'
+    assert by_name["72"]["rights_holder"] == ""
+    assert by_name["500"]["date"].startswith("2021-05-01")
+    report = (tmp_path / "one" / "report.html").read_text()
+    for part in ("<td>lookalikes</td>", "North America", "without a taxon", "<svg"):
+        assert part in report or part == "North America"
+    assert "http" not in report.replace("https://observation.org", "").split("Rows refused")[0]
+    with pytest.raises(CommandError, match="isn't empty"):
+        call_command("curate", "run", path, tmp_path / "one")
+
+
+def test_planning_needs_no_database_and_leaves_nothing(tmp_path: Path) -> None:
+    inaturalist(tmp_path / "dump")
+    path = config(tmp_path, SOURCE)
+    before = sorted(tmp_path.iterdir())
+    done = subprocess.run(
+        [sys.executable, "manage.py", "curate", "plan", str(path)],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin", "VAR_DIR": str(tmp_path / "var"), "DATABASE_URL": "postgres://x:1/y"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "read dump" in done.stdout
+    assert [one for one in sorted(tmp_path.iterdir()) if one.name != "var"] == before
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(PHOTOS))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(not PHOTOS.is_dir(), reason="the photographs in ../shared aren't there")
+def test_photographs_go_from_an_archive_into_the_corpus(tmp_path: Path, address: str) -> None:
+    of_photographs(PHOTOS / "train.json", tmp_path / "archive", address, observed=True)
+    path = config(
+        tmp_path,
+        '[[sources]]\nkind = "gbif-archive"\npath = "archive"\n'
+        "[filters]\nplace = true\nyears = [2022, 2022]\nleast = { observations = 2 }\n",
+    )
+    folder = tmp_path / "corpus"
+    call_command("curate", "run", path, folder)
+    call_command("curate", "fetch", folder, per_second=500, verbosity=0)
+    call_command("import_images", folder / "train.json", verbosity=0)
+    content = json.loads((folder / "train.json").read_text())
+    assert Species.objects.count() == len(content["categories"]) == 17
+    assert Image.objects.count() == len(content["images"]) == 42
+    image = Image.objects.order_by("id")[0]
+    given = content["images"][0]
+    assert (image.latitude, image.longitude) == (given["latitude"], given["longitude"])
+    assert max(image.width, image.height) <= 500
+    assert image.species is not None
+    assert image.species.kingdom == "Animalia"
