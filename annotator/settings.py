@@ -88,6 +88,20 @@ try:
 except ValueError as error:
     raise BadSetting(f"HAND_IN_RULE: {error}") from None
 HIDE_SPECIES_NAMES = env.flag("HIDE_SPECIES_NAMES")
+# IUCN categories of the species whose places annotators don't see.
+HIDDEN_PLACES = env.words("HIDDEN_PLACES", [])
+# To how many degrees releases round the places of species of an IUCN category.
+ROUNDED_PLACES = {}
+for _one in env.words("ROUNDED_PLACES", []):
+    _category, _, _degrees = _one.partition(":")
+    try:
+        ROUNDED_PLACES[_category] = float(_degrees)
+    except ValueError:
+        raise BadSetting(
+            f"ROUNDED_PLACES: {_one} isn't a category and degrees, as EN:0.1"
+        ) from None
+    if not 0 < ROUNDED_PLACES[_category] <= 30:
+        raise BadSetting(f"ROUNDED_PLACES: {_one} must be above 0 and at most 30 degrees")
 SEARCH_EXACT_IMAGES = env.number("SEARCH_EXACT_IMAGES", 100_000, minimum=0)
 SEARCH_TIMEOUT = env.number("SEARCH_TIMEOUT", 20, minimum=1, maximum=110)
 

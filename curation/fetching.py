@@ -33,7 +33,7 @@ USER_AGENT: Final = "inquire-annotator (benchmark curation)"
 
 # The sizes in which iNaturalist holds each photo, by the longest side in pixels.
 _SIZES: Final = ((240, "small"), (500, "medium"), (1024, "large"))
-_INATURALIST: Final = re.compile(r"(inaturalist[^/]*/photos/\d+/)original(\.)")
+_INATURALIST: Final = re.compile(r"(inaturalist[^/]*/photos/\d+/)[a-z]+(\.)")
 
 
 @dataclass(frozen=True)

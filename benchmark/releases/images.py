@@ -11,12 +11,14 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 from benchmark.releases.snapshot.snapshot import SnapshotImage
 from retrieval.corpus.models import Image, SpeciesName
+from retrieval.corpus.places import rounded_place
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import has_open_flag
 from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, public_bytes
@@ -31,7 +33,7 @@ _COLUMNS: Final = (
     "species__scientific_name", "species__kingdom", "species__phylum", "species__class_name",
     "species__order", "species__family", "species__genus", "species__iconic_group", "license",
     "license_url", "rights_holder", "observed_at", "latitude", "longitude", "location_uncertainty",
-    "root__location", "no_organism",
+    "root__location", "no_organism", "species__conservation_status",
 )  # fmt: skip
 #: A bucket that everybody may read, and where the web has its files.
 _INATURALIST: Final = "s3://inaturalist-open-data"
@@ -133,8 +135,13 @@ def _images(rows: list[tuple[Any, ...]], names: dict[int, str]) -> Iterator[Snap
         image_id, dataset, source_id, file_name, sha256, width, height, species_id,
         scientific_name, kingdom, phylum, class_name, order, family, genus, iconic_group,
         license_code, license_url, rights_holder, observed_at, latitude, longitude, uncertainty,
-        location, no_organism,
+        location, no_organism, status,
     ) in rows:  # fmt: skip
+        degrees = settings.ROUNDED_PLACES.get(status)
+        if degrees is not None and latitude is not None and longitude is not None:
+            latitude, longitude, uncertainty = rounded_place(
+                latitude, longitude, uncertainty, degrees=degrees
+            )
         yield SnapshotImage(
             image_id=image_id,
             dataset=dataset,

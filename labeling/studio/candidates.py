@@ -19,6 +19,7 @@ from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from labeling.review.selectors import images_to_review
 from retrieval.corpus.models import Image, Species
+from retrieval.corpus.places import hide_places
 from retrieval.embedding.models import Embedding
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
@@ -48,7 +49,7 @@ class CandidateView:
 
 def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[CandidateView]:
     """The candidates of the current list at these ranks, in the list's order and without withdrawn
-    images; empty while the list isn't ready. Two SQL queries.
+    images; empty while the list isn't ready. Two SQL queries, one more for HIDDEN_PLACES.
     """
     current = query.current_list
     if current is None or not current.ready:
@@ -71,6 +72,7 @@ def candidates_at(*, query: Query, user: Any, ranks: Collection[int]) -> list[Ca
         candidates = candidates.select_related("image__species").prefetch_related(
             "image__species__names"
         )
+    hide_places([one.image for one in candidates], user)
     return [
         CandidateView(
             rank=one.rank,
@@ -281,6 +283,7 @@ def audit_images(
     if not hidden:
         images = images.select_related("species").prefetch_related("species__names")
     known: dict[int, Any] = images.in_bulk(wanted)
+    hide_places(known.values(), user)
     waiting = set(to_judge)
     return [
         DrawnImage(

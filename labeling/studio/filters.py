@@ -16,6 +16,7 @@ from labeling.candidates.models import Candidate
 from labeling.judging.models import Judgment
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
+from retrieval.corpus.places import species_without_places
 from retrieval.flags.models import ImageFlag
 
 MOST_SPECIES = 200
@@ -39,6 +40,7 @@ _JUDGED = f"""EXISTS (SELECT FROM {Judgment._meta.db_table} j
  WHERE j.query_id = %s AND j.annotator_id = %s AND j.image_id = c.image_id)"""
 _FLAGGED = f"""EXISTS (SELECT FROM {ImageFlag._meta.db_table} f
  WHERE f.image_id = c.image_id AND f.state = 'open')"""
+_PLACE_SHOWN = "(i.species_id IS NULL OR i.species_id <> ALL(%s::bigint[]))"
 _DATE = "(i.observed_at AT TIME ZONE 'UTC')::date"
 
 
@@ -106,9 +108,10 @@ def facets(*, query: Query, user: Any) -> Facets:
     rows = fetch_all(
         "SELECT grouping(i.license, i.species_id), i.license, i.species_id, count(*),"
         " min(i.observed_at), max(i.observed_at),"
-        " count(*) FILTER (WHERE i.latitude IS NOT NULL AND i.longitude IS NOT NULL)"
+        " count(*) FILTER (WHERE i.latitude IS NOT NULL AND i.longitude IS NOT NULL"
+        f" AND {_PLACE_SHOWN})"
         f"{_LISTED} GROUP BY GROUPING SETS ((i.license), (i.species_id), ())",
-        [current.pk],
+        [species_without_places(user), current.pk],
     )
     by_license, by_species = 0b01, 0b10
     licenses = [Counted(row[1], row[3]) for row in rows if row[0] == by_license]
@@ -143,6 +146,7 @@ def _conditions(
     if candidate_filter.bbox is not None:
         west, south, east, north = candidate_filter.bbox
         add("i.latitude BETWEEN %s AND %s", south, north)
+        add(_PLACE_SHOWN, species_without_places(user))
         either = "OR" if west > east else "AND"
         add(f"(i.longitude >= %s {either} i.longitude <= %s)", west, east)
     if candidate_filter.license:

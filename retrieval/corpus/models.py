@@ -24,6 +24,13 @@ class Species(models.Model):
     specific_epithet = models.CharField(max_length=100, blank=True)
     iconic_group = models.CharField(max_length=40, blank=True)
     lookalike_group = models.CharField(max_length=100, blank=True)
+    conservation_status = models.CharField(
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="of the IUCN Red List, such as EN",
+    )
 
     class Meta:
         verbose_name_plural = "species"
@@ -158,6 +165,17 @@ class Image(models.Model):
     latitude = models.FloatField(null=True, blank=True)
     longitude = models.FloatField(null=True, blank=True)
     location_uncertainty = models.FloatField(null=True, blank=True, help_text="meters")
+    coordinates_obscured = models.BooleanField(
+        db_default=False, default=False, help_text="the source blurred the place"
+    )
+    elevation = models.FloatField(null=True, blank=True, help_text="meters above the sea")
+    observer = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="the source's id of the person",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

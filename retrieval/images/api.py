@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from rest_framework import mixins, viewsets
 
 from retrieval.corpus.models import Image
+from retrieval.corpus.places import hide_places
 from retrieval.corpus.serializers import ImageSerializer
 from retrieval.flags.selectors import images_visible_to
 
@@ -16,6 +17,12 @@ class ImageViewSet(mixins.RetrieveModelMixin, viewsets.GenericViewSet[Image]):
     queryset = Image.objects.none()
     serializer_class = ImageSerializer
     lookup_value_converter = "id"
+
+    def get_object(self) -> Image:
+        """The image, without a place that the user may not see."""
+        image = super().get_object()
+        hide_places([image], self.request.user)
+        return image
 
     def get_queryset(self) -> QuerySet[Image]:
         visible = images_visible_to(self.request.user)

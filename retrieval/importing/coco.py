@@ -208,6 +208,7 @@ class CocoSource:
         species = SpeciesRecord(
             scientific_name=name,
             lookalike_group=fields.text(item, "lookalike_group", limit=100),
+            conservation_status=fields.text(item, "conservation_status", limit=10),
             names=fields.vernacular_names(item),
             **ranks,
         )
@@ -261,6 +262,9 @@ class CocoSource:
             fields.number(item, "location_uncertainty", low=0, high=fields.FARTHEST),
             width,
             height,
+            fields.truth(item, "coordinates_obscured"),
+            fields.number(item, "elevation", low=-12_000, high=9_000),
+            fields.text(item, "observer", limit=200),
         )
 
     def _license_of(self, item: dict[str, Any]) -> tuple[str, str]:

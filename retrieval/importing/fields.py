@@ -65,6 +65,14 @@ def number(
     return found
 
 
+def truth(item: Mapping[str, Any], field: str) -> bool:
+    """Return true or false; an absent or null value is false."""
+    value = item.get(field)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise RecordRefused(field, f"must be true or false, not {shown(value)}")
+
+
 def size(item: Mapping[str, Any], field: str) -> int | None:
     """Return a declared width or height, a positive integer, or None if it is absent or null."""
     value = item.get(field)

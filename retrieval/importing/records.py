@@ -58,6 +58,7 @@ class SpeciesRecord:
     specific_epithet: str = ""
     iconic_group: str = ""
     lookalike_group: str = ""
+    conservation_status: str = ""
     names: tuple[tuple[str, str], ...] = ()
 
 
@@ -83,3 +84,6 @@ class ImageRecord(NamedTuple):
     location_uncertainty: float | None = None
     width: int | None = None
     height: int | None = None
+    coordinates_obscured: bool = False
+    elevation: float | None = None
+    observer: str = ""

@@ -30,7 +30,7 @@ from retrieval.importing.records import ImageRecord
 COLUMNS: Final = (
     "source_id", "file_name", "license", "license_url", "rights_holder", "sha256", "format",
     "width", "height", "size_bytes", "species_id", "root_id", "observed_at", "latitude",
-    "longitude", "location_uncertainty",
+    "longitude", "location_uncertainty", "coordinates_obscured", "elevation", "observer",
 )  # fmt: skip
 """The fields of `image_row`, in this order."""
 
@@ -44,6 +44,7 @@ _bigint: Final = Struct(">iq").pack
 _integer: Final = Struct(">ii").pack
 _sizes: Final = Struct(">iiiiiq").pack
 _field_count: Final = Struct(">h").pack
+_FALSE, _TRUE = (Struct(">i?").pack(1, value) for value in (False, True))
 
 
 def image_row(
@@ -54,7 +55,7 @@ def image_row(
     holder = record.rights_holder.encode()
     sha256, kind, width, height, size_bytes = facts
     observed, latitude, longitude = record.observed_at, record.latitude, record.longitude
-    uncertainty = record.location_uncertainty
+    uncertainty, elevation = record.location_uncertainty, record.elevation
     return b"".join(
         (
             _length(len(source_id)),
@@ -74,6 +75,9 @@ def image_row(
             _NULL if latitude is None else _double(8, latitude),
             _NULL if longitude is None else _double(8, longitude),
             _NULL if uncertainty is None else _double(8, uncertainty),
+            _TRUE if record.coordinates_obscured else _FALSE,
+            _NULL if elevation is None else _double(8, elevation),
+            _cached_field(record.observer),
         )
     )
 

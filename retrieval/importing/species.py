@@ -21,6 +21,7 @@ _FIELDS = (
     "specific_epithet",
     "iconic_group",
     "lookalike_group",
+    "conservation_status",
 )
 
 # `search_text` is the name in lower case without accents.

@@ -59,6 +59,8 @@ def image_take_down(*, image: Image, reason: str, by: Any) -> list[int]:
         latitude=None,
         longitude=None,
         location_uncertainty=None,
+        elevation=None,
+        observer="",
     )
     Embedding.objects.filter(image_id__in=ids).delete()
     files = [ImageRef.of(one) for one in removed]

@@ -172,6 +172,9 @@ def test_photographs_go_from_an_archive_into_the_corpus(tmp_path: Path, address:
     image = Image.objects.order_by("id")[0]
     given = content["images"][0]
     assert (image.latitude, image.longitude) == (given["latitude"], given["longitude"])
+    assert (image.observer, image.elevation) == (given["observer"], 12.0)
+    assert given["observer"].startswith("name-")
+    assert not image.coordinates_obscured
     assert max(image.width, image.height) <= 500
     assert image.species is not None
     assert image.species.kingdom == "Animalia"

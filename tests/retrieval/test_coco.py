@@ -41,6 +41,7 @@ def test_categories_become_species(tmp_path):
                     "common_name": "Monarch",
                     "vernacular_names": {"de": ["Monarchfalter", "Monarch"], "fr": "Monarque"},
                     "lookalike_group": "orange butterflies",
+                    "conservation_status": "LC",
                     "supercategory": "Insects",
                     "class": "Insecta",
                     "image_dir_name": "00005_Animalia_Arthropoda_Insecta_Lepidoptera_Nymphalidae_"
@@ -53,6 +54,7 @@ def test_categories_become_species(tmp_path):
     )
     monarch, salmon = source.species()
     assert monarch.scientific_name == "Danaus plexippus"
+    assert monarch.conservation_status == "LC"
     assert monarch.names == (
         ("en", "Monarch"),
         ("de", "Monarchfalter"),
@@ -100,6 +102,9 @@ def test_sections_may_come_in_any_order(tmp_path):
         ({"latitude": "north"}, "latitude", "must be a number"),
         ({"latitude": True}, "latitude", "must be a number"),
         ({"location_uncertainty": -1}, "location_uncertainty", "from 0 to 20040000"),
+        ({"coordinates_obscured": 1}, "coordinates_obscured", "must be true or false, not 1"),
+        ({"elevation": 9001}, "elevation", "from -12000 to 9000"),
+        ({"observer": 17}, "observer", "must be text, not 17"),
         ({"date": "yesterday"}, "date", "must be a date"),
         ({"date": 20210530}, "date", "must be a date"),
         ({"date": "2021-02-30"}, "date", "must be a date"),
