@@ -67,6 +67,8 @@ def stage(connection: Connection, path: Path, unpacked: Path) -> tuple[str, str]
     """Read a file; each image is an observation, and an image of two categories has no taxon."""
     for section in SECTIONS:
         stage_section(connection, path, section, unpacked)
+    if connection.execute("SELECT count(*) FROM raw_images").fetchone() == (0,):
+        raise CurationRefused(path.name, "isn't JSON in COCO's layout: it has no images")
     connection.execute(_JOIN)
     connection.execute("DROP TABLE labels")
     for section in SECTIONS:

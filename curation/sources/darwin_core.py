@@ -21,7 +21,7 @@ _STAGED: Final = {
     "staged_occurrence": "id taxon name species_id species rank status accepted epithet iucn "
     "vernacular observer observer_name date year month day time interpreted latitude "
     "longitude uncertainty withheld generalized elevation country quality license holder presence "
-    "kingdom phylum class order family genus",
+    "dataset kingdom phylum class order family genus",
     "staged_media": "photo occurrence position type format url file license holder width height",
 }
 """`species` is the accepted species of what was identified, where the source tells it;
@@ -146,7 +146,10 @@ WITH parsed AS (
       FROM parsed
 )
 SELECT d.* EXCLUDE (species, day, latitude, longitude, uncertainty, elevation, country, quality),
-       d.id AS observation_id, clean AS name, lower(coalesce(d.quality, '')) AS quality_grade,
+       d.id AS observation_id, clean AS name, CASE
+           -- iNaturalist shares with GBIF its research-grade observations only.
+           WHEN dataset = '50c9509d-22c7-4a22-a47d-8c48425ef4a7' THEN 'research'
+           ELSE lower(coalesce(d.quality, '')) END AS quality_grade,
        if(regexp_matches(d.country, '^[A-Za-z]{{2}}$'), upper(d.country), '') AS country,
        if(date_problem IS NULL, whole_day, NULL) AS day,
        if(date_problem IS NULL AND NOT in_utc, coalesce(TRY_CAST(regexp_extract(

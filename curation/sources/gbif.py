@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from duckdb import DuckDBPyConnection as Connection
 
 from curation.errors import CurationRefused
-from curation.sources.tabular import aliases, find, stage_parquet, stage_text, unpack
+from curation.sources.tabular import aliases, find, in_utf8, stage_parquet, stage_text, unpack
 
 OCCURRENCE: Final = aliases(
     "id:key|gbifID|occurrenceID taxon:acceptedTaxonKey|taxonKey|taxonID species_id:speciesKey "
@@ -25,12 +25,6 @@ MEDIA: Final = aliases(
     "occurrence:key|gbifID type format url:identifier|accessURI license:license|rights "
     "holder:rightsHolder|creator"
 )
-# iNaturalist shares with GBIF its research-grade observations only.
-_RESEARCH_GRADE: Final = """
-ALTER TABLE staged_occurrence ADD COLUMN quality VARCHAR;
-UPDATE staged_occurrence SET quality = 'research'
- WHERE dataset = '50c9509d-22c7-4a22-a47d-8c48425ef4a7'
-"""
 
 
 def _describe(part: ElementTree.Element) -> tuple[str, str, dict[str, Any]]:
@@ -75,6 +69,7 @@ def stage_archive(connection: Connection, path: Path, unpacked: Path) -> tuple[s
         table, wanted = (
             ("staged_occurrence", OCCURRENCE) if kind == "Occurrence" else ("staged_media", MEDIA)
         )
+        file = in_utf8(file, unpacked, form.pop("encoding"))
         stage_text(connection, table, file, wanted, **form)
         names[kind] = name
     if not names["Occurrence"]:
@@ -105,7 +100,6 @@ def _stage_media(connection: Connection, beside: Path) -> str:
 
 
 def _finish(connection: Connection, occurrences: str, media: str) -> tuple[str, str]:
-    connection.execute(_RESEARCH_GRADE)
     if not media:
         # What is known then is only that an observation has a photo: enough to plan, not to fetch.
         connection.execute(

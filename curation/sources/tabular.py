@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import shutil
@@ -85,6 +86,25 @@ def unpack(path: Path, into: Path, *endings: str) -> Path:
     return into
 
 
+def in_utf8(path: Path, into: Path, encoding: str) -> Path:
+    """The file, or a copy of the same name in UTF-8 where it has another encoding."""
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError as error:
+        raise CurationRefused(path.name, f"has an unknown encoding, {encoding}") from error
+    if name in ("utf-8", "ascii"):
+        return path
+    copy = into / "utf-8" / path.name
+    copy.parent.mkdir(exist_ok=True)
+    opened = gzip.open if path.suffix == ".gz" else open
+    with (
+        opened(path, "rt", encoding=name, errors="replace", newline="") as source,
+        opened(copy, "wt", encoding="utf-8", newline="") as target,
+    ):
+        shutil.copyfileobj(source, target, 1 << 20)
+    return copy
+
+
 def _first_row(path: Path, delimiter: str, quote: str) -> list[str]:
     reader = gzip.open if path.suffix == ".gz" else open
     try:
@@ -99,7 +119,7 @@ def _first_row(path: Path, delimiter: str, quote: str) -> list[str]:
 
 def stage_text(
     connection: Connection, table: str, path: Path, wanted: Names, *, required: Sequence[str] = (),
-    delimiter: str = "\t", quote: str = "", skip: int = 1, encoding: str = "utf-8",
+    delimiter: str = "\t", quote: str = "", skip: int = 1,
     columns: Sequence[str] = (), defaults: Mapping[str, str] = {},
 ) -> None:  # fmt: skip
     """Read a text file, gzipped or not, into a table whose `rowid` has the file's order.
@@ -119,8 +139,8 @@ def stage_text(
     source = (
         f"read_csv({text(str(path))}, auto_detect = false, columns = {{{declared}}}, "
         f"header = false, skip = {skip:d}, delim = {text(delimiter)}, quote = {text(quote)}, "
-        f"escape = {text(quote)}, encoding = {text(encoding.lower())}, "
-        "nullstr = ['\\N', ''], store_rejects = true, max_line_size = 16000000)"
+        f"escape = {text(quote)}, nullstr = ['\\N', ''], store_rejects = true, "
+        "max_line_size = 16000000)"
     )
     _stage(connection, table, path.name, source, present, wanted, required)
     # A line is told by its number: it may hold people's names.

@@ -163,6 +163,19 @@ def test_gbif_downloads_without_an_archive(connection, tmp_path):
     assert len(rows(connection, "FROM kept")) == 2
 
 
+def test_an_archive_in_another_encoding(connection, tmp_path):
+    people = [{"gbifID": "1", **archives.FROG, "recordedBy": "Zoë"}]
+    folder = archives.gbif_archive(tmp_path / "a", people, broken=False)
+    meta, data = folder / "meta.xml", folder / "occurrence.txt"
+    meta.write_text(meta.read_text().replace("UTF-8", "windows-1252"))
+    data.write_bytes(data.read_text(encoding="utf-8-sig").encode("cp1252"))
+    read(connection, kind="gbif-archive", path=folder)
+    assert rows(connection, "SELECT observer_name FROM observation") == [("Zoë",)]
+    meta.write_text(meta.read_text().replace("windows-1252", "klingon"))
+    with pytest.raises(CurationRefused, match="unknown encoding, klingon"):
+        read(connection, kind="gbif-archive", path=folder)
+
+
 def test_inaturalist(connection, tmp_path):
     read(connection, kind="inaturalist", path=archives.inaturalist(tmp_path / "open"))
     assert rows(connection, "SELECT taxon_id, name, rank, status, kingdom, phylum, family, genus, "
@@ -253,6 +266,7 @@ def test_sources_that_cannot_be_read(connection, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.zip").write_bytes(b"PK no")
     (tmp_path / "bad.json").write_text('{"images": [')
+    (tmp_path / "none.json").write_text("{}")
     (tmp_path / "bad.csv").write_text("some\tcolumns\n")
     for kind, name, part in (
         ("gbif-archive", "nowhere", "is not there"),
@@ -263,6 +277,7 @@ def test_sources_that_cannot_be_read(connection, tmp_path):
         ("gbif-parquet", "bad.csv", "bad.csv"),
         ("inaturalist", "empty", "holds no observations.csv.gz"),
         ("coco", "bad.json", "isn't JSON"),
+        ("coco", "none.json", "it has no images"),
         ("zoo", "empty", "unknown kind zoo"),
     ):
         with pytest.raises(CurationRefused, match=part):
