@@ -124,7 +124,7 @@ def _rows(rows: int) -> duckdb.DuckDBPyConnection:
         f"(md5_number_lower(concat('{letter}', number)) % 1000000007) / 1000000007.0 AS {letter}"
         for letter in "abcdefghijkl"
     )
-    species = max(20, min(10_000, rows // 300))
+    species = max(20, min(10_000, rows // 3_300))
     connection.execute(
         _ROWS.format(draws=draws),
         {"rows": rows, "species": species, "observers": max(50, rows // 20)},

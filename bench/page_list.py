@@ -88,6 +88,7 @@ _PAGES: Final = {
       Query                              /queries/{query}/
       Review                             /queries/{query}/review/
       Completion                         /queries/{query}/complete/
+      Nature of a query                  /queries/{complete}/nature/
       Agreement                          /agreement/
       Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/
@@ -186,6 +187,7 @@ def pages() -> list[Page]:
         "query": query.pk,
         "benchmark": query.benchmark_id,
         "submitted": _submitted().pk,
+        "complete": _complete().pk,
         "annotator": _annotator().pk,
         "image": image,
         "species": species.pk,
@@ -222,6 +224,12 @@ def _submitted() -> Query:
     found = theirs.order_by("-state", "-query_id")[0]
     Query.objects.filter(pk=found.pk).update(state=Query.State.SUBMITTED)
     return found
+
+
+def _complete() -> Query:
+    """A complete query with judgments."""
+    found = Query.objects.filter(state=Query.State.COMPLETE).exclude(judgments=None)
+    return found.earliest("query_id")
 
 
 def _annotator() -> Any:

@@ -4,6 +4,7 @@ from django.urls import path
 
 from benchmark.leaderboard import bias_views, compare_views, correlation_views, run_views
 from benchmark.leaderboard import views as leaderboard
+from benchmark.nature import views as nature
 from benchmark.releases import views as releases
 from benchmark.releases.splits import views as splits
 from benchmark.releases.statistics import views as statistics
@@ -35,6 +36,8 @@ urlpatterns = [
     path("releases/<id:pk>/fuse/", runs.fuse_runs, name="fuse-runs"),
     path("releases/<id:pk>/evaluate/", runs.evaluate_model, name="evaluate-model"),
     path("releases/<id:pk>/rerank/", reranking.rerank_run, name="rerank-run"),
+    path("queries/<id:pk>/nature/", nature.nature, name="query-nature"),
+    path("queries/<id:pk>/nature.csv", nature.nature_file, name="query-nature-file"),
     path("simulations/", simulation.simulations, name="simulations"),
     path("simulations/<id:pk>/", simulation.simulation, name="simulation"),
     path(

@@ -44,6 +44,8 @@ PAGES = {
     "/queries/{pk}/requested/": (200, 200, 200),
     "/requested/": (302, 302, 302),
     "/queries/{pk}/review/": (403, 200, 200),
+    "/queries/{pk}/nature/": (403, 404, 404),
+    "/queries/{pk}/nature.csv": (403, 404, 404),
     "/queries/{pk}/edit/": (403, 403, 200),
     "/queries/{pk}/delete/": (403, 403, 200),
     "/queries/new/": (403, 403, 200),

@@ -15,6 +15,7 @@ from benchmark.releases.formats import (
     inquire_csv,
     inquire_rerank,
     model_ranks,
+    nature,
     trec,
 )
 from benchmark.releases.formats.base import Format
@@ -30,5 +31,6 @@ FORMATS: Final[tuple[Format, ...]] = (
     attribution.FORMAT,
     certificates.FORMAT,
     model_ranks.FORMAT,
+    nature.FORMAT,
     datasheet.FORMAT,
 )
