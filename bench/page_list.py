@@ -126,6 +126,7 @@ _PAGES: Final = {
       Practice, queries to choose        /practice/
       New query                          /queries/new/
       Import of queries                  /queries/import/
+      Import of images                   /import/
       Open drafts                        /queries/open/
       Splits                             /releases/split/
       Benchmarks                         /benchmarks/

@@ -33,6 +33,7 @@ from labeling.opinions.selectors import opinion_problem, queries_for_opinions
 from labeling.queries.benchmarks import benchmarks_shown
 from labeling.queries.categories import CATEGORIES
 from labeling.queries.models import Query
+from labeling.review.first_steps import first_steps
 from labeling.review.my_queries import my_queries
 from labeling.review.overview import SORT_KEYS, annotator_activity, queries_overview
 from labeling.review.pace import team_progress
@@ -133,6 +134,7 @@ def dashboard(request: HttpRequest) -> HttpResponse:
         "benchmarks": benchmarks_shown(request.user),
         "activity": annotator_activity() if reviewer else [],
         "team": team_progress() if reviewer else None,
+        "first_steps": first_steps(request.user),
         "mentions": mentions_waiting(request.user),
         "blind": _blind_waiting(request.user),
         "jobs": jobs_visible_to(request.user).filter(state__in=Job.UNFINISHED)[:10],

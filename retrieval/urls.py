@@ -8,6 +8,7 @@ from retrieval.flags.views import flags
 from retrieval.images.views import image
 from retrieval.search.views import search
 from retrieval.takedown.views import take_down
+from retrieval.uploads import views as uploads
 
 urlpatterns = [
     path("search/", search, name="search"),
@@ -15,5 +16,8 @@ urlpatterns = [
     path("flags/", flags, name="flags"),
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),
+    path("import/", uploads.upload, name="upload"),
+    path("import/<uuid:upload>/", uploads.upload_preview, name="upload-preview"),
+    path("import/<uuid:upload>/files/", uploads.upload_piece, name="upload-piece"),
     path("images/<id:pk>/<str:version>.jpg", image, name="image"),
 ]

@@ -20,6 +20,7 @@ from retrieval.importing.folder import FolderSource
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
 from retrieval.importing.rows import image_row, image_rows_store
 from retrieval.importing.species import species_upsert
+from retrieval.importing.table import TableSource
 
 MOST_REFUSALS: Final = 1000
 # Each statement updates the counts of species, which is slow if a batch has images of all.
@@ -61,7 +62,7 @@ def import_images(
     checking: Progress | None = None,
     on_refusal: OnRefusal | None = None,
 ) -> ImportReport:
-    """Import the images of a COCO file, or of a folder with a sub-folder per species.
+    """Import the images of a COCO file, of a table, or of a folder with a sub-folder per species.
 
     An image is recognized by data set and id (in a folder: by its path), so that a second import
     adds nothing; changed records are updated, and the embeddings of changed files deleted. Invalid
@@ -85,7 +86,7 @@ def import_images(
             "COCO file with widths and heights, or let the images be copied.",
         )
     return _import(
-        lambda refuse: _source(path, refuse, checking), dataset, root, progress, on_refusal
+        lambda refuse: open_source(path, refuse, checking), dataset, root, progress, on_refusal
     )
 
 
@@ -207,9 +208,12 @@ def _import(
     return report
 
 
-def _source(path: Path, refuse: OnRefusal, checking: Progress | None) -> CocoSource | FolderSource:
+def open_source(path: Path, refuse: OnRefusal, checking: Progress | None = None) -> Source:
+    """Open a data set: a folder, a table (`.csv`) or a COCO file. Raises ImportRefused."""
     if path.is_dir():
         return FolderSource(path, refuse)
+    if path.is_file() and path.suffix.lower() == ".csv":
+        return TableSource(path, refuse)
     if path.is_file():
         return CocoSource(path, refuse, checking)
     if path.exists():

@@ -29,17 +29,18 @@ function owner() {
   return user ? { "X-Annotator": user } : {};
 }
 
-async function send(path, { method, body, signal, headers, keepalive }) {
+async function send(path, { method, body, raw, signal, headers, keepalive }) {
   const all = { Accept: "application/json", ...owner(), ...headers };
   if (method !== "GET") all["X-CSRFToken"] = csrfToken();
   if (body !== undefined) all["Content-Type"] = "application/json";
+  if (raw !== undefined) all["Content-Type"] = "application/octet-stream";
   const response = await fetch(path, {
     method,
     headers: all,
     signal,
     keepalive,
     credentials: "same-origin",
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: body === undefined ? raw : JSON.stringify(body),
   });
   let data = null;
   try {
@@ -56,7 +57,7 @@ async function send(path, { method, body, signal, headers, keepalive }) {
  * signal's AbortError or TimeoutError.
  *
  * @param {string} path
- * @param {{method?: string, body?: unknown, signal?: AbortSignal, headers?: Record<string, string>,
+ * @param {{method?: string, body?: unknown, raw?: Blob, signal?: AbortSignal, headers?: Record<string, string>,
  *   keepalive?: boolean}} [options] `keepalive` lets a request of up to 64 KiB outlive its page
  */
 export async function api(path, options = {}) {

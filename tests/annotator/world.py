@@ -79,6 +79,7 @@ class World:
                 "version": self.image.url.rpartition("/")[2].removesuffix(".jpg"),
             },
             "species": {"pk": self.species.pk},
+            "import": {"upload": "0c0e5a1e-9d0f-4f4e-8a50-1f6d9f0d7c11"},
             "take-down": {"pk": self.image.pk},
             "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},
             "benchmarks": {"pk": self.queries["open"].benchmark_id},

@@ -164,6 +164,7 @@ def test_pages_of_reviewer_and_admin(
     admin.pages(
         "/",
         "/log/",
+        "/import/",
         "/queries/new/",
         "/queries/import/",
         "/queries/open/",

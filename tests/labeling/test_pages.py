@@ -48,6 +48,7 @@ PAGES = {
     "/queries/{pk}/nature.csv": (403, 404, 404),
     "/queries/{pk}/edit/": (403, 403, 200),
     "/queries/{pk}/delete/": (403, 403, 200),
+    "/import/": (403, 403, 200),
     "/queries/new/": (403, 403, 200),
     "/queries/import/": (403, 403, 200),
     "/benchmarks/": (403, 403, 200),

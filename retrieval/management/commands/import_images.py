@@ -15,8 +15,9 @@ from retrieval.importing.services import import_images
 
 class Command(BaseCommand):
     help = (
-        "Import images into the corpus. PATH is a COCO file (such as iNat24's train.json) or a "
-        "folder with one sub-folder per species. Run it again when the data set has changed or the "
+        "Import images into the corpus. PATH is a COCO file (such as iNat24's train.json), a table "
+        "(.csv) or a folder with one sub-folder per species. Run it again when the data set has "
+        "changed or the "
         "import was stopped: nothing is duplicated. The exit code is 1 if any record was refused."
     )
 

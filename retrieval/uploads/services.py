@@ -1,0 +1,269 @@
+"""Files that an admin uploads to import them: stored piece by piece, unpacked, looked through.
+
+An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds what came.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Final
+
+from django.conf import settings
+
+from core.errors import Conflict, Invalid
+from core.files import is_below
+from core.jobs.kinds import JobFailed
+from core.jobs.models import Job
+from core.jobs.services import job_advance, job_create, job_item_error
+from core.outages import free_bytes
+from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
+from retrieval.importing.services import MOST_REFUSALS, import_images, open_source
+
+KIND: Final = "import"
+MOST_FILES: Final = 500_000
+#: Seconds after which an upload that nobody imported is removed.
+LIFETIME: Final = 24 * 3600
+SAMPLE: Final = 12
+MOST_SHOWN: Final = 20
+_BUFFER: Final = 1 << 20
+
+
+class UploadGone(LookupError):
+    """There is no such upload of this person; it was imported or removed."""
+
+
+@dataclass
+class Preview:
+    """What an upload holds; files of images are read only when they are imported."""
+
+    path: Path
+    dataset: str
+    images: int
+    species: list[SpeciesRecord]
+    sample: list[ImageRecord]
+    refused: list[Refusal] = field(default_factory=list)
+    """Records that can't be imported, as far as the files of images needn't be read."""
+
+
+def upload_begin(*, by: Any) -> str:
+    """Make a folder for an upload and return its id. Removes what was left for a day."""
+    _remove_old()
+    upload = uuid.uuid4().hex
+    folder = _uploads() / upload
+    (folder / "files").mkdir(parents=True)
+    (folder / "owner").write_text(str(by.pk))
+    return upload
+
+
+def upload_folder(upload: str, by: Any) -> Path:
+    """The folder of a person's upload; raises UploadGone."""
+    folder = _uploads() / uuid.UUID(upload).hex
+    try:
+        if (folder / "owner").read_text() == str(by.pk):
+            return folder
+    except OSError:
+        pass
+    raise UploadGone(upload)
+
+
+def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
+    """Store a piece of a file of `size` bytes that begins at the byte `at`.
+
+    A piece may come again; the file has its name once all bytes are there. Raises Invalid for a
+    path out of the folder, a piece that doesn't follow or goes beyond the size, Conflict where the
+    disk or MOST_FILES is at its end.
+    """
+    files = folder / "files"
+    name = PurePosixPath(path)
+    hidden = any(part.startswith(".") for part in name.parts)
+    if not path or len(path) > 500 or hidden or not is_below(path) or "\0" in path:
+        raise Invalid({"path": ["must be a path below the upload's folder"]})
+    if size > free_bytes() - settings.DISK_MIN_FREE_BYTES:
+        raise Conflict("The server's disk has no room for this file.")
+    if at == 0 and sum(1 for _ in islice(files.rglob("*"), MOST_FILES)) >= MOST_FILES:
+        raise Conflict(f"At most {MOST_FILES:,} files can be uploaded at once.")
+    target = files / name
+    part = target.with_name(f".{target.name}.part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with part.open("r+b" if part.exists() else "wb") as file:
+        file.seek(0, 2)
+        if not 0 <= at <= file.tell():
+            raise Invalid({"at": [f"{file.tell()} bytes are there; the next piece begins there"]})
+        file.seek(at)
+        file.truncate()
+        while block := piece.read(_BUFFER):
+            if file.tell() + len(block) > size:
+                raise Invalid({"size": ["the piece goes beyond it"]})
+            file.write(block)
+        complete = file.tell() == size
+    if complete:
+        part.replace(target)
+
+
+def preview(folder: Path) -> Preview:
+    """Unpack what is packed, and list images, species and refusals. Raises ImportRefused."""
+    files = folder / "files"
+    for archive in list(files.glob("*.zip")):
+        _unpack(archive, files)
+    path = _source_path(files)
+    refused: list[Refusal] = []
+    source = open_source(path, refused.append)
+    sample = list(islice(source.images(), SAMPLE))
+    dataset = source.default_dataset()
+    return Preview(
+        path=path,
+        dataset="upload" if path == files else dataset.removeprefix("files/"),
+        images=source.count(),
+        species=source.species(),
+        sample=sample,
+        refused=refused[:MOST_SHOWN],
+    )
+
+
+def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
+    """Import an upload by a job. Raises UploadGone, ImportRefused, and Invalid for a blank or long
+    name.
+    """
+    found = preview(upload_folder(upload, by))
+    dataset = dataset.strip()
+    if not 0 < len(dataset) <= 100 or not dataset.isprintable():
+        raise Invalid({"dataset": ["Give a name of at most 100 characters."]})
+    relative = found.path.relative_to(_uploads()).as_posix()
+    return job_create(
+        kind=KIND,
+        params={"upload": upload, "path": relative, "dataset": dataset},
+        created_by=by,
+        title=f"Import of {dataset}",
+    )
+
+
+def import_step(job: Job, deadline: float) -> bool:
+    """Import the whole upload, in transactions of some hundred images; after a kill it begins
+    again, and passes over what is there. The files are removed in the end.
+    """
+    path = _uploads() / job.params["path"]
+    if not path.exists():
+        raise JobFailed("The uploaded files aren't on this machine any more. Upload them again.")
+    refused = 0
+
+    def refuse(refusal: Refusal) -> None:
+        nonlocal refused
+        refused += 1
+        if refused <= MOST_REFUSALS:
+            file = Path(refusal.file).name if refusal.record else refusal.file
+            item = ": ".join(part for part in (file, refusal.record, refusal.field) if part)
+            job_item_error(job=job, item=item, message=refusal.reason)
+
+    def progress(done: int, total: int) -> None:
+        new = max(0, done - job.done - job.failed)
+        job_advance(job=job, done=new, total=total)
+
+    try:
+        report = import_images(
+            path=path, dataset=job.params["dataset"], progress=progress, on_refusal=refuse
+        )
+    except ImportRefused as error:
+        raise JobFailed(str(error).replace(f"{_uploads()}/", "")) from None
+    failed = job.done - report.added - report.updated - report.skipped
+    job_advance(
+        job=job,
+        done=-failed,
+        failed=failed,
+        result={
+            "added": report.added,
+            "updated": report.updated,
+            "unchanged": report.skipped,
+            "refused": report.refused_count,
+        },
+    )
+    shutil.rmtree(_uploads() / job.params["upload"], ignore_errors=True)
+    return True
+
+
+def _uploads() -> Path:
+    return Path(settings.VAR_DIR) / "uploads"
+
+
+def _remove_old() -> None:
+    """Remove the uploads that were begun a day ago and that no job imports."""
+    busy = set(
+        Job.objects.filter(kind=KIND, state__in=Job.UNFINISHED).values_list(
+            "params__upload", flat=True
+        )
+    )
+    before = time.time() - LIFETIME
+    for folder in _uploads().glob("*"):
+        if folder.name not in busy and folder.stat().st_mtime < before:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unpack(archive: Path, into: Path) -> None:
+    """Unpack a ZIP beside itself, and remove it. Raises ImportRefused for one that is broken, leads
+    out of its folder, or doesn't fit on the disk.
+    """
+    room = free_bytes() - settings.DISK_MIN_FREE_BYTES
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            members = [one for one in packed.infolist() if not one.is_dir()]
+            if len(members) > MOST_FILES:
+                raise ImportRefused(archive.name, f"It holds more than {MOST_FILES:,} files.")
+            for member in members:
+                if _is_litter(member.filename):
+                    continue
+                if not is_below(member.filename):
+                    raise ImportRefused(archive.name, "A path in it leads out of its folder.")
+                target = into / member.filename
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with packed.open(member) as source, target.open("wb") as file:
+                    for block in _blocks(source):
+                        room -= len(block)
+                        if room < 0:
+                            raise ImportRefused(archive.name, "The disk has no room to unpack it.")
+                        file.write(block)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+        raise ImportRefused(archive.name, f"It can't be unpacked: {error}.") from None
+    archive.unlink()
+
+
+def _is_litter(name: str) -> bool:
+    """Whether a name is one of those that systems add to archives."""
+    parts = PurePosixPath(name).parts
+    return "__MACOSX" in parts or any(part.startswith(".") and part != ".." for part in parts)
+
+
+def _blocks(source: Any) -> Iterator[bytes]:
+    while block := source.read(_BUFFER):
+        yield block
+
+
+def _source_path(files: Path) -> Path:
+    """What is to be imported: a COCO file or a table at the top, else the folder of species.
+
+    A folder that alone holds everything is stepped into, where it isn't a species' own.
+    """
+    here = files
+    while True:
+        entries = sorted(one for one in here.iterdir() if not one.name.startswith("."))
+        listed = [one for one in entries if one.suffix.lower() in (".json", ".csv")]
+        if len(listed) == 1:
+            return listed[0]
+        if len(listed) > 1:
+            names = ", ".join(one.name for one in listed[:5])
+            raise ImportRefused(here.name, f"It holds several tables ({names}); leave one.")
+        folders = [one for one in entries if one.is_dir()]
+        inside = [one for one in folders for one in one.iterdir() if one.is_dir()]
+        if len(entries) == len(folders) == 1 and (
+            inside or list(folders[0].glob("*.json")) or list(folders[0].glob("*.csv"))
+        ):
+            here = folders[0]
+            continue
+        if not entries:
+            raise ImportRefused("upload", "Nothing was uploaded.")
+        return here

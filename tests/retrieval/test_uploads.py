@@ -1,0 +1,264 @@
+"""Images uploaded in the browser: pieces, archives, tables, preview, import, first steps."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from core.jobs.models import Job
+from core.jobs.services import Slice, job_slice_run
+from labeling.lifecycle.services import query_create
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image, Species
+from retrieval.importing.table import TableSource
+from tests.retrieval.making import jpeg
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(store: Path, admin: Any, clients: dict[str, Client]) -> Client:
+    return clients["admin"]
+
+
+def begin(client: Client) -> str:
+    answer = client.post("/import/")
+    assert answer.status_code == 201
+    return str(answer.json()["address"])
+
+
+def send(client: Client, address: str, path: str, data: bytes, *, at: int = 0, **more: Any) -> Any:
+    parameters = {"path": path, "at": at, "size": more.get("size", len(data))}
+    query = "&".join(f"{name}={value}" for name, value in parameters.items())
+    return client.post(
+        f"{address}files/?{query}", data, content_type="application/octet-stream"
+    )  # fmt: skip
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def imported(client: Client, address: str, dataset: str) -> Job:
+    answer = client.post(address, {"dataset": dataset})
+    assert answer.status_code == 302, answer.content.decode()
+    job = Job.objects.get(kind="import")
+    assert answer["Location"] == f"/jobs/{job.pk}/"
+    assert job_slice_run(job_id=job.pk) is Slice.FINISHED
+    job.refresh_from_db()
+    return job
+
+
+def uploads(settings: Any) -> list[Path]:
+    return list((Path(settings.VAR_DIR) / "uploads").glob("*"))
+
+
+def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> None:
+    data = zipped(
+        {
+            "park/Rana temporaria/one.jpg": jpeg(size=(40, 30)),
+            "park/Rana temporaria/broken.jpg": b"no image",
+            "park/Bufo bufo/two.jpg": jpeg(size=(30, 40)),
+            "park/not a species/three.jpg": jpeg(size=(20, 20)),
+            "__MACOSX/park/._one.jpg": b"litter",
+            "park/.DS_Store": b"litter",
+        }
+    )
+    address = begin(client)
+    half = len(data) // 2
+    assert send(client, address, "park.zip", data[:half], size=len(data)).status_code == 204
+    # A piece that doesn't follow is refused; one that comes again is none the worse.
+    wrong = send(client, address, "park.zip", data[half:], at=half + 1, size=len(data))
+    assert (wrong.status_code, wrong.json()["detail"]) == (
+        400, f"at {half} bytes are there; the next piece begins there"
+    )  # fmt: skip
+    assert send(client, address, "park.zip", data[:half], size=len(data)).status_code == 204
+    last = send(client, address, "park.zip", data[half:], at=half, size=len(data))
+    assert last.status_code == 204
+
+    page = client.get(address).content.decode()
+    assert "<dd>3</dd>" in page
+    assert "<dd>2</dd>" in page
+    assert "Rana temporaria/one.jpg" in page
+    assert "“not a species” is not a species name" in page
+    assert "litter" not in page
+    assert Image.objects.count() == 0
+    assert "Give a name" in client.post(address, {"dataset": " "}).content.decode()
+
+    job = imported(client, address, "My park")
+    assert (job.state, job.done, job.failed, job.total) == ("done", 2, 1, 3)
+    assert job.result == {"added": 2, "updated": 0, "unchanged": 0, "refused": 2}
+    assert set(Image.objects.values_list("dataset", "file_name")) == {
+        ("My park", "Rana temporaria/one.jpg"),
+        ("My park", "Bufo bufo/two.jpg"),
+    }
+    report = client.get(f"/jobs/{job.pk}/").content.decode()
+    assert "Rana temporaria/broken.jpg" in report
+    assert "not a species" in report
+    assert uploads(settings) == []
+    assert client.get(address).status_code == 404
+
+
+def test_a_table_beside_its_images_and_the_same_once_more(client: Client) -> None:
+    rows = [
+        "file_name,scientific_name,common_name,date,latitude,longitude,license,observer",
+        "a/1.jpg,Rana temporaria,Grass frog,2021-05-01,52.5,13.4,CC BY 4.0,17",
+        "a/2.jpg,Rana temporaria,,,,,,",
+        "a/3.jpg,Rana temporaria,,,91,0,,",
+        "a/1.jpg,Bufo bufo,,,,,,",
+        "a/4.jpg,frog,,,,,,",
+    ]
+    for turn in range(2):
+        address = begin(client)
+        for number in (1, 2, 3, 4):
+            send(client, address, f"trip/a/{number}.jpg", jpeg(size=(20 + number, 30)))
+        send(client, address, "trip/list.csv", "\n".join(rows).encode())
+        page = client.get(address).content.decode()
+        assert 'value="trip/list"' in page
+        for problem in ("line 4, latitude", "an earlier row has the same file", "line 6"):
+            assert problem in page, problem
+        Job.objects.all().delete()
+        job = imported(client, address, "trip")
+        assert job.result == {
+            "added": 0 if turn else 2, "updated": 0, "unchanged": 2 if turn else 0, "refused": 3
+        }  # fmt: skip
+    image = Image.objects.get(file_name="a/1.jpg")
+    assert (image.latitude, image.license, image.observer) == (52.5, "CC BY 4.0", "17")
+    assert image.observed_at is not None
+    assert Species.objects.get(scientific_name="Rana temporaria").common_name == "Grass frog"
+
+
+def test_a_coco_file_with_its_images(client: Client) -> None:
+    content = {
+        "images": [{"id": 7, "file_name": "train/7.jpg", "license": None}],
+        "categories": [{"id": 1, "name": "Rana temporaria"}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 1}],
+    }
+    address = begin(client)
+    data = zipped({"train.json": json.dumps(content).encode(), "train/7.jpg": jpeg(size=(40, 30))})
+    send(client, address, "corpus.zip", data)
+    imported(client, address, "corpus")
+    assert list(Image.objects.values_list("pk", flat=True)) == [7]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "Nothing was uploaded"),
+        ({"a.zip": b"no archive"}, "can&#x27;t be unpacked"),
+        ({"a.zip": zipped({"../out.jpg": b"x"})}, "leads out of its folder"),
+        ({"a.zip": zipped({"/etc/x.jpg": b"x"})}, "leads out of its folder"),
+        ({"one.csv": b"file_name\nx", "two.csv": b"x"}, "several tables (one.csv, two.csv)"),
+        ({"one.csv": b"file_name\nx"}, "scientific_name"),
+        ({"one.json": b"{}"}, "no list “images”"),
+        ({"lonely.jpg": b"x"}, "no sub-folders, one per species"),
+    ],
+)
+def test_what_can_not_be_imported_says_why(
+    client: Client, files: dict[str, bytes], message: str, settings: Any
+) -> None:
+    address = begin(client)
+    for name, data in files.items():
+        assert send(client, address, name, data).status_code == 204
+    page = client.get(address).content.decode()
+    assert message in page
+    assert '<button class="button primary">Import</button>' not in page
+    assert client.post(address, {"dataset": "x"}).status_code == 200
+    assert not Job.objects.exists()
+    assert not list(Path(settings.VAR_DIR).parent.glob("out.jpg"))
+
+
+def test_an_archive_that_the_disk_has_no_room_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    address = begin(client)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("Rana temporaria/bomb.jpg", b"\0" * 10_000_000)
+    assert len(out.getvalue()) < 20_000
+    send(client, address, "bomb.zip", out.getvalue())
+    room = settings.DISK_MIN_FREE_BYTES + 1_000_000
+    monkeypatch.setattr("retrieval.uploads.services.free_bytes", lambda: room)
+    assert "no room to unpack" in client.get(address).content.decode()
+    refused = send(client, address, "big.jpg", b"x", size=2_000_000)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409, "The server's disk has no room for this file."
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["../x.jpg", "/x.jpg", "", "a/.b/x.jpg", ".x", "a" * 501])
+def test_paths_stay_below_the_upload(client: Client, path: str) -> None:
+    assert send(client, begin(client), path, b"x").status_code == 400
+
+
+def test_an_upload_is_its_persons_alone_and_ends_after_a_day(
+    client: Client, clients: dict[str, Client], settings: Any
+) -> None:
+    address = begin(client)
+    for role in ("annotator", "reviewer"):
+        assert clients[role].get("/import/").status_code == 403
+        assert clients[role].post("/import/").status_code == 403
+        assert clients[role].get(address).status_code == 403
+        assert send(clients[role], address, "x.jpg", b"x").status_code == 403
+    assert client.get(f"/import/{uuid4()}/").status_code == 404
+    assert send(client, f"/import/{uuid4()}/", "x.jpg", b"x").status_code == 404
+    assert client.post(f"{address}files/?path=x.jpg").status_code == 400
+    [folder] = uploads(settings)
+    (folder / "owner").write_text("0")
+    assert client.get(address).status_code == 404
+    old = time.time() - 25 * 3600
+    os.utime(folder, (old, old))
+    begin(client)
+    assert folder not in uploads(settings)
+    assert len(uploads(settings)) == 1
+
+
+def test_an_import_whose_files_are_gone_says_so(client: Client, settings: Any) -> None:
+    address = begin(client)
+    send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
+    client.post(address, {"dataset": "x"})
+    job = Job.objects.get()
+    for path in sorted(uploads(settings)[0].rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    assert job_slice_run(job_id=job.pk) is Slice.FAILED
+    job.refresh_from_db()
+    assert "Upload them again" in job.error
+
+
+def test_a_table_with_a_wrong_header_is_refused_whole(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("file_name,scientific_name,colour\nx.jpg,Rana temporaria,green\n")
+    assert [one.file_name for one in TableSource(path, print).images()] == ["x.jpg"]
+
+
+def test_first_steps_lead_an_admin_until_a_query_is_open(
+    client: Client, clients: dict[str, Client], admin: Any
+) -> None:
+    def steps(page: str) -> list[bool]:
+        part = page.partition("first-steps")[2].partition("</ol>")[0]
+        return ["Done" in one for one in part.split("<li>")[1:]]
+
+    assert "First steps" not in clients["reviewer"].get("/").content.decode()
+    # The other roles' people are there.
+    assert steps(client.get("/").content.decode()) == [False, False, False, True]
+    address = begin(client)
+    send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
+    imported(client, address, "x")
+    query = query_create(text="a toad", category="Species ID", split="val", created_by=admin)
+    assert steps(client.get("/").content.decode()) == [True, False, True, True]
+    Query.objects.filter(pk=query.pk).update(state=Query.State.OPEN)
+    assert "First steps" not in client.get("/").content.decode()
