@@ -95,6 +95,7 @@ _PAGES: Final = {
       Evaluation of a model              /releases/{release}/evaluate/
       Flagged images                     /flags/
       Withdrawn images                   /flags/?state=withdrawn
+      Near-duplicates                    /duplicates/
       API: queries                       /api/queries/
       API: query                         /api/queries/{query}/
       API: judgments                     /api/queries/{query}/judgments/

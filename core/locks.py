@@ -33,6 +33,7 @@ _SUBJECTS = {
     "revisions": 20,
     "release_key": 21,
     "places": 22,
+    "duplicates": 23,
 }
 
 

@@ -10,6 +10,7 @@ from retrieval.corpus.models import (
     SpeciesCount,
     SpeciesName,
 )
+from retrieval.duplicates.models import DuplicateGroup
 from retrieval.embedding.models import (
     Embedding,
     EmbeddingCount,
@@ -22,6 +23,7 @@ from retrieval.flags.models import ImageFlag
 
 __all__ = [
     "CorpusCount",
+    "DuplicateGroup",
     "Embedding",
     "EmbeddingCount",
     "EmbeddingModel",

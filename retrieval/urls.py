@@ -4,6 +4,7 @@ from django.urls import path
 
 from core.jobs.views import job
 from retrieval import views
+from retrieval.duplicates.views import duplicates
 from retrieval.flags.views import flags
 from retrieval.images.views import image
 from retrieval.search.views import search
@@ -14,6 +15,7 @@ urlpatterns = [
     path("search/", search, name="search"),
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", flags, name="flags"),
+    path("duplicates/", duplicates, name="duplicates"),
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),
     path("import/", uploads.upload, name="upload"),

@@ -40,6 +40,7 @@ from core import moments
 from core.jobs.kinds import JobFailed
 from labeling.judging.consensus import consensus
 from labeling.queries.models import Benchmark
+from retrieval.duplicates.services import duplicate_counts
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.model_specs import ModelSpecError
@@ -123,6 +124,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             confidence=benchmark.setting("CERTIFICATE_CONFIDENCE"),
             test_labels=release.test_labels,
             benchmark=benchmark.name if Benchmark.objects.count() > 1 else "",
+            duplicates=decided if any((decided := duplicate_counts()).values()) else None,
         )
     )
 

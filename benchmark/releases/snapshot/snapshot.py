@@ -115,12 +115,15 @@ class Header:
     """The version of the formats in which its files are written."""
     benchmark: str = ""
     """Whose queries it holds; empty, and not written, where there was only one."""
+    duplicates: dict[str, int] | None = None
+    """How many groups of near-duplicates of the corpus were decided on in each way (`kept`, `one`,
+    `withdrawn`); None, and not written, where nobody looked for any."""
 
     @property
     def values(self) -> dict[str, Any]:
         """By name, as they are written."""
-        found = asdict(self)
-        return found if self.benchmark else {k: v for k, v in found.items() if k != "benchmark"}
+        unused = {"benchmark": self.benchmark, "duplicates": self.duplicates}
+        return {k: v for k, v in asdict(self).items() if k not in unused or unused[k]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,147 @@
+"""Finding near-duplicates and bursts, and deciding on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Count
+from django.db.models.functions import Now
+from PIL import Image as PillowImage
+
+from core.errors import Conflict
+from core.locks import lock_key, try_session_lock
+from retrieval.corpus.models import Image, Species
+from retrieval.duplicates.likeness import bits_apart, components, like_pairs, perceptual_hash
+from retrieval.duplicates.models import DuplicateGroup
+from retrieval.embedding.models import Embedding, EmbeddingModel
+from retrieval.flags.selectors import is_withdrawn
+from retrieval.flags.services import image_withdraw
+from retrieval.images.decoding import ImageRefused
+from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, thumbnail_file
+
+#: Bits of 64 in which the hashes of copies differ at most.
+MOST_BITS: Final = 8
+#: Of a burst: seconds from one image to the next, and degrees.
+MOST_SECONDS: Final = 600
+MOST_DEGREES: Final = 0.001
+
+
+def duplicates_find(
+    *,
+    model: EmbeddingModel,
+    least: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[int, int]:
+    """Find groups among the images of each species that aren't withdrawn; returns how many groups
+    there are to decide on, and how many images they hold.
+
+    Two images are alike if their embeddings' cosine similarity is at least `least` and they are
+    copies (perceptual hashes of their thumbnails differ in at most MOST_BITS) or of one burst (one
+    observer, where both are known, MOST_SECONDS and MOST_DEGREES apart at most). Groups are linked
+    by such pairs. Groups that nobody decided on are found anew; those that were decided on stay,
+    and are not found again. Raises Conflict while another process looks for them.
+    """
+    species = [*Species.objects.order_by("pk").values_list("pk", flat=True), None]
+    groups = found = 0
+    with try_session_lock(lock_key("duplicates")) as held:
+        if not held:
+            raise Conflict("Another process looks for near-duplicates.")
+        DuplicateGroup.objects.filter(decision="").delete()
+        decided = [
+            frozenset(image.pk for image in group.images.all())
+            for group in DuplicateGroup.objects.prefetch_related("images")
+        ]
+        for done, species_id in enumerate(species, start=1):
+            for kind, images in _groups_of(model, species_id, least):
+                if any(one.issuperset(images) for one in decided):
+                    continue
+                with transaction.atomic():
+                    DuplicateGroup.objects.create(kind=kind).images.set(images)
+                groups += 1
+                found += len(images)
+            if progress:
+                progress(done, len(species))
+    return groups, found
+
+
+def group_decide(*, group: DuplicateGroup, decision: str, by: Any) -> bool:
+    """Decide on a group once; False if somebody has. ONE keeps the image with the most pixels, the
+    first of equals, and withdraws the others.
+    """
+    with transaction.atomic():
+        changed = DuplicateGroup.objects.filter(pk=group.pk, decision="").update(
+            decision=decision, decided_by=by, decided_at=Now()
+        )
+        if not changed:
+            return False
+        images = sorted(group.images.all(), key=lambda one: (-one.width * one.height, one.pk))
+        leaving = {"kept": [], "one": images[1:], "withdrawn": images}[decision]
+        note = f"{group.get_kind_display()}: nearly the same as image {images[0].pk}"
+        for image in leaving:
+            image_withdraw(image=image, by=by, note=note)
+    return True
+
+
+def _groups_of(
+    model: EmbeddingModel, species_id: int | None, least: float
+) -> list[tuple[str, list[int]]]:
+    """(kind, image ids) of the groups of one species; a group with a burst's link is a burst."""
+    rows = (
+        Embedding.objects.filter(model=model, image__species=species_id)
+        .exclude(image__in=Image.objects.filter(is_withdrawn()).values("pk"))
+        .order_by("image_id")
+        .select_related("image")
+    )
+    images: list[Image] = []
+    vectors = []
+    for row in rows.iterator():
+        images.append(row.image)
+        vectors.append(row.vector)
+    if len(images) < 2:
+        return []
+    hashed = lru_cache(maxsize=None)(_hash_of)
+    linked: list[tuple[int, int]] = []
+    bursts: set[int] = set()
+    for i, j in like_pairs(np.array(vectors, dtype=np.float16), least):
+        one, other = images[i], images[j]
+        first, second = hashed(one), hashed(other)
+        if first is not None and second is not None and bits_apart(first, second) <= MOST_BITS:
+            linked.append((i, j))
+        elif _is_burst(one, other):
+            linked.append((i, j))
+            bursts.update((i, j))
+    return [
+        ("burst" if bursts.intersection(group) else "copy", [images[at].pk for at in group])
+        for group in components(len(images), linked)
+    ]
+
+
+def _hash_of(image: Image) -> int | None:
+    """The perceptual hash of an image's thumbnail; None where its file can't be read."""
+    try:
+        with thumbnail_file(ImageRef.of(image)) as file, PillowImage.open(file) as opened:
+            return perceptual_hash(opened)
+    except (ImageGone, ImageRefused, RootUnavailable, OSError):
+        return None
+
+
+def _is_burst(one: Image, other: Image) -> bool:
+    if one.observer != other.observer and one.observer and other.observer:
+        return False
+    places = (one.latitude, other.latitude, one.longitude, other.longitude)
+    if one.observed_at is None or other.observed_at is None or None in places:
+        return False
+    seconds = abs((one.observed_at - other.observed_at).total_seconds())
+    north, south, east, west = (float(place or 0) for place in places)
+    return seconds <= MOST_SECONDS and max(abs(north - south), abs(east - west)) <= MOST_DEGREES
+
+
+def duplicate_counts() -> dict[str, int]:
+    """How many groups were decided on in each way."""
+    rows = DuplicateGroup.objects.exclude(decision="").order_by()
+    counts = dict(rows.values_list("decision").annotate(Count("pk")))
+    return {decision: counts.get(decision, 0) for decision in DuplicateGroup.Decision.values}

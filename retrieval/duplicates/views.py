@@ -1,0 +1,36 @@
+"""The page of near-duplicates and bursts, on which reviewers decide."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods
+
+from core.access import Role, require_role
+from core.address_choices import chosen_page
+from retrieval.duplicates.models import DuplicateGroup
+from retrieval.duplicates.services import duplicate_counts, group_decide
+
+GROUPS_PER_PAGE = 12
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def duplicates(request: HttpRequest) -> HttpResponse:
+    """The groups to decide on, the oldest first; a POST decides on one."""
+    require_role(request.user, Role.REVIEWER)
+    if request.method == "POST":
+        group = get_object_or_404(DuplicateGroup, pk=request.POST.get("group", ""))
+        decision = request.POST.get("decision", "")
+        if decision in DuplicateGroup.Decision.values:
+            if not group_decide(group=group, decision=decision, by=request.user):
+                messages.info(request, "Somebody has decided on this group.")
+            return redirect("duplicates")
+    groups = DuplicateGroup.objects.filter(decision="").prefetch_related("images__species")
+    page = chosen_page(Paginator(groups, GROUPS_PER_PAGE), request.GET)
+    return render(
+        request, "retrieval/duplicates.html", {"page": page, "counts": duplicate_counts()}
+    )

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from core.commands.progress import Progress
+from core.errors import Conflict
+from retrieval.duplicates.services import duplicates_find
+from retrieval.embedding.models import EmbeddingModel
+
+
+class Command(BaseCommand):
+    help = (
+        "Find near-duplicates and bursts among the images of each species, by embeddings and "
+        "perceptual hashes; reviewers decide on the groups under Flags. Run it again after an "
+        "import: groups that nobody decided on are found anew."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--model", help="whose embeddings are compared (EMBEDDING_MODEL)")
+        parser.add_argument(
+            "--likeness", type=float, default=0.95, help="least cosine similarity (0.95)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        name = options["model"] or settings.EMBEDDING_MODEL
+        model = EmbeddingModel.objects.filter(name=name).first()
+        if model is None:
+            raise CommandError(f"{name} has embedded no image yet.")
+        if not 0 < options["likeness"] <= 1:
+            raise CommandError("--likeness must be above 0 and at most 1.")
+        show = Progress("species", quiet=options["verbosity"] == 0)
+        try:
+            groups, images = duplicates_find(model=model, least=options["likeness"], progress=show)
+        except Conflict as error:
+            raise CommandError(str(error)) from None
+        finally:
+            show.close()
+        self.stdout.write(f"{groups:,} groups of {images:,} images to decide on.")

@@ -1,0 +1,154 @@
+"""Near-duplicates and bursts: found, decided on, stated."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from PIL import Image as PillowImage
+
+from benchmark.releases.formats.datasheet import write as write_datasheet
+from retrieval.corpus.models import Image, ImageWithdrawal, Species
+from retrieval.duplicates.likeness import bits_apart, components, like_pairs, perceptual_hash
+from retrieval.duplicates.models import DuplicateGroup
+from retrieval.duplicates.services import duplicate_counts, duplicates_find, group_decide
+from retrieval.embedding.models import EmbeddingModel
+from retrieval.images.storage import image_store
+from tests.benchmark.snapshots import no_image_files, toy_snapshot
+from tests.retrieval.making import embed_rows, encoded, image_row
+
+NOON = datetime(2021, 5, 1, 12, tzinfo=UTC)
+
+
+def scene(seed: int, side: int = 160) -> PillowImage.Image:
+    """A smooth picture of its own."""
+    grays = np.random.default_rng(seed).uniform(0, 255, (6, 6)).astype(np.uint8)
+    return PillowImage.fromarray(grays).resize((side, side), PillowImage.Resampling.BICUBIC)
+
+
+def stored(number: int, picture: PillowImage.Image, species: Species, **fields: Any) -> Image:
+    data = encoded(picture.convert("RGB"), "JPEG", quality=fields.pop("quality", 90))
+    kept = image_store(data)
+    image = image_row(number, species, sha256=kept.sha256, **fields)
+    Image.objects.filter(pk=image.pk).update(width=kept.width, height=kept.height)
+    return image
+
+
+def sets() -> list[tuple[str, set[int]]]:
+    return [
+        (group.kind, set(group.images.values_list("pk", flat=True)))
+        for group in DuplicateGroup.objects.order_by("pk")
+    ]
+
+
+@pytest.fixture
+def images(store: Path, animals: dict[str, Species], toy_model: EmbeddingModel) -> list[Image]:
+    """1 and 2 are copies of different sizes, 3 another picture of the same moment as 4, 5 alike
+    but of another day, 6 a copy of 1 of another species, 7 unlike all.
+    """
+    one, other = list(animals.values())[:2]
+    here = {"latitude": 10.0, "longitude": 20.0, "observer": "17"}
+    made = [
+        stored(1, scene(1), one),
+        stored(2, scene(1).resize((320, 320)), one, quality=60),
+        stored(3, scene(3), one, observed_at=NOON, **here),
+        stored(4, scene(4), one, observed_at=NOON + timedelta(minutes=9), **here),
+        stored(5, scene(5), one, observed_at=NOON + timedelta(days=1), **here),
+        stored(6, scene(1), other),
+        stored(7, scene(7), one),
+    ]
+    alike = [1.0, 0.0, 0.0]
+    vectors = {image.pk: alike for image in made[:6]} | {made[6].pk: [0.0, 1.0, 0.0]}
+    embed_rows(toy_model, vectors)
+    return made
+
+
+def test_copies_and_bursts_of_a_species_are_found(
+    images: list[Image], toy_model: EmbeddingModel, reviewer: Any
+) -> None:
+    seen: list[tuple[int, int]] = []
+    found = duplicates_find(model=toy_model, least=0.95, progress=lambda *given: seen.append(given))
+    assert found == (2, 4)
+    assert sets() == [("copy", {1, 2}), ("burst", {3, 4})]
+    assert seen[-1][0] == seen[-1][1]
+    # Other observers make no burst; what was withdrawn is in no group.
+    Image.objects.filter(pk=4).update(observer="18")
+    ImageWithdrawal.objects.create(image_id=1, withdrawn_by=reviewer, withdrawn_at=NOON)
+    assert duplicates_find(model=toy_model, least=0.95) == (0, 0)
+    assert sets() == []
+
+
+def test_a_decision_is_taken_once_and_stays(
+    images: list[Image], toy_model: EmbeddingModel, reviewer: Any
+) -> None:
+    duplicates_find(model=toy_model, least=0.95)
+    copies, burst = DuplicateGroup.objects.order_by("pk")
+    assert group_decide(group=copies, decision="one", by=reviewer)
+    assert not group_decide(group=copies, decision="withdrawn", by=reviewer)
+    withdrawn = ImageWithdrawal.objects.get()
+    assert withdrawn.image_id == 1
+    assert withdrawn.note == "Copies: nearly the same as image 2"
+    assert group_decide(group=burst, decision="kept", by=reviewer)
+    assert ImageWithdrawal.objects.count() == 1
+    assert duplicate_counts() == {"kept": 1, "one": 1, "withdrawn": 0}
+    # The burst that was kept isn't found again.
+    assert duplicates_find(model=toy_model, least=0.95) == (0, 0)
+    assert len(sets()) == 2
+
+
+def test_reviewers_decide_on_the_page(
+    images: list[Image], toy_model: EmbeddingModel, clients: dict[str, Any], settings: Any
+) -> None:
+    settings.EMBEDDING_MODEL = toy_model.name
+    call_command("find_duplicates", verbosity=0)
+    assert clients["annotator"].get("/duplicates/").status_code == 403
+    page = clients["reviewer"].get("/duplicates/").content.decode()
+    assert page.count('name="group"') == 2
+    assert images[1].thumbnail_url.split("/")[2] in page
+    first = DuplicateGroup.objects.earliest("pk")
+    for turn in range(2):
+        form = {"group": first.pk, "decision": "withdrawn"}
+        page = clients["reviewer"].post("/duplicates/", form, follow=True).content.decode()
+        assert page.count('name="group"') == 1
+        assert ("Somebody has decided" in page) == bool(turn)
+    assert ImageWithdrawal.objects.count() == 2
+    assert clients["reviewer"].post("/duplicates/", {"group": 99999}).status_code == 404
+    with pytest.raises(CommandError, match="has embedded no image"):
+        call_command("find_duplicates", model="none")
+
+
+def test_a_hash_survives_resizing_and_tells_pictures_apart() -> None:
+    hashes = [perceptual_hash(scene(seed)) for seed in range(20)]
+    for seed, whole in enumerate(hashes):
+        data = io.BytesIO()
+        scene(seed).resize((90, 120)).save(data, "JPEG", quality=40)
+        assert bits_apart(whole, perceptual_hash(PillowImage.open(data))) <= 6
+    apart = [bits_apart(a, b) for n, a in enumerate(hashes) for b in hashes[:n]]
+    assert min(apart) > 8
+    assert bits_apart(0b1011, 0b0110) == 3
+
+
+def test_pairs_and_groups() -> None:
+    draw = np.random.default_rng(0)
+    vectors = draw.normal(size=(60, 8))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    products = vectors.astype(np.float32) @ vectors.astype(np.float32).T
+    expected = [(i, j) for i in range(60) for j in range(i + 1, 60) if products[i, j] >= 0.5]
+    assert sorted(like_pairs(vectors, 0.5)) == expected
+    assert components(6, [(0, 1), (1, 4), (2, 5)]) == [[0, 1, 4], [2, 5]]
+    assert components(3, []) == []
+
+
+def test_the_datasheet_tells_what_was_decided(tmp_path: Path) -> None:
+    texts = []
+    for name, more in (("a", {}), ("b", {"duplicates": {"kept": 2, "one": 3, "withdrawn": 1}})):
+        snapshot = toy_snapshot(tmp_path / name, **more)
+        write_datasheet(snapshot, tmp_path / f"out-{name}", no_image_files)
+        texts.append((tmp_path / f"out-{name}" / "DATASHEET.md").read_text())
+    assert "near-duplicate" not in texts[0]
+    assert "2 were kept whole" in texts[1].replace("\n", " ")
