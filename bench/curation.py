@@ -3,7 +3,7 @@
 Made-up archives go through the presets inat24 (iNaturalist's open data) and inat2017 (Darwin Core).
 A scan that only counts the rows of the same files is the reference. What the filters keep, what the
 sample has of each species and where each observer goes are computed once more, in NumPy and Python,
-and must agree; the corpus is written twice and its checksums must be equal.
+and must agree; of the smallest size the corpus is written twice, with equal checksums.
 """
 
 from __future__ import annotations
@@ -39,13 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong: list[str] = []
     for size in options.sizes:
         for kind in PRESETS:
-            if kind == "Darwin Core" and size != options.sizes[-1]:
-                continue
             with harness.temporary_folder("curation") as folder:
                 harness.log(f"Writing {size:,} observations as {kind} …")
                 write = write_open_data if kind == "open data" else write_darwin_core
                 archive = write(folder / "archive", size)
-                found = [_in_process(_curated, archive, PRESETS[kind], n) for n in range(2)]
+                times = 2 if size == options.sizes[0] else 1
+                found = [_in_process(_curated, archive, PRESETS[kind], n) for n in range(times)]
                 scan = _in_process(_scan, archive)
                 wrong += _differences(archive, kind, found)
                 rows += _figures(f"{size:,} ({kind})", found[0], scan)
@@ -123,7 +122,7 @@ def _curated(archive: Path, preset: str, number: int) -> dict[str, Any]:
 
 
 def _differences(archive: Path, kind: str, found: list[dict[str, Any]]) -> list[str]:
-    wrong = [] if found[0]["sums"] == found[1]["sums"] else ["two runs wrote other bytes"]
+    wrong = [] if found[0]["sums"] == found[-1]["sums"] else ["two runs wrote other bytes"]
     direct = _direct_inat24 if kind == "open data" else _direct_inat2017
     return wrong + [f"{kind}: {one}" for one in direct(archive, found[0])]
 

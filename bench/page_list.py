@@ -89,6 +89,7 @@ _PAGES: Final = {
       Review                             /queries/{query}/review/
       Completion                         /queries/{query}/complete/
       Nature of a query                  /queries/{complete}/nature/
+      Nature of a query, as CSV          /queries/{complete}/nature.csv
       Agreement                          /agreement/
       Labeling of a person               /people/{annotator}/labeling/
       Simulations                        /simulations/
@@ -107,6 +108,8 @@ _PAGES: Final = {
     "researcher": """
       Releases                           /releases/
       Leaderboard                        /leaderboard/
+      Species task                       /leaderboard/species/
+      Species task, as CSV               /leaderboard/species.csv
       Runs                               /runs/
       API: releases                      /api/releases/
       API: runs                          /api/runs/

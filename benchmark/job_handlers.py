@@ -133,6 +133,14 @@ def simulate(job: Job, deadline: float) -> bool:
     return simulation_step(job, deadline)
 
 
+@job_handler("species_task")
+def species_task(job: Job, deadline: float) -> bool:
+    """Have a model name the species of the corpus' images, in one slice."""
+    from benchmark.species.services import species_step
+
+    return species_step(job, deadline)
+
+
 @job_handler("take_down")
 def take_down(job: Job, deadline: float) -> bool:
     """Write releases again without the bytes of images that were taken down, one in a slice."""

@@ -3,5 +3,6 @@
 from benchmark.releases.models import Release
 from benchmark.reranking.multimodal.models import ModelAnswer
 from benchmark.runs.models import Run, RunScores, Submission
+from benchmark.species.models import SpeciesRun
 
-__all__ = ["ModelAnswer", "Release", "Run", "RunScores", "Submission"]
+__all__ = ["ModelAnswer", "Release", "Run", "RunScores", "SpeciesRun", "Submission"]

@@ -11,6 +11,7 @@ from benchmark.releases.statistics import views as statistics
 from benchmark.reranking import views as reranking
 from benchmark.runs import views as runs
 from benchmark.simulation import views as simulation
+from benchmark.species import views as species
 
 urlpatterns = [
     path("releases/", releases.releases_page, name="releases"),
@@ -20,6 +21,8 @@ urlpatterns = [
     path("releases/<id:pk>/statistics/", statistics.statistics, name="release-statistics"),
     path("releases/<id:pk>/archive", releases.release_archive, name="release-archive"),
     path("releases/<id:pk>/retry/", releases.release_retry, name="release-retry"),
+    path("leaderboard/species/", species.species_board, name="species-board"),
+    path("leaderboard/species.csv", species.species_file, name="species-file"),
     path("leaderboard/", leaderboard.leaderboard_latest, name="leaderboard-latest"),
     path("releases/<id:pk>/leaderboard/", leaderboard.leaderboard_page, name="leaderboard"),
     path(

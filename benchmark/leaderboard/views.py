@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmark.leaderboard import page
@@ -102,7 +103,7 @@ def _baselines(request: HttpRequest, release: Release) -> HttpResponse:
 
 def _tabs(choice: Choice) -> list[dict[str, Any]]:
     titles = {Run.Task.FULL: "Full ranking", Run.Task.RERANK: "Re-ranking"}
-    return [
+    tabs = [
         {
             "title": title,
             "current": choice.task == task,
@@ -112,6 +113,7 @@ def _tabs(choice: Choice) -> list[dict[str, Any]]:
         }
         for task, title in titles.items()
     ]
+    return [*tabs, {"title": "Species", "current": False, "address": reverse("species-board")}]
 
 
 def _board(choice: Choice, seen: Visible, runs: BoardRuns) -> dict[str, Any]:

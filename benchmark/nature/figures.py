@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from benchmark.releases.statistics.numbers import CELL
 from core.sql import fetch_all
-from labeling.judging.consensus import Vote, consensus_by_key
-from labeling.judging.models import Judgment
+from labeling.judging.progress import relevant_images
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 
@@ -85,17 +84,6 @@ SELECT grouping(month, year, species_id, band, south) AS kind, month, year, spec
 _MONTH, _YEAR, _SPECIES, _BAND, _CELL, _ALL = (
     0b01111, 0b10111, 0b11011, 0b11101, 0b11110, 0b11111,
 )  # fmt: skip
-
-
-def relevant_images(query: Query) -> list[int]:
-    """The images that people agree to be relevant for a query, by id."""
-    rows = (
-        Judgment.objects.filter(query=query)
-        .order_by("image_id")
-        .values_list("image_id", "annotator_id", "annotator__role", "relevance", "updated_at")
-    )
-    votes = ((image, Vote(person, role, said, at)) for image, person, role, said, at in rows)
-    return [image for image, agreed in consensus_by_key(votes) if agreed.relevant]
 
 
 def nature_of(query: Query) -> Nature:

@@ -6,8 +6,8 @@ import csv
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from benchmark.nature.drawing import shares_chart
@@ -22,20 +22,14 @@ from labeling.queries.models import Query
 MOST_LISTED = 20
 
 
-def _complete(user: Any, pk: int) -> Query:
-    """The query. Forbidden: the user is no reviewer. Http404: it isn't complete."""
-    require_role(user, Role.REVIEWER)
-    query = get_query_for(user, pk)
-    if query.state != Query.State.COMPLETE:
-        raise Http404("The query isn't complete.")
-    return query
-
-
 @login_required
 @require_safe
 def nature(request: HttpRequest, pk: int) -> HttpResponse:
-    """Maps, seasons, years, species and elevations of the relevant images."""
-    query = _complete(request.user, pk)
+    """Maps, seasons, years, species and elevations of a complete query's relevant images."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    if query.state != Query.State.COMPLETE:
+        return redirect("query-detail", pk=pk)
     found = nature_of(query)
     plots = [
         ("Months", "month", found.months),
@@ -71,7 +65,10 @@ def nature(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def nature_file(request: HttpRequest, pk: int) -> HttpResponse:
     """All figures as CSV."""
-    query = _complete(request.user, pk)
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    if query.state != Query.State.COMPLETE:
+        return redirect("query-detail", pk=pk)
     answer = HttpResponse(
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="nature-{query.pk}.csv"'},

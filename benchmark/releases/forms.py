@@ -22,7 +22,7 @@ class ReleaseForm(forms.Form):
         widget=forms.TextInput(attrs={"list": "release-names", "autocomplete": "off"}),
     )
     benchmark = forms.ModelChoiceField(
-        Benchmark.objects.order_by("name"),
+        Benchmark.objects.filter(screening=False).order_by("name"),
         label="Benchmark",
         help_text="Its completed queries go in. All versions of a name are of one.",
     )
@@ -45,7 +45,7 @@ class ReleaseForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if Benchmark.objects.count() < 2:
+        if Benchmark.objects.filter(screening=False).count() < 2:
             del self.fields["benchmark"]
         names = [model.name for model in embedded_models()]
         field = self.fields["rerank_model"]

@@ -31,7 +31,8 @@ class Effort:
 
 def complete_queries(benchmark: Benchmark | None = None) -> QuerySet[Query]:
     """The queries that would go into releases made now, of a benchmark or of all, by query id."""
-    queries = Query.objects.filter(state=Query.State.COMPLETE).order_by("query_id")
+    complete = Query.objects.filter(state=Query.State.COMPLETE, benchmark__screening=False)
+    queries = complete.order_by("query_id")
     return queries.filter(benchmark=benchmark) if benchmark else queries
 
 

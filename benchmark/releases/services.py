@@ -32,8 +32,8 @@ from core.jobs.services import job_advance, job_create, job_retry
 from core.locks import session_lock
 from labeling.audits.release_services import release_keys_end
 from labeling.audits.services import draw_keys_end
-from labeling.queries.benchmarks import benchmark_named
-from labeling.queries.models import Benchmark, first_benchmark
+from labeling.queries.benchmarks import benchmark_named, default_benchmark
+from labeling.queries.models import Benchmark
 from retrieval.embedding.counts import has_embeddings
 from retrieval.embedding.models import EmbeddingModel
 
@@ -113,6 +113,9 @@ def release_claim(
     if latest is not None and benchmark not in (None, latest.benchmark):
         message = f"{name!r} holds queries of {latest.benchmark}; choose another name."
         raise ValidationError({"name": message})
+    if benchmark is not None and benchmark.screening:
+        message = f"{benchmark} is for screening, and no releases are made of it."
+        raise ValidationError({"benchmark": message})
     if latest is not None and not latest.files_ready:
         if latest.state in Job.UNFINISHED:
             raise ValidationError({"name": _being_made(latest)})
@@ -125,7 +128,7 @@ def release_claim(
     if latest is not None:
         benchmark = latest.benchmark
     elif origin == Release.Origin.IMPORTED:
-        benchmark = Benchmark.objects.get(pk=first_benchmark())
+        benchmark = Benchmark.objects.get(pk=default_benchmark())
     release = Release(
         name=name,
         benchmark=benchmark or benchmark_named(""),

@@ -53,10 +53,12 @@ def release_audit_ensure(*, query: Query, by: Any) -> ReleaseAudit | None:
     a longer list adds, or what lost all its judgments, is audited besides. What is found after an
     audit counts among the found; if it was drawn, also as a hit.
 
-    None where there is nothing new, no list, or no audit is asked for (RELEASE_AUDIT_SHARE).
+    None where there is nothing new, no list, or no audit is asked for (RELEASE_AUDIT_SHARE, and
+    never of a screening query).
     """
     pool = query.current_list
-    if not settings.RELEASE_AUDIT_SHARE or pool is None or not pool.ready:
+    asked = settings.RELEASE_AUDIT_SHARE and not query.benchmark.screening
+    if not asked or pool is None or not pool.ready:
         return None
     values = {"list": pool.pk, "size": pool.size, "query": query.pk}
     ranks = {image_id: rank for rank, image_id in fetch_all(_UNJUDGED, values)}

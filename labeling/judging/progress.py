@@ -272,3 +272,14 @@ def consensus_on(
         for query_pk, image_id, annotator, role, relevance, at in rows
         if (query_pk, image_id) in contested
     )
+
+
+def relevant_images(query: Query) -> list[int]:
+    """The images that people agree to be relevant for a query, by id; one SQL query."""
+    rows = (
+        Judgment.objects.filter(query=query)
+        .order_by("image_id")
+        .values_list("image_id", "annotator_id", "annotator__role", "relevance", "updated_at")
+    )
+    votes = ((image, Vote(person, role, said, at)) for image, person, role, said, at in rows)
+    return [image for image, agreed in consensus_by_key(votes) if agreed.relevant]

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access import Role, require_role
@@ -15,6 +16,7 @@ from core.errors import Conflict
 from labeling.lifecycle.benchmarks import benchmark_delete as delete
 from labeling.lifecycle.benchmarks import benchmark_save
 from labeling.lifecycle.forms import BenchmarkForm
+from labeling.lifecycle.screening import screening_create
 from labeling.queries.models import Benchmark
 
 
@@ -59,6 +61,16 @@ def _form_page(request: HttpRequest, benchmark: Benchmark | None) -> HttpRespons
             form.add_error(None, str(error))
     context = {"form": form, "benchmark": benchmark}
     return render(request, "labeling/benchmark_form.html", context)
+
+
+@login_required
+@require_POST
+def screening_add(request: HttpRequest) -> HttpResponse:
+    """Add the ready screening queries, as drafts of a benchmark of their own."""
+    require_role(request.user, Role.ADMIN)
+    benchmark = screening_create(by=request.user)
+    messages.success(request, "The screening queries are drafts now. Open those that you want.")
+    return redirect(f"{reverse('dashboard')}?benchmark={benchmark.pk}")
 
 
 @login_required

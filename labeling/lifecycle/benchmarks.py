@@ -123,7 +123,8 @@ def benchmark_save(
 def benchmark_delete(*, benchmark: Benchmark) -> None:
     """Delete a benchmark. Conflict: it has queries or releases, or is the only one."""
     lock_query_ids()
-    if Benchmark.objects.count() < 2:
+    others = Benchmark.objects.filter(screening=False).exclude(pk=benchmark.pk)
+    if not others.exists():
         raise Conflict(f"{benchmark} is the only benchmark; it can be renamed.")
     try:
         benchmark.delete()

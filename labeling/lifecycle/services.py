@@ -26,8 +26,9 @@ from labeling.lifecycle.assignments import (
 )
 from labeling.lifecycle.mail import mail_assigned
 from labeling.opinions.services import opinion_key_ensure, opinions_draw
+from labeling.queries.benchmarks import default_benchmark
 from labeling.queries.categories import ICONIC_GROUPS
-from labeling.queries.models import Benchmark, Query, QueryTransition, first_benchmark
+from labeling.queries.models import Benchmark, Query, QueryTransition
 from labeling.queries.transitions import TransitionIncomplete, TransitionRefused, check_transition
 from labeling.review.selectors import left_open
 from retrieval.corpus.counts import image_count
@@ -95,7 +96,7 @@ def query_create(
         split_settled=bool(split),
         iconic_group=iconic_group,
         scientific_terms=scientific_terms,
-        benchmark_id=benchmark.pk if benchmark else first_benchmark(),
+        benchmark_id=benchmark.pk if benchmark else default_benchmark(),
         guidelines=guidelines,
         order=order,
         hand_in_rule=hand_in_rule,

@@ -15,8 +15,9 @@ from django.utils import timezone
 
 from core.errors import Conflict
 from labeling.lifecycle.services import lock_query_ids
+from labeling.queries.benchmarks import default_benchmark
 from labeling.queries.categories import CATEGORIES, SPLITS
-from labeling.queries.models import Benchmark, Query, first_benchmark
+from labeling.queries.models import Benchmark, Query
 from labeling.queries.splits import assign_splits
 
 LARGEST_SEED = 2**63 - 1
@@ -148,7 +149,7 @@ def split_plan(
         raise ValidationError({"val_share": "The share for validation is a number from 0 to 1."})
     if not 0 <= seed <= LARGEST_SEED:
         raise ValidationError({"seed": f"The seed is a whole number from 0 to {LARGEST_SEED}."})
-    of_benchmark = benchmark.pk if benchmark else first_benchmark()
+    of_benchmark = benchmark.pk if benchmark else default_benchmark()
     queries = Query.objects.filter(benchmark=of_benchmark).order_by("query_id")
     if unfinished:
         queries = queries.exclude(state=Query.State.REJECTED)

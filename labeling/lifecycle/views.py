@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
-from core.errors import Conflict
+from core.errors import Conflict, Invalid
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
@@ -40,6 +40,7 @@ from labeling.lifecycle.imports import (
     queries_import_uploads,
 )
 from labeling.lifecycle.opening import OpeningReport, queries_open
+from labeling.lifecycle.screening import finds, finds_withdraw
 from labeling.lifecycle.services import query_create, query_deletable, query_update
 from labeling.lifecycle.services import query_delete as delete_query
 from labeling.lifecycle.services import query_from_search as create_from_search
@@ -103,6 +104,7 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "examples": pinned_examples(query),
         "progress": shown_progress,
         "annotators": annotators_of(query) if reviewer else [],
+        "finds": finds(query) if reviewer else [],
         "transitions": query.transitions.select_related("made_by") if reviewer else [],
         "transitions_open": sorted(
             (
@@ -300,6 +302,20 @@ def _done(before: str, query: Query, requested: str) -> str:
     if requested == Query.State.SUBMITTED:
         return "Your part is handed in."
     return "Nothing has changed." if requested != Query.State.OPEN else "Your part is open again."
+
+
+@login_required
+@require_POST
+def query_finds(request: HttpRequest, pk: int) -> HttpResponse:
+    """Withdraw all that a complete screening query has found."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    try:
+        count = finds_withdraw(query=query, reason=request.POST.get("reason", ""), by=request.user)
+        messages.success(request, f"{count:,} image{'' if count == 1 else 's'} withdrawn.")
+    except (Conflict, Invalid) as error:
+        messages.error(request, str(error))
+    return redirect("query-detail", pk=pk)
 
 
 @login_required

@@ -27,11 +27,22 @@ def benchmarks_shown(user: Any) -> list[Benchmark]:
     return found if len(found) > 1 else []
 
 
+def default_benchmark() -> int:
+    """The primary key of the first benchmark that isn't for screening, which is made where there is
+    none.
+    """
+    found = Benchmark.objects.filter(screening=False).values_list("pk", flat=True).first()
+    return found or first_benchmark()
+
+
 def benchmark_named(name: str) -> Benchmark:
-    """The benchmark of that name, without one the only one there is. Raises ValidationError."""
+    """The benchmark of that name, without one the only one there is that isn't for screening.
+    Raises ValidationError.
+    """
     known = list(Benchmark.objects.order_by("name"))
-    if not name and len(known) < 2:
-        return known[0] if known else Benchmark.objects.get(pk=first_benchmark())
+    labeled = [one for one in known if not one.screening]
+    if not name and len(labeled) < 2:
+        return labeled[0] if labeled else Benchmark.objects.get(pk=default_benchmark())
     for one in known:
         if one.name == name:
             return one

@@ -31,6 +31,11 @@ class Benchmark(models.Model):
     settings = models.JSONField(
         default=dict, blank=True, help_text="the installation's settings that it overrides, by name"
     )
+    screening = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="its queries look for images that don't belong in the corpus; no releases",
+    )
 
     class Meta:
         ordering = ["pk"]

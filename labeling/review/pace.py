@@ -54,16 +54,19 @@ SELECT d.day::date, (SELECT count(*) FROM {JudgmentEvent._meta.db_table}
 
 
 def team_progress() -> TeamProgress:
-    """The progress of all queries; three SQL queries. Days are of UTC; a judgment that was changed
-    or taken back counts with each act.
+    """The progress of all queries but screening ones; three SQL queries. Days are of UTC; a
+    judgment that was changed or taken back counts with each act.
     """
     now = timezone.now()
     today = now.date()
-    counts = dict(Query.objects.order_by().values_list("state").annotate(Count("pk")))
+    queries = Query.objects.filter(benchmark__screening=False)
+    counts = dict(queries.order_by().values_list("state").annotate(Count("pk")))
     days = fetch_all(_PER_DAY, [today - timedelta(days=DAYS - 1), today])
     completed = (
         QueryTransition.objects.filter(
-            to_state=Query.State.COMPLETE, made_at__gte=now - timedelta(days=DAYS)
+            query__in=queries,
+            to_state=Query.State.COMPLETE,
+            made_at__gte=now - timedelta(days=DAYS),
         ).aggregate(count=Count("query", distinct=True))
     )["count"]
     shown = (Query.State.COMPLETE, Query.State.SUBMITTED, Query.State.OPEN, Query.State.DRAFT)

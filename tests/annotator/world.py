@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
@@ -36,6 +36,7 @@ from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flag_raise, image_withdraw
 from retrieval.importing.services import import_images
 from retrieval.takedown.services import image_take_down
+from retrieval.uploads.services import upload_begin
 from tests.annotator.addresses import filled, routes
 from tests.benchmark.runs import scored_run, stored_run
 from tests.conftest import person
@@ -66,6 +67,7 @@ class World:
     """Of the admin, stored and not scored."""
     job: Job
     simulation: Job
+    upload: str
     token: ApiToken
     """Of the admin."""
 
@@ -79,7 +81,7 @@ class World:
                 "version": self.image.url.rpartition("/")[2].removesuffix(".jpg"),
             },
             "species": {"pk": self.species.pk},
-            "import": {"upload": "0c0e5a1e-9d0f-4f4e-8a50-1f6d9f0d7c11"},
+            "import": {"upload": UUID(self.upload)},
             "take-down": {"pk": self.image.pk},
             "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},
             "benchmarks": {"pk": self.queries["open"].benchmark_id},
@@ -188,5 +190,16 @@ def make_world(settings: Any, folder: Path) -> World:
     AccessFailureLog.objects.create(username="nobody")
     token, _text = token_create(user=admin, name="script", days=30)
     return World(
-        people, real[0], flag, species, queries, release, run, private, job, simulation, token
+        people,
+        real[0],
+        flag,
+        species,
+        queries,
+        release,
+        run,
+        private,
+        job,
+        simulation,
+        upload_begin(by=admin),
+        token,
     )

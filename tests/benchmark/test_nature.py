@@ -74,7 +74,8 @@ def test_reviewers_read_the_page_and_the_file(complete: Query, clients: dict[str
     assert ["species", "Bufo bufo", "3", "10"] in rows
     assert ["places", "87 177", "1", "1"] in rows
     Query.objects.filter(pk=complete.pk).update(state=Query.State.OPEN)
-    assert clients["reviewer"].get(f"{address}/").status_code == 404
+    for name in ("/", ".csv"):
+        assert clients["reviewer"].get(address + name)["Location"] == f"/queries/{complete.pk}/"
 
 
 def test_a_query_without_relevant_images_has_an_empty_page(

@@ -154,7 +154,7 @@ def test_pages_of_reviewer_and_admin(
         f"/queries/{places.rejected}/",
         "/agreement/",
     )
-    reviewer.pages("/duplicates/", f"/queries/{places.complete}/nature/")
+    reviewer.pages("/duplicates/", "/leaderboard/species/", f"/queries/{places.complete}/nature/")
     reviewer.pages(f"/simulations/?query={places.complete}")
     reviewer.page.get_by_label("Seeds").fill("5")
     reviewer.page.get_by_role("button", name="Simulate").click()

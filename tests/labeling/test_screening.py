@@ -1,0 +1,136 @@
+"""Screening: queries whose finds are withdrawn, and faces that a detector proposes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from benchmark.releases.labels import complete_queries
+from benchmark.releases.services import release_claim
+from core.errors import Conflict, Invalid
+from labeling.audits.models import ReleaseAudit
+from labeling.lifecycle.screening import READY, finds, finds_withdraw, screening_create
+from labeling.lifecycle.services import query_create, query_transition
+from labeling.queries.models import Benchmark, Query
+from labeling.review.pace import team_progress
+from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.flags.models import ImageFlag
+from retrieval.images.storage import image_store
+from retrieval.screening.faces import NoDetector, faces_propose, opencv_detector
+from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
+from tests.labeling.judging import judge
+from tests.retrieval.making import image_row, jpeg
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def screening(toy_model: Any, admin: Any, annotator: Any) -> Query:
+    """A screening query; an annotator has found 1 and 3 of six images, and handed it in."""
+    make_images(6)
+    query = screening_create(by=admin).queries.earliest("query_id")
+    query_transition(query=query, to_state="open", by=admin)
+    run_jobs()
+    judge(query, annotator, [1, 3], "relevant")
+    judge(query, annotator, [0, 2, 4, 5], "not_relevant")
+    return query_transition(query=query, to_state="submitted", by=annotator)
+
+
+def test_the_ready_queries_are_a_benchmark_without_releases(
+    screening: Query, admin: Any, clients: dict[str, Any]
+) -> None:
+    benchmark = screening.benchmark
+    assert set(benchmark.queries.values_list("text", flat=True)) == set(READY)
+    first = benchmark.queries.earliest("query_id")
+    assert clients["reviewer"].post("/benchmarks/screening/").status_code == 403
+    answer = clients["admin"].post("/benchmarks/screening/")
+    assert answer["Location"] == f"/?benchmark={benchmark.pk}"
+    assert Benchmark.objects.filter(screening=True).count() == 1
+    assert benchmark.queries.count() == len(READY)
+    assert benchmark.queries.earliest("query_id") == first
+    query_transition(query=screening, to_state="complete", by=admin, note="seen")
+    assert not complete_queries().exists()
+    assert not ReleaseAudit.objects.exists()
+    assert [count for *_, count in team_progress().states] == [0, 0, 0, 0]
+    with pytest.raises(ValidationError, match="for screening"):
+        release_claim(name="x", created_by=admin, options={}, benchmark=benchmark)
+    # Other queries, and releases that name no benchmark, are of the other one.
+    other = query_create(text="a toad", category="Species ID", created_by=admin)
+    assert not other.benchmark.screening
+    claimed = release_claim(name="x", created_by=admin, options={"rerank_model": ""})
+    assert claimed.benchmark == other.benchmark
+
+
+def test_what_was_found_is_withdrawn_after_review(
+    screening: Query, admin: Any, reviewer: Any, clients: dict[str, Any]
+) -> None:
+    with pytest.raises(Conflict):
+        finds_withdraw(query=screening, reason="faces", by=reviewer)
+    assert "data-finds" not in clients["reviewer"].get(f"/queries/{screening.pk}/").content.decode()
+    # A reviewer disagrees on image 3.
+    judge(screening, reviewer, [3], "not_relevant")
+    query = query_transition(query=screening, to_state="complete", by=reviewer, note="seen")
+    assert finds(query) == [FIRST_ID + 1]
+    address = f"/queries/{query.pk}/"
+    page = clients["reviewer"].get(address).content.decode()
+    assert "Withdraw 1 image<" in page
+    assert clients["annotator"].post(f"{address}finds/", {"reason": "x"}).status_code == 403
+    with pytest.raises(Invalid):
+        finds_withdraw(query=query, reason=" ", by=reviewer)
+    for words in ("1 image withdrawn.", "0 images withdrawn."):
+        form = {"reason": "Screening: faces"}
+        page = clients["reviewer"].post(f"{address}finds/", form, follow=True).content.decode()
+        assert words in page
+        assert "data-finds" not in page
+    withdrawal = ImageWithdrawal.objects.get()
+    assert (withdrawal.image_id, withdrawal.note) == (FIRST_ID + 1, "Screening: faces")
+    assert withdrawal.withdrawn_by == reviewer
+
+
+def test_finds_of_other_queries_are_no_finds(screening: Query, admin: Any, annotator: Any) -> None:
+    query = query_create(text="a toad", category="Species ID", created_by=admin)
+    query_transition(query=query, to_state="open", by=admin)
+    run_jobs()
+    judge(query, annotator, [2], "relevant")
+    query = query_transition(query=query, to_state="complete", by=admin, note="seen")
+    assert finds(query) == []
+    with pytest.raises(Conflict):
+        finds_withdraw(query=query, reason="x", by=admin)
+
+
+def test_faces_are_flagged_once(tmp_path: Path, settings: Any, reviewer: Any, admin: Any) -> None:
+    settings.VAR_DIR = tmp_path / "var"
+    for number, color in enumerate(("red", "blue", "red"), start=1):
+        image_row(number, sha256=image_store(jpeg(color, (60 + number, 40))).sha256)
+    Image.objects.filter(pk=3).update(sha256="f" * 64)
+    seen: list[tuple[int, ...]] = []
+
+    def reds(pixels: np.ndarray) -> list[float]:
+        seen.append(pixels.shape)
+        return [0.91, 0.83] if pixels[0, 0, 2] > 200 else []
+
+    assert faces_propose(detect=reds, by=reviewer) == 1
+    flag = ImageFlag.objects.get()
+    assert (flag.image_id, flag.kind) == (1, "person")
+    assert flag.note == "2 by a detector, the surest with 0.91"
+    assert [shape[2] for shape in seen] == [3, 3]
+    ImageFlag.objects.update(
+        state=ImageFlag.State.CLEARED, decided_by=admin, decided_at=timezone.now()
+    )
+    assert faces_propose(detect=reds, by=reviewer) == 0
+    assert ImageFlag.objects.count() == 1
+
+
+def test_a_missing_detector_says_what_to_do(tmp_path: Path, reviewer: Any, annotator: Any) -> None:
+    with pytest.raises(NoDetector, match=r"OpenCV|There is no file"):
+        opencv_detector(tmp_path / "none.onnx", 0.8)
+    with pytest.raises(CommandError, match=r"OpenCV|There is no file"):
+        call_command("propose_faces", model=tmp_path / "none.onnx", by=reviewer.username)
+    with pytest.raises(CommandError, match="no reviewer"):
+        call_command("propose_faces", model=tmp_path / "none.onnx", by=annotator.username)
