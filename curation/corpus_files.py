@@ -13,6 +13,7 @@ from typing import Any, Final
 from curation.sources.darwin_core import RANKS
 from curation.sources.tabular import quoted
 from curation.tables import Connection
+from curation.taxonomy import MappingReport
 
 SPLITS: Final = ("train", "val", "test")
 ADDRESSES: Final = "images.csv"
@@ -25,7 +26,9 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-def write_corpus(connection: Connection, folder: Path) -> None:
+def write_corpus(
+    connection: Connection, folder: Path, mapping: MappingReport | None = None
+) -> None:
     """Write `train.json` (and `val.json`, `test.json` where there are such), `images.csv`,
     `refused.csv`, `lookalikes.csv` and `mapping.csv` where there are any, and `SHA256SUMS`.
 
@@ -55,6 +58,12 @@ def write_corpus(connection: Connection, folder: Path) -> None:
     for name, sql in _TABLES.items():
         if _write_table(connection, folder / f"{name}.csv", sql):
             written.append(f"{name}.csv")
+    if mapping:
+        with (folder / "mapping.csv").open("w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["what", "species", "other"])
+            table.writerows(mapping.rows())
+        written.append("mapping.csv")
     sums = [f"{_sha256(folder / name)}  {name}\n" for name in sorted(written)]
     (folder / CHECKSUMS).write_text("".join(sums))
 
@@ -65,7 +74,6 @@ _TABLES: Final = {
     "lookalikes": "SELECT species, taken_for FROM confusion "
     "SEMI JOIN (SELECT DISTINCT species FROM candidate) USING (species) "
     "WHERE taken_for IN (SELECT species FROM candidate) ORDER BY ALL",
-    "mapping": "SELECT species, label, kind FROM mapping ORDER BY species",
 }
 
 

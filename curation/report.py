@@ -36,7 +36,8 @@ def report_html(made: Curated, *, title: str) -> str:
     ).fetchall()
     splits = connection.execute(
         "SELECT split, count(*), count(DISTINCT species), count(DISTINCT observer) FROM candidate "
-        "JOIN split USING (photo_id) GROUP BY split ORDER BY split DESC"
+        "JOIN split USING (photo_id) GROUP BY split "
+        "ORDER BY list_position(['train', 'val', 'test'], split)"
     ).fetchall()
     template = Environment(
         loader=PackageLoader("curation", "templates"), autoescape=True, trim_blocks=True,
@@ -48,6 +49,7 @@ def report_html(made: Curated, *, title: str) -> str:
         sampled=sampled,
         refused=refused,
         splits=splits,
+        mapping=_mapping(made),
         continents=_shares(made.before["continents"], after["continents"]),
         months=_bars([(_MONTHS[month - 1], count) for month, count in after["months"]]),
         years=_bars(after["years"]),
@@ -59,6 +61,20 @@ def report_html(made: Curated, *, title: str) -> str:
         licenses=_bars([(name or "other", count) for name, count in after["licenses"]]),
         cells=_cells(after["cells"]),
     )
+
+
+def _mapping(made: Curated) -> list[tuple[str, int]]:
+    """How many species were mapped in which way; none without a target."""
+    found = made.mapping
+    if found is None:
+        return []
+    return [
+        ("of the same name", found.same),
+        ("renamed", len(found.renamed)),
+        ("left out", len(found.unmapped)),
+        ("of the target, with several here", len(found.splits)),
+        ("of the target, reached by none", len(found.absent)),
+    ]
 
 
 def _bars(rows: list[Any]) -> list[tuple[str, int, float]]:

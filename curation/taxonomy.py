@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -113,6 +113,19 @@ class MappingReport:
     merges: list[tuple[str, list[str]]]  # a present taxon, the target's names that it covers
     unmapped: list[tuple[str, int]]  # a present taxon, its photos that left
     absent: list[str]  # the target's names that nothing is mapped to
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """(what, species, other) of all that isn't mapped to its own name."""
+        for name, target in self.renamed:
+            yield "renamed", name, target
+        for target, names in self.splits:
+            yield "several here", target, "; ".join(names)
+        for name, targets in self.merges:
+            yield "several in the target", name, "; ".join(targets)
+        for name, photos in self.unmapped:
+            yield "left out", name, f"photos: {photos}"
+        for name in self.absent:
+            yield "of the target, reached by none", name, ""
 
 
 def map_labels(connection: Connection, *, target: Path) -> MappingReport:

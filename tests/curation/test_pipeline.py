@@ -127,6 +127,29 @@ def test_several_archives_become_one_corpus(tmp_path: Path, capsys: Any) -> None
         call_command("curate", "run", path, tmp_path / "one")
 
 
+def test_labels_are_mapped_to_an_earlier_corpus(tmp_path: Path) -> None:
+    crypticbio(tmp_path / "cryptic.parquet")
+    categories = [{"id": 0, "name": "Rana temporaria"}, {"id": 1, "name": "Bufo bufo"}]
+    (tmp_path / "before.json").write_text(json.dumps({"categories": categories}))
+    path = config(
+        tmp_path,
+        '[[sources]]\nkind = "crypticbio"\npath = "cryptic.parquet"\n'
+        '[taxonomy]\ntarget = "before.json"\n',
+    )
+    call_command("curate", "run", path, tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "train.json").read_text())
+    assert [one["name"] for one in content["categories"]] == ["Rana temporaria"]
+    assert (tmp_path / "out" / "mapping.csv").read_text().splitlines() == [
+        "what,species,other",
+        "left out,Rana arvalis,photos: 1",
+        '"of the target, reached by none",Bufo bufo,',
+    ]
+    report = (tmp_path / "out" / "report.html").read_text()
+    row = r"<td>of the target, reached by none</td>\s*<td class=\"number\">1</td>"
+    assert re.search(row, report)
+    assert "mapping.csv" in (tmp_path / "out" / "SHA256SUMS").read_text()
+
+
 def test_planning_needs_no_database_and_leaves_nothing(tmp_path: Path) -> None:
     inaturalist(tmp_path / "dump")
     path = config(tmp_path, SOURCE)

@@ -61,7 +61,7 @@ class Command(BaseCommand):
         work = folder / "work"
         work.mkdir()
         made = self._curate(config, work)
-        write_corpus(made.connection, folder)
+        write_corpus(made.connection, folder, made.mapping)
         (folder / "report.html").write_text(report_html(made, title=config.stem))
         settings = read_config(config)
         content = {
