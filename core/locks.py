@@ -34,6 +34,7 @@ _SUBJECTS = {
     "release_key": 21,
     "places": 22,
     "duplicates": 23,
+    "import": 24,
 }
 
 

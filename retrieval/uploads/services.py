@@ -5,10 +5,13 @@ An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` h
 
 from __future__ import annotations
 
+import errno
+import lzma
 import shutil
 import time
 import uuid
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,12 +19,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
 
 from django.conf import settings
+from django.db import transaction
 
 from core.errors import Conflict, Invalid
 from core.files import is_below
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
+from core.locks import lock_key, transaction_lock
 from core.outages import free_bytes
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
 from retrieval.importing.services import MOST_REFUSALS, import_images, open_source
@@ -33,6 +38,11 @@ LIFETIME: Final = 24 * 3600
 SAMPLE: Final = 12
 MOST_SHOWN: Final = 20
 _BUFFER: Final = 1 << 20
+_BROKEN: Final = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, OSError,
+    EOFError,
+)  # fmt: skip
+_BAD_NAME: Final = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 
 
 class UploadGone(LookupError):
@@ -91,8 +101,17 @@ def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO)
         raise Conflict(f"At most {MOST_FILES:,} files can be uploaded at once.")
     target = files / name
     part = target.with_name(f".{target.name}.part")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with part.open("r+b" if part.exists() else "wb") as file:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        clash = target.is_dir()
+        part.touch()
+    except OSError as error:
+        if error.errno not in _BAD_NAME:
+            raise
+        clash = True
+    if clash:
+        raise Invalid({"path": ["is too long, or a file and a folder have the same name"]})
+    with part.open("r+b") as file:
         file.seek(0, 2)
         if not 0 <= at <= file.tell():
             raise Invalid({"at": [f"{file.tell()} bytes are there; the next piece begins there"]})
@@ -128,20 +147,26 @@ def preview(folder: Path) -> Preview:
 
 
 def import_begin(*, upload: str, dataset: str, by: Any) -> Job:
-    """Import an upload by a job. Raises UploadGone, ImportRefused, and Invalid for a blank or long
-    name.
+    """Import an upload by a job, the one that already does where it is asked twice. Raises
+    UploadGone, ImportRefused, and Invalid for a blank or long name.
     """
     found = preview(upload_folder(upload, by))
     dataset = dataset.strip()
     if not 0 < len(dataset) <= 100 or not dataset.isprintable():
         raise Invalid({"dataset": ["Give a name of at most 100 characters."]})
     relative = found.path.relative_to(_uploads()).as_posix()
-    return job_create(
-        kind=KIND,
-        params={"upload": upload, "path": relative, "dataset": dataset},
-        created_by=by,
-        title=f"Import of {dataset}",
-    )
+    with transaction.atomic():
+        transaction_lock(lock_key("import", int(upload[:12], 16)))
+        jobs = Job.objects.filter(kind=KIND, params__upload=upload, state__in=Job.UNFINISHED)
+        if job := jobs.first():
+            return job
+        upload_folder(upload, by)
+        return job_create(
+            kind=KIND,
+            params={"upload": upload, "path": relative, "dataset": dataset},
+            created_by=by,
+            title=f"Import of {dataset}",
+        )
 
 
 def import_step(job: Job, deadline: float) -> bool:
@@ -220,6 +245,8 @@ def _unpack(archive: Path, into: Path) -> None:
                 if not is_below(member.filename):
                     raise ImportRefused(archive.name, "A path in it leads out of its folder.")
                 target = into / member.filename
+                if target == archive:
+                    raise ImportRefused(archive.name, "It holds a file of its own name.")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with packed.open(member) as source, target.open("wb") as file:
                     for block in _blocks(source):
@@ -227,7 +254,7 @@ def _unpack(archive: Path, into: Path) -> None:
                         if room < 0:
                             raise ImportRefused(archive.name, "The disk has no room to unpack it.")
                         file.write(block)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+    except _BROKEN as error:
         raise ImportRefused(archive.name, f"It can't be unpacked: {error}.") from None
     archive.unlink()
 

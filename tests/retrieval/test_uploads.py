@@ -262,3 +262,27 @@ def test_first_steps_lead_an_admin_until_a_query_is_open(
     assert steps(client.get("/").content.decode()) == [True, False, True, True]
     Query.objects.filter(pk=query.pk).update(state=Query.State.OPEN)
     assert "First steps" not in client.get("/").content.decode()
+
+
+def test_what_is_broken_is_answered_and_an_import_asked_twice_begins_once(client: Client) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/1.jpg", bytes(range(256)) * 400)
+    corrupt = bytearray(packed.getvalue())
+    corrupt[37:77] = b"\xff" * 40
+    own = zipped({"x.zip": b"a" * 50_000, "Rana temporaria/1.jpg": jpeg(size=(40, 30))})
+    for data, problem in ((bytes(corrupt), "be unpacked"), (own, "file of its own name")):
+        address = begin(client)
+        send(client, address, "x.zip", data)
+        assert problem in client.get(address).content.decode()
+
+    address = begin(client)
+    assert send(client, address, "a", b"x").status_code == 204
+    assert send(client, address, "b/c", b"x").status_code == 204
+    for path in ("a/b.jpg", "b", "é" * 200 + ".jpg"):
+        assert send(client, address, path, b"x").status_code == 400, path
+
+    address = begin(client)
+    send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
+    answers = [client.post(address, {"dataset": "x"}) for _ in range(2)]
+    assert {one["Location"] for one in answers} == {f"/jobs/{Job.objects.get(kind='import').pk}/"}
