@@ -15,6 +15,7 @@ from core.jobs.models import Job
 from labeling.comments.models import Comment, Thread
 from labeling.queries.models import Query, QueryTransition
 from retrieval.corpus.models import ImageTakedown, ImageWithdrawal
+from retrieval.duplicates.models import DuplicateGroup
 from retrieval.flags.models import ImageFlag
 
 Values = Mapping[str, Any]
@@ -121,6 +122,11 @@ SOURCES: Final = (
     Source(
         "takedown", "Takedowns", ImageTakedown, "taken_down_at", "taken_down_by",
         _said("Took the image down"), _image, ("image_id",), ("take-down", "image_id"),
+    ),
+    Source(
+        "duplicates", "Near-duplicates decided", DuplicateGroup, "decided_at", "decided_by",
+        lambda v: DuplicateGroup.Decision(v["decision"]).label,
+        lambda v: f"{DuplicateGroup.Kind(v['kind']).label} {v['pk']}", ("kind", "decision"),
     ),
     Source(
         "job", "Jobs", Job, "created_at", "created_by", _said("Began the job"),

@@ -104,6 +104,7 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
                 count(1)
         with progress.step(CORPUS_STEP):
             corpus = images.corpus(benchmark.species_ids)
+    several = Benchmark.objects.filter(screening=False).count() > 1
     writer.header(
         Header(
             name=release.name,
@@ -123,8 +124,8 @@ def snapshot_take(*, release: Release, directory: Path, progress: Progress) -> N
             negatives_known=True,
             confidence=benchmark.setting("CERTIFICATE_CONFIDENCE"),
             test_labels=release.test_labels,
-            benchmark=benchmark.name if Benchmark.objects.count() > 1 else "",
-            duplicates=decided if any((decided := duplicate_counts()).values()) else None,
+            benchmark=benchmark.name if several else "",
+            duplicates=counted if (counted := duplicate_counts())["found"] else None,
         )
     )
 

@@ -50,7 +50,10 @@ def duplicates_find(
     with try_session_lock(lock_key("duplicates")) as held:
         if not held:
             raise Conflict("Another process looks for near-duplicates.")
-        DuplicateGroup.objects.filter(decision="").delete()
+        with transaction.atomic():
+            # Locked, so that a decision taken meanwhile isn't deleted.
+            open_groups = DuplicateGroup.objects.select_for_update().filter(decision="")
+            DuplicateGroup.objects.filter(pk__in=[group.pk for group in open_groups]).delete()
         decided = [
             frozenset(image.pk for image in group.images.all())
             for group in DuplicateGroup.objects.prefetch_related("images")
@@ -70,7 +73,7 @@ def duplicates_find(
 
 def group_decide(*, group: DuplicateGroup, decision: str, by: Any) -> bool:
     """Decide on a group once; False if somebody has. ONE keeps the image with the most pixels, the
-    first of equals, and withdraws the others.
+    first of equals, and withdraws the others; what has left the corpus since isn't kept.
     """
     with transaction.atomic():
         changed = DuplicateGroup.objects.filter(pk=group.pk, decision="").update(
@@ -78,10 +81,11 @@ def group_decide(*, group: DuplicateGroup, decision: str, by: Any) -> bool:
         )
         if not changed:
             return False
-        images = sorted(group.images.all(), key=lambda one: (-one.width * one.height, one.pk))
+        there = group.images.filter(~is_withdrawn())
+        images = sorted(there, key=lambda one: (-one.width * one.height, one.pk))
         leaving = {"kept": [], "one": images[1:], "withdrawn": images}[decision]
-        note = f"{group.get_kind_display()}: nearly the same as image {images[0].pk}"
         for image in leaving:
+            note = f"{group.get_kind_display()}: nearly the same as image {images[0].pk}"
             image_withdraw(image=image, by=by, note=note)
     return True
 
@@ -141,7 +145,8 @@ def _is_burst(one: Image, other: Image) -> bool:
 
 
 def duplicate_counts() -> dict[str, int]:
-    """How many groups were decided on in each way."""
-    rows = DuplicateGroup.objects.exclude(decision="").order_by()
-    counts = dict(rows.values_list("decision").annotate(Count("pk")))
-    return {decision: counts.get(decision, 0) for decision in DuplicateGroup.Decision.values}
+    """How many groups there are (`found`), and how many were decided on in each way."""
+    rows = DuplicateGroup.objects.order_by().values_list("decision").annotate(Count("pk"))
+    counts = dict(rows)
+    decided = {decision: counts.get(decision, 0) for decision in DuplicateGroup.Decision.values}
+    return {"found": sum(counts.values()), **decided}

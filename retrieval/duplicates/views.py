@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from core.access import Role, require_role
 from core.address_choices import chosen_page
+from core.ids import id_of
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.duplicates.services import duplicate_counts, group_decide
 
@@ -23,7 +24,7 @@ def duplicates(request: HttpRequest) -> HttpResponse:
     """The groups to decide on, the oldest first; a POST decides on one."""
     require_role(request.user, Role.REVIEWER)
     if request.method == "POST":
-        group = get_object_or_404(DuplicateGroup, pk=request.POST.get("group", ""))
+        group = get_object_or_404(DuplicateGroup, pk=id_of(request.POST.get("group")))
         decision = request.POST.get("decision", "")
         if decision in DuplicateGroup.Decision.values:
             if not group_decide(group=group, decision=decision, by=request.user):

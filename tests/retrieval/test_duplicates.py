@@ -12,12 +12,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
+from annotator.log.selectors import LogFilter, log_page
 from benchmark.releases.formats.datasheet import write as write_datasheet
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.duplicates.likeness import bits_apart, components, like_pairs, perceptual_hash
 from retrieval.duplicates.models import DuplicateGroup
 from retrieval.duplicates.services import duplicate_counts, duplicates_find, group_decide
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store
 from tests.benchmark.snapshots import no_image_files, toy_snapshot
 from tests.retrieval.making import embed_rows, encoded, image_row
@@ -95,10 +97,25 @@ def test_a_decision_is_taken_once_and_stays(
     assert withdrawn.note == "Copies: nearly the same as image 2"
     assert group_decide(group=burst, decision="kept", by=reviewer)
     assert ImageWithdrawal.objects.count() == 1
-    assert duplicate_counts() == {"kept": 1, "one": 1, "withdrawn": 0}
+    assert duplicate_counts() == {"found": 2, "kept": 1, "one": 1, "withdrawn": 0}
+    logged = [(row.what, row.thing) for row in log_page(LogFilter(kind="duplicates"), size=9)[0]]
+    assert logged == [("All kept", f"A burst {burst.pk}"), ("One kept", f"Copies {copies.pk}")]
     # The burst that was kept isn't found again.
     assert duplicates_find(model=toy_model, least=0.95) == (0, 0)
     assert len(sets()) == 2
+
+
+def test_one_is_kept_of_those_that_are_still_in_the_corpus(
+    images: list[Image], toy_model: EmbeddingModel, reviewer: Any
+) -> None:
+    duplicates_find(model=toy_model, least=0.95)
+    copies, burst = DuplicateGroup.objects.order_by("pk")
+    for image in (images[1], images[2], images[3]):
+        image_withdraw(image=image, by=reviewer, note="a face")
+    for group in (copies, burst):
+        assert group_decide(group=group, decision="one", by=reviewer)
+    left = set(ImageWithdrawal.objects.values_list("image_id", "note"))
+    assert left == {(2, "a face"), (3, "a face"), (4, "a face")}
 
 
 def test_reviewers_decide_on_the_page(
@@ -117,7 +134,8 @@ def test_reviewers_decide_on_the_page(
         assert page.count('name="group"') == 1
         assert ("Somebody has decided" in page) == bool(turn)
     assert ImageWithdrawal.objects.count() == 2
-    assert clients["reviewer"].post("/duplicates/", {"group": 99999}).status_code == 404
+    for wrong in ("99999", "", "abc", "9" * 30):
+        assert clients["reviewer"].post("/duplicates/", {"group": wrong}).status_code == 404
     with pytest.raises(CommandError, match="has embedded no image"):
         call_command("find_duplicates", model="none")
 
@@ -146,9 +164,13 @@ def test_pairs_and_groups() -> None:
 
 def test_the_datasheet_tells_what_was_decided(tmp_path: Path) -> None:
     texts = []
-    for name, more in (("a", {}), ("b", {"duplicates": {"kept": 2, "one": 3, "withdrawn": 1}})):
+    for name, more in (
+        ("a", {}),
+        ("b", {"duplicates": {"found": 9, "kept": 2, "one": 3, "withdrawn": 1}}),
+    ):
         snapshot = toy_snapshot(tmp_path / name, **more)
         write_datasheet(snapshot, tmp_path / f"out-{name}", no_image_files)
         texts.append((tmp_path / f"out-{name}" / "DATASHEET.md").read_text())
     assert "near-duplicate" not in texts[0]
-    assert "2 were kept whole" in texts[1].replace("\n", " ")
+    words = "corpus: 9. Reviewers kept 2 whole, kept one image of 3, and withdrew 1 whole"
+    assert words in texts[1].replace("\n", " ")

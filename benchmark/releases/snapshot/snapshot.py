@@ -116,8 +116,8 @@ class Header:
     benchmark: str = ""
     """Whose queries it holds; empty, and not written, where there was only one."""
     duplicates: dict[str, int] | None = None
-    """How many groups of near-duplicates of the corpus were decided on in each way (`kept`, `one`,
-    `withdrawn`); None, and not written, where nobody looked for any."""
+    """How many groups of near-duplicates of the corpus were `found`, and how many decided
+    on in each way (`kept`, `one`, `withdrawn`); None, and not written, where there are none."""
 
     @property
     def values(self) -> dict[str, Any]:
