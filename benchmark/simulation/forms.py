@@ -7,8 +7,8 @@ from typing import Any, Final
 from django import forms
 from django.conf import settings
 
+from benchmark.releases.labels import complete_queries
 from benchmark.simulation.report import Plan
-from labeling.queries.models import Query
 
 #: Orders as pages name them.
 ORDER_TITLES: Final = {
@@ -28,7 +28,7 @@ class SimulationForm(forms.Form):
     """Which query is labeled again, and how; `plan` once it is valid."""
 
     query = _QueryChoice(
-        Query.objects.filter(state=Query.State.COMPLETE).order_by("query_id"),
+        complete_queries(),
         label="Query",
         empty_label=None,
     )

@@ -39,8 +39,12 @@ def needs_introduction(user: Any) -> bool:
 
 
 def practicable_queries() -> QuerySet[Query]:
-    """The queries that an admin may choose for practice: no label of the test split is told."""
-    return Query.objects.filter(state=Query.State.COMPLETE, split=Query.Split.VAL)
+    """The queries that an admin may choose for practice: no label of the test split is told, and no
+    face or address that screening found is shown.
+    """
+    return Query.objects.filter(
+        state=Query.State.COMPLETE, split=Query.Split.VAL, benchmark__screening=False
+    )
 
 
 def practice_queries() -> QuerySet[Query]:

@@ -6,6 +6,7 @@ INQUIRE ran a face detector over iNat24 and looked at what it was sure of (appen
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from PIL import Image as PillowImage
 from retrieval.corpus.models import Image
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.selectors import is_withdrawn
-from retrieval.flags.services import image_flag_raise
+from retrieval.flags.services import FlagRefused, image_flag_raise
 from retrieval.images.decoding import ImageRefused
 from retrieval.images.files import ImageGone, ImageRef, RootUnavailable, display_file
 
@@ -66,8 +67,10 @@ def faces_propose(
             continue
         if faces := detect(np.ascontiguousarray(pixels)):
             note = f"{len(faces)} by a detector, the surest with {max(faces):.2f}"
-            image_flag_raise(image=image, kind=kind, note=note, by=by)
-            found += 1
+            # Somebody may have withdrawn or deleted it meanwhile.
+            with suppress(FlagRefused, Image.DoesNotExist):
+                image_flag_raise(image=image, kind=kind, note=note, by=by)
+                found += 1
         if progress:
             progress(done, total)
     return found

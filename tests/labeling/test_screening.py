@@ -13,14 +13,17 @@ from django.utils import timezone
 
 from benchmark.releases.labels import complete_queries
 from benchmark.releases.services import release_claim
+from benchmark.simulation.forms import SimulationForm
 from core.errors import Conflict, Invalid
 from labeling.audits.models import ReleaseAudit
+from labeling.guidance.selectors import practicable_queries
 from labeling.lifecycle.screening import READY, finds, finds_withdraw, screening_create
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Benchmark, Query
 from labeling.review.pace import team_progress
 from retrieval.corpus.models import Image, ImageWithdrawal
 from retrieval.flags.models import ImageFlag
+from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store
 from retrieval.screening.faces import NoDetector, faces_propose, opencv_detector
 from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
@@ -57,6 +60,12 @@ def test_the_ready_queries_are_a_benchmark_without_releases(
     query_transition(query=screening, to_state="complete", by=admin, note="seen")
     assert not complete_queries().exists()
     assert not ReleaseAudit.objects.exists()
+    assert not practicable_queries().exists()
+    fields = SimulationForm().fields
+    assert not fields["query"].queryset.exists()
+    page = clients["admin"].get("/releases/split/")
+    assert page.context["complete"] == 0
+    assert "benchmark" not in page.context["form"].fields
     assert [count for *_, count in team_progress().states] == [0, 0, 0, 0]
     with pytest.raises(ValidationError, match="for screening"):
         release_claim(name="x", created_by=admin, options={}, benchmark=benchmark)
@@ -125,6 +134,24 @@ def test_faces_are_flagged_once(tmp_path: Path, settings: Any, reviewer: Any, ad
     )
     assert faces_propose(detect=reds, by=reviewer) == 0
     assert ImageFlag.objects.count() == 1
+
+
+def test_an_image_that_leaves_meanwhile_stops_no_detector(
+    tmp_path: Path, settings: Any, reviewer: Any
+) -> None:
+    settings.VAR_DIR = tmp_path / "var"
+    for number in (1, 2, 3):
+        image_row(number, sha256=image_store(jpeg("red", (60 + number, 40))).sha256)
+
+    def leaving(pixels: np.ndarray) -> list[float]:
+        if pixels.shape[1] == 61:
+            image_withdraw(image=Image.objects.get(pk=1), by=reviewer)
+        elif pixels.shape[1] == 62:
+            Image.objects.get(pk=2).delete()
+        return [0.9]
+
+    assert faces_propose(detect=leaving, by=reviewer) == 1
+    assert ImageFlag.objects.get().image_id == 3
 
 
 def test_a_missing_detector_says_what_to_do(tmp_path: Path, reviewer: Any, annotator: Any) -> None:

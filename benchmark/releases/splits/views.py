@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from benchmark.releases.labels import complete_queries
 from benchmark.releases.splits.selectors import released_queries_by_id
 from core.access import Role, require_role
 from labeling.lifecycle.splitting import (
@@ -20,7 +21,7 @@ from labeling.lifecycle.splitting import (
     queries_split,
     split_plan,
 )
-from labeling.queries.models import Benchmark, Query
+from labeling.queries.models import Benchmark
 
 #: INQUIRE's: 50 of 250.
 USUAL = {"val_share": 0.2, "seed": 0, "stratify": True}
@@ -31,7 +32,10 @@ class SplitForm(forms.Form):
     """How to draw."""
 
     benchmark = forms.ModelChoiceField(
-        Benchmark.objects.all(), required=False, empty_label=None, to_field_name="name"
+        Benchmark.objects.filter(screening=False),
+        required=False,
+        empty_label=None,
+        to_field_name="name",
     )
     val_share = forms.FloatField(
         min_value=0,
@@ -52,7 +56,7 @@ class SplitForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if Benchmark.objects.count() < 2:
+        if Benchmark.objects.filter(screening=False).count() < 2:
             del self.fields["benchmark"]
 
     @property
@@ -90,7 +94,7 @@ def split_queries(request: HttpRequest) -> HttpResponse:
             messages.error(request, str(error))
     context: dict[str, Any] = {
         "form": form,
-        "complete": Query.objects.filter(state=Query.State.COMPLETE).count(),
+        "complete": complete_queries().count(),
     }
     shown = _shown(form, released)
     if shown is not None:
