@@ -116,7 +116,7 @@ def test_filters_and_file_of_the_page(world: World) -> None:
     everything = lines("")
     assert len(everything) == len(list(log_rows(LogFilter())))
     assert {one[1] for one in lines(f"person={reviewer}")} == {"the-reviewer"}
-    assert len(lines(f"person={reviewer}")) == 3
+    assert len(lines(f"person={reviewer}")) == 4
     assert {one[2] for one in lines("kind=comment")} == {"Comments"}
     found = lines("query=2")
     assert {one[4] for one in found} == {"2: an open query"}

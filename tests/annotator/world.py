@@ -31,6 +31,8 @@ from labeling.lifecycle.examples import example_pin
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import Image, ImageRoot, Species
+from retrieval.duplicates.models import DuplicateGroup
+from retrieval.duplicates.services import group_decide
 from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flag_raise, image_withdraw
@@ -164,6 +166,9 @@ def make_world(settings: Any, folder: Path) -> World:
     comment_add(
         query=queries["open"], image_id=None, author=annotator, text="odd", client_id=uuid4()
     )
+    alike = DuplicateGroup.objects.create(kind="copy")
+    alike.images.set(real[:2])
+    group_decide(group=alike, decision="kept", by=people[Role.REVIEWER])
     flag, _new = image_flag_raise(image=real[0], kind="duplicate", note="odd", by=annotator)
     image_withdraw(image=Image(pk=FIRST_ID + IMAGES - 1), by=admin, note="a person")
     image_take_down(image=Image(pk=FIRST_ID + IMAGES - 2), by=admin, reason="a person")

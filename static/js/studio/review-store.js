@@ -23,8 +23,15 @@ export class ReviewStore extends CandidateStore {
     /** The number of acts when they were read. */
     this.readAt = 0;
     const peek = (rank) => this.items[rank - 1];
+    this.loaded = Promise.resolve();
     // All details come with the review.
     this.known = { peek, at: async (rank) => peek(rank) ?? null, clear() {}, forget() {} };
+  }
+
+  /** One after the other, so that no older answer replaces a newer one. */
+  load() {
+    this.loaded = this.loaded.catch(() => {}).then(() => super.load());
+    return this.loaded;
   }
 
   read() {
