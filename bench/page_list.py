@@ -88,6 +88,8 @@ _PAGES: Final = {
       Query                              /queries/{query}/
       Review                             /queries/{query}/review/
       Completion                         /queries/{query}/complete/
+      Boxes of a query                   /queries/{complete}/boxes/
+      Boxes of a query, COCO file        /queries/{complete}/boxes.json
       Nature of a query                  /queries/{complete}/nature/
       Nature of a query, as CSV          /queries/{complete}/nature.csv
       Agreement                          /agreement/
@@ -101,6 +103,7 @@ _PAGES: Final = {
       API: query                         /api/queries/{query}/
       API: judgments                     /api/queries/{query}/judgments/
       API: images to review              /api/queries/{query}/review/
+      API: boxes                         /api/queries/{complete}/boxes/
       API: history of an image           /api/queries/{query}/history/?image={image}
       API: flagged images                /api/flags/
       API: withdrawn images              /api/flags/?state=withdrawn
@@ -232,9 +235,11 @@ def _submitted() -> Query:
 
 
 def _complete() -> Query:
-    """A complete query with judgments."""
-    found = Query.objects.filter(state=Query.State.COMPLETE).exclude(judgments=None)
-    return found.earliest("query_id")
+    """A complete query with judgments, whose images get boxes."""
+    queries = Query.objects.filter(state=Query.State.COMPLETE).exclude(judgments=None)
+    found = queries.earliest("query_id")
+    Query.objects.filter(pk=found.pk).update(boxes=Query.Boxes.ALL)
+    return found
 
 
 def _annotator() -> Any:

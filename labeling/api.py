@@ -19,6 +19,7 @@ from rest_framework.viewsets import GenericViewSet
 from core.access import Role, at_least, require_role
 from core.api.parameters import parameters
 from labeling.audits.hand_in import hand_in_state
+from labeling.boxes.api import BoxActions
 from labeling.candidates.rules import HandInState
 from labeling.comments.api import CommentActions
 from labeling.judging.access import get_query_for, own_assignment, queries_visible_to
@@ -92,6 +93,7 @@ class QueryViewSet(
     OpinionActions,
     CommentActions,
     RequestedActions,
+    BoxActions,
     GenericViewSet[Query],
 ):
     """The queries that the user sees: annotators the open ones and those that they judged for."""

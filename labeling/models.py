@@ -8,6 +8,7 @@ from labeling.audits.models import (
     ReleaseDraw,
     ReleaseKey,
 )
+from labeling.boxes.models import BoxSet
 from labeling.candidates.models import Candidate, CandidateList, PoolRanking
 from labeling.comments.models import Comment, Mention, Thread
 from labeling.guidance.models import HowToLabel, Introduction
@@ -19,6 +20,7 @@ from labeling.studio.models import LabelingPreferences
 
 __all__ = [
     "Assignment",
+    "BoxSet",
     "Candidate",
     "CandidateList",
     "Comment",

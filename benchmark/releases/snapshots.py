@@ -20,6 +20,7 @@ from benchmark.releases.labels import (
     Effort,
     complete_queries,
     graded_query_ids,
+    released_boxes,
     released_judgment_count,
     released_judgments,
     released_model_ranks,
@@ -186,6 +187,7 @@ def _queries_write(
         queries = list(released_queries(benchmark, labels.efforts))
         writer.table("queries", queries)
         writer.table("model_ranks", released_model_ranks(benchmark))
+        writer.table("boxes", released_boxes(benchmark))
     return queries
 
 

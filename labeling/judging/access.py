@@ -28,8 +28,8 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     Reviewers and admins see all; annotators, of their benchmarks, the open ones (those for assigned
     people only if they are assigned), those that they have judged for or handed in, submitted ones
     in which draws of a release's audit wait for somebody's judgment, or labels of somebody else for
-    a second opinion, and submitted and complete ones in which images that runs request wait; nobody
-    else any.
+    a second opinion, submitted and complete ones in which images that runs request wait, and
+    complete ones that ask for boxes; nobody else any.
     """
     queries = Query.objects.all()
     if at_least(user, Role.REVIEWER):
@@ -54,7 +54,9 @@ def queries_visible_to(user: Any) -> QuerySet[Query]:
     assigned = Assignment.objects.filter(query=OuterRef("pk"), annotator=user)
     to_label = Q(state=Query.State.OPEN) & (Q(assigned_only=False) | Exists(assigned))
     own = to_label | Exists(judged) | Exists(handed_in)
-    return queries.filter(own | to_judge | to_judge_of_runs, benchmark__in=benchmarks_of(user))
+    to_box = Q(state=Query.State.COMPLETE) & ~Q(boxes=Query.Boxes.NONE)
+    every = own | to_judge | to_judge_of_runs | to_box
+    return queries.filter(every, benchmark__in=benchmarks_of(user))
 
 
 def sees_query(user: Any, query: Query) -> bool:

@@ -274,12 +274,15 @@ def consensus_on(
     )
 
 
-def relevant_images(query: Query) -> list[int]:
-    """The images that people agree to be relevant for a query, by id; one SQL query."""
-    rows = (
-        Judgment.objects.filter(query=query)
-        .order_by("image_id")
-        .values_list("image_id", "annotator_id", "annotator__role", "relevance", "updated_at")
+def relevant_images(query: Query, among: Collection[int] | None = None) -> list[int]:
+    """The images that people agree to be relevant for a query, of all or of these, by id; one SQL
+    query.
+    """
+    judgments = Judgment.objects.filter(query=query)
+    if among is not None:
+        judgments = judgments.filter(image__in=among)
+    rows = judgments.order_by("image_id").values_list(
+        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
     )
     votes = ((image, Vote(person, role, said, at)) for image, person, role, said, at in rows)
     return [image for image, agreed in consensus_by_key(votes) if agreed.relevant]

@@ -34,6 +34,7 @@ def setting_fields() -> dict[str, forms.Field]:
         "SECOND_OPINION_POSITIVE": _share(label="Second opinions, share of relevant"),
         "SECOND_OPINION_NEGATIVE": _share(label="Second opinions, share of not relevant"),
         "SECOND_OPINION_BOUNDARY": _count(label="Second opinions between the two"),
+        "BOX_SECOND_OPINION": _share(label="Second boxes, share of images with boxes"),
         "GOLD_EVERY": _count(label="Second opinions to a check"),
         "POOL_MODELS": SimpleArrayField(
             forms.CharField(max_length=300), label="Models of the candidate lists"

@@ -79,6 +79,7 @@ class QueryForm(SpeciesForm, forms.ModelForm):
             "order",
             "hand_in_rule",
             "grades",
+            "boxes",
         )
         labels = {
             "query_id": "Query number",

@@ -61,6 +61,11 @@ class QuerySerializer(serializers.Serializer):
         source="query.grades",
         help_text="which of four grades are relevant; empty where it asks for none",
     )
+    boxes = serializers.ChoiceField(
+        choices=Query.Boxes.choices,
+        source="query.boxes",
+        help_text="whether people draw boxes on its relevant images, and on which",
+    )
     species = serializers.SerializerMethodField(
         help_text="the filter, empty for the whole corpus; null where names are hidden"
     )
@@ -228,6 +233,9 @@ class QueryWriteSerializer(serializers.Serializer):
         required=False,
         allow_blank=True,
         help_text="can't change once judgments have grades",
+    )
+    boxes = serializers.ChoiceField(
+        choices=Query.Boxes.choices, required=False, allow_blank=True, help_text="blank for none"
     )
     species = serializers.ListField(
         child=SpeciesNameField(),

@@ -60,6 +60,7 @@ class QueryFields(TypedDict, total=False):
     order: str
     hand_in_rule: str
     grades: str
+    boxes: str
     species: Iterable[Species]
 
 
@@ -78,6 +79,7 @@ def query_create(
     order: str = Query.Order.CLIP,
     hand_in_rule: str = "",
     grades: str = "",
+    boxes: str = "",
     species: Iterable[Species] = (),
 ) -> Query:
     """Write a query; it starts as a draft. Without `query_id` it gets the next free one, without
@@ -101,6 +103,7 @@ def query_create(
         order=order,
         hand_in_rule=hand_in_rule,
         grades=grades,
+        boxes=boxes,
         created_by=created_by,
     )
     _check(query)

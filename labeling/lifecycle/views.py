@@ -18,6 +18,7 @@ from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
 from core.errors import Conflict, Invalid
 from labeling.audits.hand_in import hand_in_state
+from labeling.boxes.selectors import BoxWork, box_problem
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
 from labeling.comments.selectors import image_threads
@@ -134,6 +135,9 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
             name for name in still_labeling(query) if name != request.user.get_username()
         ],
     }
+    if not box_problem(request.user, query):
+        work = BoxWork(query)
+        context |= {"boxes": work, "boxes_waiting": len(work.waiting(request.user))}
     if reviewer and query.state in ("draft", "open", "submitted"):
         context |= _team(query)
     elif part and part.handed_in and query.state in ("open", "submitted"):

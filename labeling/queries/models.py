@@ -94,6 +94,13 @@ class Query(models.Model):
         PARTLY = "partly", "Four; definitely and partly are relevant"
         DEFINITELY = "definitely", "Four; only definitely is relevant"
 
+    class Boxes(models.TextChoices):
+        """Whether people draw boxes on its relevant images; see `labeling.boxes`."""
+
+        NONE = "", "None"
+        ANIMALS = "animals", "On animals; images of plants and fungi are left out"
+        ALL = "all", "On all, images of plants and fungi too"
+
     class RejectReason(models.TextChoices):
         """Why a query can't be used in a benchmark."""
 
@@ -136,6 +143,13 @@ class Query(models.Model):
         blank=True,
         default=Grades.NONE,
         help_text="which of four grades are relevant; empty where it asks for none",
+    )
+    boxes = models.CharField(
+        max_length=7,
+        choices=Boxes,
+        blank=True,
+        default=Boxes.NONE,
+        help_text="whether people draw boxes on its relevant images, and on which",
     )
     annotators_wanted = models.PositiveSmallIntegerField(
         default=0,
@@ -186,6 +200,9 @@ class Query(models.Model):
             models.CheckConstraint(
                 condition=models.Q(grades__in=["", "partly", "definitely"]),
                 name="query_grades_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(boxes__in=["", "animals", "all"]), name="query_boxes_known"
             ),
             models.CheckConstraint(
                 condition=models.Q(state="rejected", reject_reason__gt="")

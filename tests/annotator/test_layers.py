@@ -51,6 +51,8 @@ PURE = [
     "labeling/audits/bounds.py",
     "labeling/audits/draws.py",
     "labeling/audits/sentences.py",
+    "labeling/boxes/coco.py",
+    "labeling/boxes/matching.py",
     "labeling/candidates/fusion.py",
     "labeling/candidates/rules.py",
     "labeling/candidates/stopping.py",

@@ -47,7 +47,9 @@ def named(world: World) -> dict[str, dict[str, Any]]:
     """What must name what is there to succeed, and so is called here: parts of the request."""
     model = EmbeddingModel.objects.get().name
     query, release = {"id": world.queries["open"].pk}, {"id": world.release.pk}
-    draft, submitted = ({"id": world.queries[state].pk} for state in ("draft", "submitted"))
+    draft, submitted, complete = (
+        {"id": world.queries[state].pk} for state in ("draft", "submitted", "complete")
+    )
     rerank = {"first_stage": world.run.pk, "depth": 5, "embedding_model": model}
     return {
         "GET /api/queries/{id}/similar/": {"path_parameters": query, "query": {"image": FIRST_ID}},
@@ -55,6 +57,11 @@ def named(world: World) -> dict[str, dict[str, Any]]:
         "PATCH /api/queries/{id}/": {"path_parameters": draft, "body": {"text": "an eft"}},
         "POST /api/queries/{id}/examples/": {
             "path_parameters": query, "body": {"image": FIRST_ID + 1, "relevant": False},
+        },
+        "GET /api/queries/{id}/boxes/": {"path_parameters": complete},
+        "POST /api/queries/{id}/boxes/": {
+            "path_parameters": complete,
+            "body": {"image": FIRST_ID, "boxes": [], "client_id": str(uuid4())},
         },
         "POST /api/queries/{id}/comments/": {
             "path_parameters": query, "body": {"text": "odd", "client_id": str(uuid4())},

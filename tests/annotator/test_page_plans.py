@@ -46,7 +46,7 @@ STATEMENTS = {
     "Review": 5,
     "Flagged images": 10,
     "Withdrawn images": 10,
-    "Log": 18,
+    "Log": 19,
     "Releases": 8,
     "API: queries": 6,
     "API: outline of a list": 6,
@@ -70,7 +70,7 @@ STATEMENTS = {
 NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
     "benchmark-delete", "practice-query", "screening-add", "query-finds", "upload-preview",
-    "upload-piece",
+    "upload-piece", "query-boxes-import",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link",
     "person-link", "person-deactivate", "person-reactivate",

@@ -28,7 +28,7 @@ from core.jobs.services import job_create
 from labeling.audits.services import audit_draw
 from labeling.comments.services import comment_add
 from labeling.lifecycle.examples import example_pin
-from labeling.lifecycle.services import query_create, query_transition
+from labeling.lifecycle.services import query_create, query_transition, query_update
 from labeling.queries.models import Assignment, Query
 from retrieval.corpus.models import Image, ImageRoot, Species
 from retrieval.duplicates.models import DuplicateGroup
@@ -113,8 +113,9 @@ class World:
                 found.append(filled(route, partial(_of_admin, rest)))
             else:
                 values = self.parameters.get(part, {})
-                if "second-opinions" in rest:
-                    values["pk"] = self.queries["submitted"].pk
+                for page, state in (("second-opinions", "submitted"), ("boxes", "complete")):
+                    if page in rest:
+                        values["pk"] = self.queries[state].pk
                 found.append(filled(route, values.__getitem__))
         return found
 
@@ -160,6 +161,7 @@ def make_world(settings: Any, folder: Path) -> World:
         "complete": query(3, "a toad at night", "test", "complete"),
         "submitted": query(5, "a toad that leaps", "val", "submitted"),
     }
+    query_update(query=queries["complete"], by=admin, boxes="all")
     query(7, "a toad by day", "val", "complete")
     audit_draw(query=queries["open"], annotator=annotator, count=2)
     example_pin(query=queries["open"], image_id=FIRST_ID, relevant=True, by=admin)

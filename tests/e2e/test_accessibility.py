@@ -86,6 +86,7 @@ def places(site: Site) -> Places:
     site.judge("ann", complete, [(one["image"], "relevant") for one in candidates])
     done = {"state": "complete", "note": "for the simulation"}
     site.api("ada", "PATCH", f"/api/queries/{complete}/", done)
+    site.api("ada", "PATCH", f"/api/queries/{complete}/", {"boxes": "all"})
     draft = {"text": "a finch in draft", "category": "Species ID", "split": "test"}
     release = site.api("ada", "POST", "/api/releases/", {"name": f"axe {uuid.uuid4().hex[:6]}"})
     job = site.api("ada", "GET", "/api/jobs/?limit=1")["results"][0]["id"]
@@ -127,6 +128,7 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         f"/queries/{places.open}/audit/",
         f"/queries/{places.open}/requested/",
         f"/queries/{places.submitted}/",
+        f"/queries/{places.complete}/boxes/",
         f"/people/{places.annotator}/labeling/",
         "/help/",
         "/how-to-label/",
@@ -172,6 +174,7 @@ def test_pages_of_reviewer_and_admin(
         f"/queries/{places.open}/edit/",
         f"/queries/{places.draft}/",
         f"/queries/{places.draft}/delete/",
+        f"/queries/{places.complete}/",
         "/search/?text=a+bird+at+night",
         "/corpus/",
         f"/jobs/{places.job}/",

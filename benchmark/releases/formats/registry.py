@@ -7,6 +7,7 @@ from typing import Final
 from benchmark.releases.formats import (
     attribution,
     beir,
+    boxes,
     certificates,
     coco,
     darwin_core,
@@ -27,6 +28,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     beir.FORMAT,
     huggingface.FORMAT,
     coco.FORMAT,
+    boxes.FORMAT,
     darwin_core.FORMAT,
     attribution.FORMAT,
     certificates.FORMAT,

@@ -74,7 +74,7 @@ def write_open_snapshot(snapshot: Snapshot) -> None:
     copy("fixed", lambda batch: batch)
     if snapshot.path("vectors").exists():
         copy("vectors", lambda batch: batch)
-    for judged in ("model_ranks", "rounds", "pools"):
+    for judged in ("model_ranks", "rounds", "pools", "boxes"):
         if snapshot.path(judged).exists():
             copy(judged, of_labeled)
     if snapshot.path("release_audits").exists():

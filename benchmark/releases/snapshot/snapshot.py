@@ -19,6 +19,8 @@
                        the next two are, this is
     audited.parquet    AuditedImage, what those could select, by query id and image id
     seeds.parquet      Seed, known positives mixed into them, by query id and image id
+    boxes.parquet      ReleasedBox, the boxes on relevant images, by query id and image id; not in
+                       snapshots of imported benchmarks, nor in those from before there were boxes
 
 The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
 snapshots give equal bytes. Readers stream batches; memory doesn't grow with the corpus.
@@ -359,6 +361,21 @@ class Seed:
     """What they judged; empty where they haven't."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedBox:
+    """A box on an image that is relevant for a query."""
+
+    query_id: int
+    image_id: int
+    x: float
+    """Of its left edge, in pixels of the upright source image, as are the others."""
+    y: float
+    width: float
+    height: float
+    group: bool
+    """Whether it holds several instances that can't be told apart."""
+
+
 TABLES: Final[dict[str, type]] = {
     "queries": SnapshotQuery,
     "pairs": Pair,
@@ -372,6 +389,7 @@ TABLES: Final[dict[str, type]] = {
     "release_audits": ReleasedAudit,
     "audited": AuditedImage,
     "seeds": Seed,
+    "boxes": ReleasedBox,
 }
 
 
@@ -484,6 +502,10 @@ class Snapshot:
     def seeds(self) -> Iterator[Seed]:
         """The seeds that were shown, by query id and image id."""
         return self._rows_if_any("seeds", Seed)
+
+    def boxes(self) -> Iterator[ReleasedBox]:
+        """The boxes on relevant images, by query id and image id."""
+        return self._rows_if_any("boxes", ReleasedBox)
 
     @cached_property
     def graded_queries(self) -> list[int]:

@@ -1,0 +1,46 @@
+"""Boxes on the relevant images of a query."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+
+
+class BoxSet(models.Model):
+    """All boxes that a person drew on an image for a query.
+
+    A later save is a row of its own, and the earlier one is no longer current; nothing else of a
+    row ever changes.
+    """
+
+    # No index of its own: the unique constraint begins with it.
+    query = models.ForeignKey(
+        Query, on_delete=models.PROTECT, related_name="box_sets", db_index=False
+    )
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
+    annotator = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    client_id = models.UUIDField(help_text="made by the client, so that a repeat counts once")
+    boxes = models.JSONField(help_text="as `matching.Box` has them; empty where no box is possible")
+    imported = models.BooleanField(default=False, help_text="from a file")
+    current = models.BooleanField(default=True)
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["query", "image", "annotator"],
+                condition=models.Q(current=True),
+                name="box_set_current_once",
+            ),
+            models.UniqueConstraint(fields=["annotator", "client_id"], name="box_set_client_once"),
+        ]
+        indexes = [models.Index(fields=["query", "annotator", "-id"], name="box_set_own")]
+
+    def __str__(self) -> str:
+        return f"{self.query_id}/{self.image_id}: {len(self.boxes)} boxes"

@@ -1,0 +1,158 @@
+"""Which images of a query get boxes, which wait for whom, and how far people agree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+from django.utils.crypto import salted_hmac
+
+from core.access import Role, at_least
+from labeling.audits.draws import draw_number, selected
+from labeling.boxes.matching import BoxAgreement, agreement_of, size_of
+from labeling.boxes.models import BoxSet
+from labeling.judging.consensus import DECIDING_ROLES
+from labeling.judging.progress import relevant_images
+from labeling.queries.models import Query
+from retrieval.corpus.models import Image
+from retrieval.flags.selectors import images_in_corpus
+
+#: iNat2017, section 3.3: of these kingdoms no boxes were collected.
+NOT_BOXED: Final = ("Plantae", "Fungi", "Protozoa", "Chromista")
+#: Of species whose kingdom isn't known.
+NOT_BOXED_GROUPS: Final = ("Plants", "Fungi")
+
+KINDS: Final = ("waiting", "own", "disputed")
+"""Images that wait for one's boxes, those that one has boxed, and those on which people differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxTask:
+    """An image to box or to look at."""
+
+    image: Image
+    own: BoxSet | None
+    others: Sequence[BoxSet]
+    """Everybody else's; none where one is to draw without seeing them."""
+
+
+def box_problem(user: Any, query: Query) -> str:
+    """Why the user may not draw boxes for the query now; an empty string if they may."""
+    if not at_least(user, Role.ANNOTATOR):
+        return "Only annotators, reviewers and admins draw boxes."
+    if not query.boxes:
+        return "The query asks for no boxes."
+    if query.state != Query.State.COMPLETE:
+        return "Boxes are drawn once the query is complete."
+    return ""
+
+
+def boxed_images(query: Query, among: Collection[int] | None = None) -> QuerySet[Image]:
+    """The images that get boxes, of all or of these, by id: the relevant ones that are in the
+    corpus, of the species that the query says. Two SQL queries.
+    """
+    images = images_in_corpus().filter(pk__in=relevant_images(query, among)).order_by("pk")
+    if query.boxes == Query.Boxes.ANIMALS:
+        plants = Q(species__kingdom__in=NOT_BOXED) | Q(species__iconic_group__in=NOT_BOXED_GROUPS)
+        images = images.exclude(plants)
+    return images
+
+
+def is_decided(sets: Sequence[BoxSet]) -> bool:
+    """Whether a reviewer drew one of an image's current sets."""
+    return any(map(_decides, sets))
+
+
+def decisive(sets: Sequence[BoxSet]) -> BoxSet:
+    """Of an image's current sets, the oldest first, the one that counts: the last that a reviewer
+    drew, else the first.
+    """
+    return next(filter(_decides, reversed(sets)), sets[0])
+
+
+def _decides(one: BoxSet) -> bool:
+    return not one.imported and one.annotator.role in DECIDING_ROLES
+
+
+class BoxWork:
+    """The boxes of a query, read once: four SQL queries, the last for its benchmark's setting."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.images = {image.pk: image for image in boxed_images(query)}
+        self.sets: Mapping[int, Sequence[BoxSet]] = self._current()
+        self.share: float = query.benchmark.setting("BOX_SECOND_OPINION")
+        # Nobody can tell which images a second person boxes too.
+        self.key = salted_hmac("boxes", str(query.query_id), algorithm="sha256").digest()
+
+    def _current(self) -> dict[int, list[BoxSet]]:
+        found: defaultdict[int, list[BoxSet]] = defaultdict(list)
+        sets = self.query.box_sets.filter(current=True).select_related("annotator")
+        for one in sets.order_by("pk"):
+            if one.image_id in self.images:
+                found[one.image_id].append(one)
+        return dict(found)
+
+    @cached_property
+    def agreement(self) -> BoxAgreement:
+        """Of all current sets."""
+        drawn = {pk: [one.boxes for one in sets] for pk, sets in self.sets.items()}
+        return agreement_of(drawn)
+
+    @property
+    def disputed(self) -> list[int]:
+        """The images on which people disagree and no reviewer drew, by id."""
+        return [pk for pk in self.agreement.disagreements if not is_decided(self.sets[pk])]
+
+    @property
+    def boxes(self) -> list[list[float]]:
+        """The `bbox` of all boxes that count."""
+        return [box["bbox"] for sets in self.sets.values() for box in decisive(sets).boxes]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many of those have each of COCO's sizes."""
+        return dict(Counter(map(size_of, self.boxes)))
+
+    @property
+    def second(self) -> int:
+        """How many images wait for a second person."""
+        return sum(self._wants_second(pk) for pk in self.sets)
+
+    def waiting(self, user: Any) -> list[int]:
+        """The images that wait for the user's boxes, in an order of each person's own, so that two
+        don't draw on the same image at once.
+        """
+        waiting = (
+            pk
+            for pk in self.images
+            if pk not in self.sets
+            or (self._wants_second(pk) and self.sets[pk][0].annotator_id != user.pk)
+        )
+        return sorted(waiting, key=lambda pk: draw_number(self.key, user.pk, pk))
+
+    def tasks(self, user: Any, kind: str) -> list[BoxTask]:
+        """The images of one of KINDS."""
+        chosen = {"waiting": self.waiting, "own": self._own, "disputed": lambda user: self.disputed}
+        return [self._task(pk, user, shown=kind == "disputed") for pk in chosen[kind](user)]
+
+    def _own(self, user: Any) -> list[int]:
+        return [
+            pk
+            for pk, sets in sorted(self.sets.items())
+            if any(one.annotator_id == user.pk for one in sets)
+        ]
+
+    def _task(self, pk: int, user: Any, *, shown: bool) -> BoxTask:
+        sets = self.sets.get(pk, [])
+        own = next((one for one in sets if one.annotator_id == user.pk), None)
+        return BoxTask(self.images[pk], own, [one for one in sets if shown and one is not own])
+
+    def _wants_second(self, pk: int) -> bool:
+        sets = self.sets[pk]
+        asked = selected(self.key, self.query.query_id, pk, self.share)
+        return asked and len(sets) == 1 and not is_decided(sets)

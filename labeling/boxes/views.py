@@ -1,0 +1,106 @@
+"""The page on which boxes are drawn, and files of boxes in and out."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from core.access import Role, require_role
+from core.address_choices import chosen
+from labeling.boxes.coco import CocoError, detections
+from labeling.boxes.matching import MOST_BOXES
+from labeling.boxes.selectors import KINDS, BoxWork, box_problem, decisive
+from labeling.boxes.services import BoxImport, boxes_import
+from labeling.judging.access import get_query_for
+
+#: Bytes of an uploaded file; the command takes larger ones.
+LARGEST_UPLOAD: Final = 20 * 2**20
+#: File names that a message has.
+NAMED: Final = 5
+
+
+@login_required
+@require_safe
+def query_boxes(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page on which boxes are drawn; it works through the API."""
+    query = get_query_for(request.user, pk)
+    if box_problem(request.user, query):
+        return redirect("query-detail", pk=pk)
+    kind = chosen(request.GET, "kind", KINDS, usual="waiting")
+    if kind == "disputed":
+        require_role(request.user, Role.REVIEWER)
+    return render(
+        request, "labeling/boxes.html", {"query": query, "kind": kind, "most": MOST_BOXES}
+    )
+
+
+@login_required
+@require_safe
+def query_boxes_file(request: HttpRequest, pk: int) -> HttpResponse:
+    """The boxes that count as COCO's file of detections (reviewers)."""
+    require_role(request.user, Role.REVIEWER)
+    query = get_query_for(request.user, pk)
+    if box_problem(request.user, query):
+        return redirect("query-detail", pk=pk)
+    work = BoxWork(query)
+    drawn = {pk: decisive(sets).boxes for pk, sets in sorted(work.sets.items())}
+    images = [work.images[pk] for pk, boxes in drawn.items() if boxes]
+    category = {"id": query.query_id, "name": query.text, "supercategory": query.category}
+    content: dict[str, Any] = detections(
+        query.text,
+        [category],
+        [
+            {"id": one.pk, "file_name": one.file_name, "width": one.width, "height": one.height}
+            for one in images
+        ],
+        [
+            (image_id, query.query_id, box["bbox"], box["group"])
+            for image_id, boxes in drawn.items()
+            for box in boxes
+        ],
+    )
+    answer = JsonResponse(content, json_dumps_params={"ensure_ascii": False})
+    answer["Content-Disposition"] = f'attachment; filename="boxes-{query.query_id}.json"'
+    return answer
+
+
+@login_required
+@require_POST
+def query_boxes_import(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take in a COCO file (admins)."""
+    require_role(request.user, Role.ADMIN)
+    query = get_query_for(request.user, pk)
+    if problem := box_problem(request.user, query):
+        messages.error(request, problem)
+        return redirect("query-detail", pk=pk)
+    upload = request.FILES.get("file")
+    if upload is None or (upload.size or 0) > LARGEST_UPLOAD:
+        limit = LARGEST_UPLOAD // 2**20
+        messages.error(request, f"A file of up to {limit} MiB is needed; import_boxes takes more.")
+        return redirect("query-detail", pk=pk)
+    try:
+        report = boxes_import(query=query, data=upload.read(), by=request.user)
+    except CocoError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, " ".join(said_of(report)))
+    return redirect("query-detail", pk=pk)
+
+
+def said_of(report: BoxImport) -> list[str]:
+    """What came of a file, in sentences."""
+    said = [f"{report.boxes:,} boxes on {report.images:,} images were stored."]
+    if report.unchanged:
+        said.append(f"{report.unchanged:,} images had theirs.")
+    if report.unknown:
+        names = ", ".join(report.unknown[:NAMED])
+        said.append(f"{len(report.unknown):,} files get no boxes for this query: {names}.")
+    if report.refused:
+        names = " ".join(report.refused[:NAMED])
+        said.append(f"{len(report.refused):,} images were refused: {names}")
+    return said
