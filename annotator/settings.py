@@ -79,6 +79,8 @@ RELEASE_AUDIT_SEEDS = env.number("RELEASE_AUDIT_SEEDS", 40, minimum=0, maximum=1
 # of the others, and how many nearest to the boundary a second person judges blindly; 0 for none.
 SECOND_OPINION_POSITIVE = env.share("SECOND_OPINION_POSITIVE", 0.2, zero=True)
 SECOND_OPINION_NEGATIVE = env.share("SECOND_OPINION_NEGATIVE", 0.02, zero=True)
+# Of labels on species in look-alike groups, where the query is of the supercategory Species.
+SECOND_OPINION_LOOKALIKE = env.share("SECOND_OPINION_LOOKALIKE", 0.1, zero=True)
 SECOND_OPINION_BOUNDARY = env.number("SECOND_OPINION_BOUNDARY", 50, minimum=0, maximum=10_000)
 # The share of the boxed images that a second person boxes blindly.
 BOX_SECOND_OPINION = env.share("BOX_SECOND_OPINION", 0.1, zero=True)

@@ -50,6 +50,8 @@ _PAGES: Final = {
       Second opinions                    /queries/{submitted}/second-opinions/
       Next second opinions               /second-opinions/
       How to label                       /how-to-label/
+      Look-alikes                        /look-alikes/
+      Species side by side               /look-alikes/{species}/{other_species}/
       Practice                           /practice/
       Images of runs                     /queries/{query}/requested/
       Next images of runs                /requested/
@@ -199,6 +201,7 @@ def pages() -> list[Page]:
         "annotator": _annotator().pk,
         "image": image,
         "species": species.pk,
+        "other_species": Species.objects.exclude(pk=species.pk).earliest("pk").pk,
         "name": genus,
         "slip": genus[:2] + genus[3:1:-1] + genus[4:],
         "job": Job.objects.latest("pk").pk,

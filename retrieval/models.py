@@ -20,9 +20,12 @@ from retrieval.embedding.models import (
     TextVector,
 )
 from retrieval.flags.models import ImageFlag
+from retrieval.lookalikes.models import Confusion, DifferenceNote
 
 __all__ = [
+    "Confusion",
     "CorpusCount",
+    "DifferenceNote",
     "DuplicateGroup",
     "Embedding",
     "EmbeddingCount",

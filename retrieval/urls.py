@@ -7,6 +7,7 @@ from retrieval import views
 from retrieval.duplicates.views import duplicates
 from retrieval.flags.views import flags
 from retrieval.images.views import image
+from retrieval.lookalikes.views import compare_species, lookalikes
 from retrieval.search.views import search
 from retrieval.takedown.views import take_down
 from retrieval.uploads import views as uploads
@@ -16,6 +17,8 @@ urlpatterns = [
     path("corpus/", views.corpus, name="corpus"),
     path("flags/", flags, name="flags"),
     path("duplicates/", duplicates, name="duplicates"),
+    path("look-alikes/", lookalikes, name="lookalikes"),
+    path("look-alikes/<id:pk>/<id:other>/", compare_species, name="compare-species"),
     path("jobs/<id:pk>/", job, name="job"),
     path("take-down/<id:pk>/", take_down, name="take-down"),
     path("import/", uploads.upload, name="upload"),

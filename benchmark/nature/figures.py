@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchmark.releases.statistics.numbers import CELL
+from core.cells import cell_sql
 from core.sql import fetch_all
 from labeling.judging.progress import relevant_images
 from labeling.queries.models import Query
@@ -56,6 +56,7 @@ class Nature:
             yield "places", f"{south} {west}", relevant, images
 
 
+_SOUTH, _WEST = cell_sql("latitude", "longitude")
 _SEEN: Final = f"""
 WITH relevant AS (
     SELECT id, species_id FROM {Image._meta.db_table} i WHERE id = ANY(%(relevant)s::bigint[])
@@ -69,10 +70,7 @@ WITH relevant AS (
     SELECT relevant, species_id, extract(month FROM observed_at AT TIME ZONE 'UTC')::int AS month,
            extract(year FROM observed_at AT TIME ZONE 'UTC')::int AS year,
            floor(elevation / {BAND})::int * {BAND} AS band,
-           CASE WHEN latitude IS NOT NULL AND longitude IS NOT NULL
-                THEN least(floor(latitude / {CELL})::int * {CELL}, {90 - CELL}) END AS south,
-           CASE WHEN latitude IS NOT NULL AND longitude IS NOT NULL
-                THEN least(floor(longitude / {CELL})::int * {CELL}, {180 - CELL}) END AS west
+           {_SOUTH} AS south, {_WEST} AS west
       FROM seen WHERE NOT EXISTS (SELECT FROM {ImageWithdrawal._meta.db_table} w
                                    WHERE w.image_id = seen.id AND w.restored_at IS NULL)
 )

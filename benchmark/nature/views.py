@@ -12,9 +12,9 @@ from django.views.decorators.http import require_safe
 
 from benchmark.nature.drawing import shares_chart
 from benchmark.nature.figures import BAND, COLUMNS, Nature, nature_of
-from benchmark.releases.statistics.drawing import dots
-from benchmark.releases.statistics.numbers import CELL
 from core.access import Role, require_role
+from core.cells import CELL
+from core.world_map import dots
 from labeling.judging.access import get_query_for
 from labeling.queries.models import Query
 

@@ -33,6 +33,7 @@ def setting_fields() -> dict[str, forms.Field]:
         "CERTIFICATE_CONFIDENCE": _share(least=0.001, label="Confidence of certificates"),
         "SECOND_OPINION_POSITIVE": _share(label="Second opinions, share of relevant"),
         "SECOND_OPINION_NEGATIVE": _share(label="Second opinions, share of not relevant"),
+        "SECOND_OPINION_LOOKALIKE": _share(label="Second opinions, share of look-alikes"),
         "SECOND_OPINION_BOUNDARY": _count(label="Second opinions between the two"),
         "BOX_SECOND_OPINION": _share(label="Second boxes, share of images with boxes"),
         "GOLD_EVERY": _count(label="Second opinions to a check"),

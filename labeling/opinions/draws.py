@@ -1,5 +1,6 @@
 """Which first labels get a second opinion: shares of the relevant and the not relevant by a keyed
-hash, and the not relevant nearest to where the two meet.
+hash, a share of its own of the images of look-alikes, and the not relevant nearest to where
+relevant and not relevant meet.
 
 The hash is `audits.draws`'s under a key of its own, so that what is drawn says nothing of audits,
 and nobody can tell beforehand whose label will be looked at again.
@@ -21,6 +22,8 @@ class FirstLabel:
     relevant: bool
     score: float | None
     """Cosine similarity to the query's text; None outside the list."""
+    lookalike: bool = False
+    """Whether it shows a species that is taken for others, where the query is about species."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,13 @@ def chosen(
     query_id: int,
     positive: float,
     negative: float,
+    lookalike: float,
     boundary: int,
 ) -> list[Chosen]:
     """The labels to ask a second person for, in the order given.
 
-    `positive` and `negative` are the shares of the relevant and of the others, 0..1. `boundary` of
+    `positive` and `negative` are the shares of the relevant and of the others, 0..1, and
+    `lookalike` that of look-alikes where it is larger. `boundary` of
     the others are those whose scores are nearest to the boundary, ties by image id: the score above
     which as many images lie as are relevant, so that as many are wrong on either side of it.
     """
@@ -52,6 +57,8 @@ def chosen(
     found = []
     for label in labels:
         share = positive if label.relevant else negative
+        if label.lookalike:
+            share = max(share, lookalike)
         drawn = selected(key, query_id, label.image_id, share)
         if drawn or label.image_id in near:
             probability = share if drawn else None

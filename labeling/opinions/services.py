@@ -28,15 +28,19 @@ from labeling.opinions.selectors import (
     opinion_queue,
     waiting_for,
 )
+from labeling.queries.categories import supercategory_of
 from labeling.queries.models import Query, QueryExample
-from retrieval.corpus.models import ImageWithdrawal
+from retrieval.corpus.models import Image, ImageWithdrawal, Species
 
 _RANDOM: Final = SystemRandom()
 # What one annotator alone has judged and is sure of. A reviewer's judgment decides, so there is
 # nothing that a second one could change.
 _FIRST: Final = f"""
-SELECT j.image_id, min(j.annotator_id), min(j.relevance) = 'relevant', min(c.score)
+SELECT j.image_id, min(j.annotator_id), min(j.relevance) = 'relevant', min(c.score),
+       bool_or(s.lookalike_group > '')
   FROM {Judgment._meta.db_table} j
+  JOIN {Image._meta.db_table} i ON i.id = j.image_id
+  LEFT JOIN {Species._meta.db_table} s ON s.id = i.species_id
   JOIN {get_user_model()._meta.db_table} person
        ON person.id = j.annotator_id
   LEFT JOIN {Candidate._meta.db_table} c
@@ -66,20 +70,26 @@ def opinions_draw(*, query: Query) -> None:
     """
     setting = query.benchmark.setting
     shares = (setting("SECOND_OPINION_POSITIVE"), setting("SECOND_OPINION_NEGATIVE"))
+    about_species = supercategory_of(query.category) == "Species"
+    lookalike = setting("SECOND_OPINION_LOOKALIKE") if about_species else 0.0
     count = setting("SECOND_OPINION_BOUNDARY")
-    if not (any(shares) or count):
+    if not (any(shares) or lookalike or count):
         return
     rows = fetch_all(_FIRST, {"query": query.pk, "list": query.current_list_id})
     before = Opinion.objects.filter(query=query, check_for=None)
     known = dict(before.values_list("image", "boundary"))
-    people = {image_id: person for image_id, person, _, _ in rows}
-    relevant = {image_id: positive for image_id, _, positive, _ in rows}
+    people = {image_id: person for image_id, person, *_ in rows}
+    relevant = {image_id: positive for image_id, _, positive, *_ in rows}
     found = chosen(
-        [FirstLabel(image_id, positive, score) for image_id, _, positive, score in rows],
+        [
+            FirstLabel(image_id, positive, score, bool(alike))
+            for image_id, _, positive, score, alike in rows
+        ],
         key=opinion_key_ensure(query=query),
         query_id=query.query_id,
         positive=shares[0],
         negative=shares[1],
+        lookalike=lookalike,
         boundary=0 if any(known.values()) else count,
     )
     Opinion.objects.bulk_create(

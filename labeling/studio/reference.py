@@ -17,6 +17,7 @@ from labeling.lifecycle.examples import pinned_examples
 from labeling.queries.models import Query, QueryExample
 from retrieval.corpus.counts import image_counts
 from retrieval.corpus.models import Image, Species
+from retrieval.lookalikes.models import Confusion
 from retrieval.species.selectors import first_image_ids
 
 MOST_SPECIES = 50
@@ -31,6 +32,8 @@ class Lookalike:
     species: Species
     image: Image | None
     """To show it by."""
+    times: int
+    """How often either is taken for the other; 0 where that isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,8 @@ def reference(*, query: Query, user: Any) -> Reference:
             SpeciesReference(
                 species=one,
                 lookalikes=[
-                    Lookalike(others[pk], next(iter(examples[pk]), None))
-                    for pk in lookalikes[one.pk]
+                    Lookalike(others[pk], next(iter(examples[pk]), None), times)
+                    for pk, times in lookalikes[one.pk].items()
                     if pk in others
                 ],
                 image_count=counts.get(one.pk, 0),
@@ -109,32 +112,44 @@ def _filter_species(query: Query) -> list[Any]:
     )
 
 
-# Those of the same look-alike group come first; a species with such a group gets no others.
+# Those that are confused with it most often come first, then its look-alike group; a species with
+# either gets no others.
 _LOOKALIKES = f"""
-SELECT s.id, o.id, o.grouped
+SELECT s.id, o.id, o.times, o.alike
   FROM {Species._meta.db_table} s
  CROSS JOIN LATERAL (
-     SELECT id, scientific_name,
-            lookalike_group = s.lookalike_group AND lookalike_group > '' AS grouped
-       FROM {Species._meta.db_table}
+     SELECT id, o.scientific_name,
+            o.lookalike_group = s.lookalike_group AND s.lookalike_group > '' AS alike,
+            (SELECT coalesce(sum(count), 0)::bigint FROM {Confusion._meta.db_table}
+              WHERE species_id = s.id AND taken_for_id = near.id
+                 OR species_id = near.id AND taken_for_id = s.id) AS times
+       FROM (SELECT taken_for_id AS id FROM {Confusion._meta.db_table} WHERE species_id = s.id
+              UNION
+             SELECT species_id FROM {Confusion._meta.db_table} WHERE taken_for_id = s.id
+              UNION
+             SELECT id FROM {Species._meta.db_table}
+              WHERE lookalike_group = s.lookalike_group AND lookalike_group > ''
+              UNION
+             SELECT id FROM {Species._meta.db_table} WHERE genus = s.genus AND genus > '') near
+       JOIN {Species._meta.db_table} o USING (id)
       WHERE id <> s.id
-        AND (lookalike_group = s.lookalike_group AND lookalike_group > ''
-             OR genus = s.genus AND genus > '')
-      ORDER BY grouped DESC, scientific_name LIMIT {MOST_LOOKALIKES}
+      ORDER BY times DESC, alike DESC, o.scientific_name LIMIT {MOST_LOOKALIKES}
  ) o
  WHERE s.id = ANY(%s)
- ORDER BY s.id, o.grouped DESC, o.scientific_name
+ ORDER BY s.id, o.times DESC, o.alike DESC, o.scientific_name
 """
 
 
-def _lookalikes(species_ids: list[int]) -> dict[int, list[int]]:
-    """The ids of each species' look-alikes, by name: its group, or without one its genus."""
-    found: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
+def _lookalikes(species_ids: list[int]) -> dict[int, dict[int, int]]:
+    """Each species' look-alikes by id, with how often they are confused: those that are and those
+    of its group, or without any its genus.
+    """
+    found: defaultdict[int, list[tuple[int, int, bool]]] = defaultdict(list)
     if species_ids:
-        for pk, other, grouped in fetch_all(_LOOKALIKES, [species_ids]):
-            found[pk].append((other, grouped))
+        for pk, other, times, alike in fetch_all(_LOOKALIKES, [species_ids]):
+            found[pk].append((other, times, bool(times or alike)))
     return {
-        pk: [other for other, grouped in found[pk] if grouped == found[pk][0][1]]
+        pk: {other: times for other, times, alike in found[pk] if alike == found[pk][0][2]}
         for pk in species_ids
     }
 

@@ -397,6 +397,9 @@ class LookalikeSerializer(serializers.Serializer):
     scientific_name = serializers.CharField(source="species.scientific_name")
     common_name = serializers.CharField(source="species.common_name")
     thumbnail_url = serializers.SerializerMethodField()
+    times = serializers.IntegerField(
+        help_text="how often either is taken for the other; 0 where that isn't known"
+    )
 
     def get_thumbnail_url(self, one: Lookalike) -> str | None:
         """The thumbnail of its first image; None without one."""
@@ -421,7 +424,8 @@ class SpeciesReferenceSerializer(serializers.Serializer):
         child=serializers.CharField(), source="species.lineage", help_text="kingdom to genus"
     )
     lookalikes = LookalikeSerializer(
-        many=True, help_text=f"of its group, or without one its genus; at most {MOST_LOOKALIKES}"
+        many=True,
+        help_text=f"confused with it or of its group, or its genus; at most {MOST_LOOKALIKES}",
     )
     image_count = serializers.IntegerField()
     examples = ExampleImageSerializer(many=True, help_text=f"at most {MOST_EXAMPLES}")

@@ -34,6 +34,7 @@ PURE = [
     "benchmark/reranking/order.py",
     "benchmark/scoring",
     "benchmark/simulation/report.py",
+    "core/cells.py",
     "core/csv_rows.py",
     "core/lifelines.py",
     "curation/config.py",
@@ -73,6 +74,7 @@ PURE = [
     "retrieval/importing/fields.py",
     "retrieval/importing/folder.py",
     "retrieval/importing/species_names.py",
+    "retrieval/lookalikes/overlap.py",
     "retrieval/ranking/scan.py",
     "retrieval/species/likeness.py",
 ]

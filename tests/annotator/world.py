@@ -83,6 +83,10 @@ class World:
                 "version": self.image.url.rpartition("/")[2].removesuffix(".jpg"),
             },
             "species": {"pk": self.species.pk},
+            "look-alikes": {
+                "pk": self.species.pk,
+                "other": Species.objects.exclude(pk=self.species.pk).earliest("pk").pk,
+            },
             "import": {"upload": UUID(self.upload)},
             "take-down": {"pk": self.image.pk},
             "queries": {"pk": self.queries["open"].pk, "image": FIRST_ID},

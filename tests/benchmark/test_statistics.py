@@ -18,7 +18,6 @@ from benchmark.releases.services import release_export
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.statistics.drawing import TOTAL_WIDTH, bars, histogram, stacked
 from benchmark.releases.statistics.numbers import (
-    CELL,
     COUNT_EDGES,
     RANKS,
     agreement,
@@ -29,6 +28,7 @@ from benchmark.releases.statistics.numbers import (
 from benchmark.releases.statistics.sections import sections
 from benchmark.releases.statistics.views import statistics_of
 from core.access import Role
+from core.cells import CELL
 from tests.benchmark.charts import SPECIFICATION, drawings
 from tests.benchmark.layouts import write_layout
 from tests.benchmark.snapshots import (

@@ -132,6 +132,8 @@ def test_pages_of_an_annotator(site: Site, log_in: Callable[..., Page], places: 
         f"/people/{places.annotator}/labeling/",
         "/help/",
         "/how-to-label/",
+        "/look-alikes/",
+        "/look-alikes/1/2/",
         "/practice/",
         "/account/",
         "/account/password/",

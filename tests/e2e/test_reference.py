@@ -67,6 +67,12 @@ def test_it_shows_guidelines_examples_and_species_and_is_read_once(
     expect(marsh.first.locator(".reference-lookalikes")).to_contain_text("Moss Hopper")
     assert loaded(marsh.first.get_by_role("button").first.locator("img"))
     assert loaded(marsh.first.locator(".reference-lookalikes img").first)
+    marsh.first.get_by_role("button", name="Moss Hopper side by side").click()
+    beside = page.get_by_role("dialog")
+    expect(beside.locator(".compare-one")).to_have_count(2)
+    assert loaded(beside.locator("img").first)
+    expect(beside.locator(".month-bars").first).to_be_visible()
+    beside.get_by_role("button", name="Close").click()
     press(page, "n", 3)
     assert sum("/reference/" in url for url in asked) == 1
 

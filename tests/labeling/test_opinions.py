@@ -26,7 +26,7 @@ from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.flags.services import image_flag_raise
 from tests.conftest import api_of, client_of, person
-from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images
+from tests.labeling.conftest import FIRST_ID, MakeQuery, make_images, make_species
 from tests.labeling.judging import item, judge, record
 
 IMAGES, JUDGED, FOUND = 120, 100, 20
@@ -82,7 +82,7 @@ def test_the_hash_and_the_boundary_choose() -> None:
     key = bytes(range(KEY_BYTES))
     labels = [FirstLabel(n, n % 2 == 0 and n < 20, 1 - n / 100) for n in range(1, 90)]
     labels.append(FirstLabel(999, True, None))
-    found = chosen(labels, key=key, query_id=7, positive=0.4, negative=0.1, boundary=4)
+    found = chosen(labels, key=key, query_id=7, positive=0.4, negative=0.1, lookalike=0, boundary=4)
     # Nine are relevant, so the ninth of all is the boundary: of those that aren't, itself, and the
     # ones nearest to it, the lower id of two as near.
     near = {one.image_id for one in found if one.boundary}
@@ -93,7 +93,21 @@ def test_the_hash_and_the_boundary_choose() -> None:
         one = Chosen(label.image_id, share if drawn else None, label.image_id in near)
         assert (one in found) == (drawn or label.image_id in near)
     none = [FirstLabel(n, False, 0.5) for n in range(9)]
-    assert chosen(none, key=key, query_id=7, positive=1, negative=0, boundary=4) == []
+    assert chosen(none, key=key, query_id=7, positive=1, negative=0, lookalike=0, boundary=4) == []
+
+
+def test_more_of_look_alikes_where_the_query_is_about_species(
+    query: Query, annotator: Any, settings: Any
+) -> None:
+    settings.SECOND_OPINION_LOOKALIKE = 1.0
+    settings.SECOND_OPINION_BOUNDARY = 0
+    alike = make_species("Bufo bufo", lookalike_group="toads")
+    Image.objects.filter(pk__in=[FIRST_ID + n for n in range(JUDGED // 2)]).update(species=alike)
+    Query.objects.filter(pk=query.pk).update(category="Species ID")
+    query.refresh_from_db()
+    submit(query, annotator)
+    assert numbers(query, probability=1.0) == set(range(JUDGED // 2))
+    assert numbers(query) > numbers(query, probability=1.0)
 
 
 def test_a_submission_chooses_once_and_only_what_one_annotator_has_judged(

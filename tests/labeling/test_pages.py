@@ -53,6 +53,7 @@ PAGES = {
     "/queries/{pk}/delete/": (403, 403, 200),
     "/import/": (403, 403, 200),
     "/duplicates/": (403, 200, 200),
+    "/look-alikes/": (200, 200, 200),
     "/queries/new/": (403, 403, 200),
     "/queries/import/": (403, 403, 200),
     "/leaderboard/species/": (403, 200, 200),

@@ -29,9 +29,9 @@ from benchmark.releases.formats.writing import (
     write_csv,
 )
 from benchmark.releases.snapshot.snapshot import Snapshot
+from core.cells import CELL
 
 COLUMNS: Final = ("query_id", "what", "value", "relevant", "judged")
-CELL: Final = 3
 WHAT: Final = ("month", "year", "place", "species")
 
 

@@ -1,16 +1,13 @@
-"""The charts of a release's statistics, and its map as SVG."""
+"""The charts of a release's statistics."""
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
-from django.templatetags.static import static
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from benchmark.charts.charts import ACCENT, SERIES, TEXT, Spec, chart, counts_axis, name, number
-from benchmark.releases.statistics.numbers import CELL, Numbers
+from benchmark.releases.statistics.numbers import Numbers
 
 #: Pixels: every chart is as wide as a card on a phone, so that its letters stay readable there
 #: and are of one size; wider pages scale it up.
@@ -26,10 +23,6 @@ LETTER: Final = 0.58 * LABEL_SIZE
 #: Lines of one chart that can be distinguished.
 MOST_LINES: Final = len(SERIES)
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4])
-#: Of the map, in degrees: Antarctica is left out.
-SOUTH, NORTH = -60, 84
-LARGEST_DOT: Final = 4.5
-SMALLEST_DOT: Final = 1.1
 SPLITS: Final = {"val": "Validation", "test": "Test"}
 #: Ticks of an axis of counts, about.
 TICKS: Final = 4
@@ -161,24 +154,6 @@ def bars(rows: list[tuple[str, int]], *, x: str, label: str) -> SafeString:
         "height": {"step": ROW_HEIGHT},
     }
     return _framed(spec, label=label)
-
-
-def dots(cells: list[list[int]], *, label: str) -> SafeString:
-    """Dots on an equirectangular map, their areas as the cells' counts, over the land of
-    `static/img/world.svg` (Natural Earth). The page's style sheet gives the colors.
-    """
-    largest = cells[0][2]
-    circles = []
-    for south, west, count in cells:
-        radius = max(LARGEST_DOT * math.sqrt(count / largest), SMALLEST_DOT)
-        x, y = west + CELL / 2, -max(south + CELL / 2, SOUTH + CELL / 2)
-        circles.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:.2f}"/>')
-    return mark_safe(
-        f'<svg role="img" aria-label="{escape(label)}" class="world-map" '
-        f'viewBox="-180 {-NORTH} 360 {NORTH - SOUTH}">'
-        f'<use class="land" href="{static("img/world.svg")}#land"/>'
-        f'<g class="dots">{"".join(circles)}</g></svg>'
-    )
 
 
 def _beside(names: list[str]) -> float:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from benchmark.releases.snapshot.snapshot import Snapshot, SnapshotQuery, gains_of
+from core.cells import CELL
 from labeling.candidates.stopping import RELEVANT
 from labeling.judging.grades import GRADES
 
@@ -23,8 +24,6 @@ SECONDS_EDGES: Final = (0, 0.5, 1, 2, 3, 5, 10, 20, 30, 60)
 RANKS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: Judgments of a person; lower ends, the last open.
 PEOPLE_EDGES: Final = (1, 10, 100, 1000, 10_000)
-#: Degrees of latitude and longitude that one dot of the map covers.
-CELL: Final = 3
 
 Numbers = dict[str, Any]
 Ints = npt.NDArray[np.int64]

@@ -7,8 +7,10 @@ from typing import Final
 
 from django.utils.safestring import SafeString
 
-from benchmark.releases.statistics.drawing import MOST_LINES, bars, dots, histogram, lines, stacked
-from benchmark.releases.statistics.numbers import CELL, Numbers
+from benchmark.releases.statistics.drawing import MOST_LINES, bars, histogram, lines, stacked
+from benchmark.releases.statistics.numbers import Numbers
+from core.cells import CELL
+from core.world_map import dots
 from labeling.judging.grades import GRADES
 
 MOST_CELLS: Final = 20

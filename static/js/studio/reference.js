@@ -22,6 +22,7 @@ class Reference {
     this.root = root;
     this.body = root.querySelector("[data-reference-body]");
     this.examples = new ExampleDialog(studio.root.querySelector("[data-example]"));
+    this.compare = comparing(studio.root.querySelector("[data-compare]"));
     this.loading = null;
   }
 
@@ -160,7 +161,7 @@ class Reference {
       images.length ? this.imageRow(images) : make("p", { class: "small muted", text: "No images in the corpus." }),
       lineage.length ? make("p", { class: "small muted", text: lineage.join(" › ") }) : null,
       vernaculars(species.names),
-      lookalikes(species.lookalikes),
+      lookalikes(species, this.compare),
     );
   }
 
@@ -217,29 +218,57 @@ function vernaculars(names) {
   return make("dl", { class: "facts small" }, ...rows);
 }
 
-function lookalikes(found) {
-  if (found.length === 0) return null;
-  const items = found.map((one) =>
-    make(
-      "li",
-      {},
+/** The look-alikes of a species, each a button that shows both side by side. */
+function lookalikes(species, compare) {
+  if (species.lookalikes.length === 0) return null;
+  const items = species.lookalikes.map((one) => {
+    const name = speciesName(one);
+    const beside = button("", () => compare(species, one), {
+      class: null,
+      "aria-label": `${speciesName(species)} and ${name} side by side`,
+    });
+    beside.append(
       one.thumbnail_url
         ? make("img", { src: one.thumbnail_url, alt: "", loading: "lazy" })
         : make("span", { class: "reference-no-image", "aria-hidden": "true" }),
+    );
+    return make(
+      "li",
+      {},
+      beside,
       make(
         "span",
         { class: "small" },
-        speciesName(one),
+        name,
         one.common_name ? make("span", { class: "scientific muted", text: ` ${one.scientific_name}` }) : null,
+        one.times ? make("span", { class: "muted", text: ` confused ${number(one.times)}\u00a0×` }) : null,
       ),
-    ),
-  );
+    );
+  });
   return make(
     "div",
     { class: "reference-lookalikes" },
     make("h4", { class: "small", text: "Looks like" }),
     make("ul", { class: "reference-images" }, ...items),
   );
+}
+
+/** A function that shows two species side by side in a dialog, as their page does. */
+function comparing(dialog) {
+  const open = modal(dialog);
+  const body = dialog.querySelector("[data-compare-body]");
+  return async (one, other) => {
+    dialog.querySelector("[data-compare-title]").textContent = `${speciesName(one)} and ${speciesName(other)}`;
+    body.replaceChildren(make("p", { class: "small muted", text: "Loading …" }));
+    open(dialog.querySelector("[data-close]"));
+    try {
+      const answer = await fetch(`/look-alikes/${one.id}/${other.id}/?part`, { credentials: "same-origin" });
+      if (!answer.ok || answer.redirected) throw new Error();
+      body.innerHTML = await answer.text(); // of the server, which lets no HTML of people through
+    } catch {
+      body.replaceChildren(make("p", { class: "small", text: "The species can’t be shown without the server." }));
+    }
+  };
 }
 
 /**

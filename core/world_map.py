@@ -1,0 +1,36 @@
+"""Maps of the world as SVG: dots for cells of degrees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from django.templatetags.static import static
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from core.cells import CELL
+
+#: Of the map, in degrees: Antarctica is left out.
+SOUTH, NORTH = -60, 84
+LARGEST_DOT: Final = 4.5
+SMALLEST_DOT: Final = 1.1
+
+
+def dots(cells: Sequence[Sequence[int]], *, label: str) -> SafeString:
+    """Dots on an equirectangular map, their areas as the cells' counts, over the land of
+    `static/img/world.svg` (Natural Earth); `cells`: (south, west, count), the largest first.
+    """
+    largest = cells[0][2]
+    circles = []
+    for south, west, count in cells:
+        radius = max(LARGEST_DOT * math.sqrt(count / largest), SMALLEST_DOT)
+        x, y = west + CELL / 2, -max(south + CELL / 2, SOUTH + CELL / 2)
+        circles.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:.2f}"/>')
+    return mark_safe(
+        f'<svg role="img" aria-label="{escape(label)}" class="world-map" '
+        f'viewBox="-180 {-NORTH} 360 {NORTH - SOUTH}">'
+        f'<use class="land" href="{static("img/world.svg")}#land"/>'
+        f'<g class="dots">{"".join(circles)}</g></svg>'
+    )
