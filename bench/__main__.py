@@ -30,6 +30,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "releases": "--images 200 --species 20 --judgments 1000",
     "importing": "--pairs 500",
     "curation": "--sizes 3000",
+    "context": "--images 3000 --species 20 --observers 60",
     "trust": "--labelers 4 --releases 4 --queries 2",
 }
 HEADING: Final = """# What is measured

@@ -7,7 +7,7 @@ loads weights.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from core.errors import Conflict
 DEMO_MODEL_DIR = Path(retrieval.__file__).parents[1] / "demo" / "model"
 CONFIG_NAME = "open_clip_config.json"
 WEIGHTS_NAME = "open_clip_model.safetensors"
+#: In the folder of a context model; see `retrieval.context.encoders`.
+CONTEXT_NAME = "context.json"
 RANDOM_TAG = "random"
 RANDOM_SEED = 20240
 ACCEPTED = (
@@ -63,6 +65,8 @@ def describe(spec: str) -> ModelDescription:
 
     Raises ModelSpecError for a spec of no known form, an unknown name or a missing file.
     """
+    if (base := base_of(spec)) != spec:
+        return replace(describe(base), spec=spec, name=Path(spec).name)
     source = resolve(spec)
     config = model_config(source)
     vision = config.get("vision_cfg", {})
@@ -107,9 +111,35 @@ def _published_config(name: str) -> Path:
     return Path(found.submodule_search_locations[0]) / "model_configs" / f"{name}.json"
 
 
+def context_config(spec: str) -> dict[str, Any] | None:
+    """What `context.json` says, where a spec is the folder of a context model; else None.
+    ModelSpecError: it isn't as it should be.
+    """
+    path = Path(spec.strip()) / CONTEXT_NAME
+    if not path.is_absolute() or not path.is_file():
+        return None
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        base, weight = str(config["base"]), float(config["weight"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelSpecError(spec, f"{path} isn't right ({error!r})") from error
+    if not 0 < weight < 1:
+        reason = f"the weight of its context is {weight:g}, not between 0 and 1"
+        raise ModelSpecError(spec, reason)
+    return {**config, "base": base, "weight": weight}
+
+
+def base_of(spec: str) -> str:
+    """The model that embeds a context model's images and texts; any other's is itself."""
+    config = context_config(spec)
+    return spec if config is None else str(config["base"])
+
+
 def _directory(spec: str, name: str, directory: Path) -> Source:
     if not directory.is_dir():
         raise ModelSpecError(spec, f"there is no directory {directory}")
+    if (directory / CONTEXT_NAME).is_file():
+        raise ModelSpecError(spec, "`add_context` makes its embeddings, from those of its base")
     return _files(spec, name, directory / CONFIG_NAME, directory / WEIGHTS_NAME)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from retrieval.encoding.loading import default_device, load_open_clip
+from retrieval.encoding.model_specs import base_of
 
 LOADED_AT_ONCE: Final = 2
 """Models; the text side of the largest takes gigabytes."""
@@ -49,11 +50,11 @@ _loading = threading.Lock()
 def load_text_encoder(spec: str, *, device: str | None = None) -> TextEncoder:
     """Return the text side of the model that ``spec`` names; the two used last stay loaded.
 
-    ``device`` is a torch device name; by default a GPU is used where there is one. Raises as
-    `load_open_clip`.
+    ``device`` is a torch device name; by default a GPU is used where there is one. A context
+    model's is that of its base. Raises as `load_open_clip`.
     """
     with _loading:
-        key = (spec, device or default_device())
+        key = (base_of(spec), device or default_device())
         if key not in _loaded:
             _loaded[key] = _load(*key)
         _loaded.move_to_end(key)

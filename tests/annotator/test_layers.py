@@ -68,6 +68,7 @@ PURE = [
     "labeling/simulation/core.py",
     "labeling/simulation/measures.py",
     "labeling/studio/keymap.py",
+    "retrieval/context/harmonics.py",
     "retrieval/embedding/files.py",
     "retrieval/encoding/unit_rows.py",
     "retrieval/importing/coco.py",

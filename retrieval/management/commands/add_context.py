@@ -1,0 +1,35 @@
+"""The command `add_context`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from core.commands.progress import Progress
+from core.errors import Conflict
+from retrieval.context.services import context_add
+
+
+class Command(BaseCommand):
+    """Adds to each embedding of the base what place and month say."""
+
+    help = (
+        "Make the embeddings of a context model, a folder with context.json, from those of its "
+        "base. The folder's path is the model's name from then on. Run it again after an import."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path, metavar="FOLDER")
+
+    def handle(self, *args: Any, folder: Path, **options: Any) -> None:
+        show = Progress("images", quiet=options["verbosity"] == 0)
+        try:
+            stored = context_add(spec=str(folder.resolve()), progress=show)
+        except Conflict as error:
+            raise CommandError(str(error)) from error
+        finally:
+            show.close()
+        self.stdout.write(f"{stored:,} embeddings stored; the model is {folder.resolve()}.")
