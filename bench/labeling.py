@@ -10,7 +10,7 @@ import sys
 import urllib.request
 from collections.abc import Sequence
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -102,16 +102,24 @@ def _browser_rows(where: CrowdSite, bare: float) -> list[list[str]]:
 
 def _crowd_rows(where: CrowdSite, seconds: float, bare: float) -> tuple[list[list[str]], bool]:
     who = f"{len(where.annotators)} annotators"
-    crowd = Crowd(where, where.open_query("a fox at the edge of a forest"))
     harness.log(f"{who} …")
-    rounds = {
-        f"{who}, one a second each: acknowledged": crowd.work(seconds=seconds, interval=1.0),
-        f"{who} at full speed: acknowledged": crowd.work(seconds=min(seconds, 20), interval=0.0),
-        f"{who} at full speed, batches of {BATCH}: acknowledged": crowd.work(
-            seconds=min(seconds, 15), interval=0.0, batch=BATCH
+    rounds: dict[str, Round] = {}
+    lost = doubled = 0
+    # A query each: nobody comes to an image twice.
+    turns: list[tuple[str, str, dict[str, Any]]] = [
+        ("one a second each", "fox", {"seconds": seconds, "interval": 1.0}),
+        ("at full speed", "hare", {"seconds": min(seconds, 20), "interval": 0.0}),
+        (
+            f"at full speed, batches of {BATCH}",
+            "deer",
+            {"seconds": min(seconds, 15), "interval": 0.0, "batch": BATCH},
         ),
-    }
-    lost, doubled = crowd.lost_and_doubled(list(rounds.values()))
+    ]
+    for name, animal, options in turns:
+        crowd = Crowd(where, where.open_query(f"a {animal} at the edge of a forest"))
+        done = rounds[f"{who} {name}: acknowledged"] = crowd.work(**options)
+        found = crowd.lost_and_doubled(done)
+        lost, doubled = lost + found[0], doubled + found[1]
     refused = [reason for done in rounds.values() for reason in done.refused]
     for reason in sorted(set(refused)):
         harness.log(f"Refused: {reason}")

@@ -102,11 +102,11 @@ class Crowd:
         done.elapsed = time.perf_counter() - began
         return done
 
-    def lost_and_doubled(self, rounds: list[Round]) -> tuple[int, int]:
+    def lost_and_doubled(self, done: Round) -> tuple[int, int]:
         """How many acknowledged judgments the history in the database lacks, and how many it has
         that weren't acknowledged or are there twice.
         """
-        said = sum((done.acts for done in rounds), Counter[tuple[str, int, str, float]]())
+        said = done.acts
         stored: Counter[tuple[str, int, str, float]] = Counter()
         for image in {act[1] for act in said}:
             path = f"/api/queries/{self.query}/history/?image={image}"

@@ -31,6 +31,8 @@ SAYS = {
     "metrics": ("pytrec_eval, from arrays", "ir-measures, from dictionaries"),
     "releases": ("Step: Images", "File: judgments.csv"),
     "importing": ("and as many judgments",),
+    "curation": ("All figures agree", "| 3,000 (Darwin Core) | written"),
+    "context": ("held-out places", "people have favorites"),
     "trust": ("| 20,000 | 500 ", "0.9 recognized, 60 seeds"),
 }
 
