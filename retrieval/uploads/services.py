@@ -28,6 +28,7 @@ from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error
 from core.locks import lock_key, transaction_lock
 from core.outages import free_bytes
+from retrieval.images.decoding import THUMBNAIL_SIDE, ImageRefused, open_image, thumbnail_bytes
 from retrieval.importing.records import ImageRecord, ImportRefused, Refusal, SpeciesRecord
 from retrieval.importing.services import MOST_REFUSALS, import_images, open_source
 
@@ -57,7 +58,9 @@ class Preview:
     dataset: str
     images: int
     species: list[SpeciesRecord]
-    sample: list[ImageRecord]
+    sample: list[tuple[ImageRecord, str]]
+    """The first images, each with the path below the upload's files at which its file lies; empty
+    where it doesn't."""
     refused: list[Refusal] = field(default_factory=list)
     """Records that can't be imported, as far as the files of images needn't be read."""
 
@@ -134,7 +137,8 @@ def preview(folder: Path) -> Preview:
     path = _source_path(files)
     refused: list[Refusal] = []
     source = open_source(path, refused.append)
-    sample = list(islice(source.images(), SAMPLE))
+    root = path if path.is_dir() else path.parent
+    sample = [(one, _file_of(one, root, files)) for one in islice(source.images(), SAMPLE)]
     dataset = source.default_dataset()
     return Preview(
         path=path,
@@ -144,6 +148,27 @@ def preview(folder: Path) -> Preview:
         sample=sample,
         refused=refused[:MOST_SHOWN],
     )
+
+
+def upload_thumbnail(folder: Path, path: str) -> bytes:
+    """A JPEG thumbnail of an uploaded file; LookupError where there is none of that path, or it is
+    no image.
+    """
+    file = folder / "files" / path
+    if not is_below(path) or not file.is_file():
+        raise LookupError(path)
+    try:
+        with open_image(
+            file.read_bytes(), max_pixels=settings.IMAGE_MAX_PIXELS, at_least=THUMBNAIL_SIDE
+        ) as image:
+            return thumbnail_bytes(image)
+    except ImageRefused as error:
+        raise LookupError(path) from error
+
+
+def _file_of(record: ImageRecord, root: Path, files: Path) -> str:
+    file = root / record.file_name
+    return file.relative_to(files).as_posix() if file.is_file() else ""
 
 
 def import_begin(*, upload: str, dataset: str, by: Any) -> Job:

@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from core.access import Role, require_role
 from core.errors import Conflict, Invalid
@@ -22,6 +22,7 @@ from retrieval.uploads.services import (
     preview,
     upload_begin,
     upload_folder,
+    upload_thumbnail,
 )
 
 
@@ -64,11 +65,24 @@ def upload_piece(request: HttpRequest, upload: UUID) -> HttpResponse:
 
 
 @login_required
+@require_safe
+def upload_image(request: HttpRequest, upload: UUID) -> HttpResponse:
+    """The thumbnail of an uploaded image, by its `path`."""
+    require_role(request.user, Role.ADMIN)
+    try:
+        folder = upload_folder(upload.hex, request.user)
+        thumbnail = upload_thumbnail(folder, request.GET.get("path", ""))
+    except (UploadGone, LookupError, OSError, ValueError):
+        raise Http404("There is no such image in this upload.") from None
+    return HttpResponse(thumbnail, content_type="image/jpeg")
+
+
+@login_required
 @require_http_methods(["GET", "POST"])
 def upload_preview(request: HttpRequest, upload: UUID) -> HttpResponse:
     """What was uploaded; a POST imports it by a job."""
     require_role(request.user, Role.ADMIN)
-    context: dict[str, object] = {"most": MOST_SHOWN}
+    context: dict[str, object] = {"most": MOST_SHOWN, "upload": upload}
     try:
         if request.method == "POST":
             dataset = request.POST.get("dataset", "")

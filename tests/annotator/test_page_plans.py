@@ -70,7 +70,7 @@ STATEMENTS = {
 NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
     "benchmark-delete", "practice-query", "screening-add", "query-finds", "upload-preview",
-    "upload-piece", "query-boxes-import",
+    "upload-piece", "upload-image", "query-boxes-import",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link",
     "person-link", "person-deactivate", "person-reactivate",

@@ -96,6 +96,11 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
     assert "Rana temporaria/one.jpg" in page
     assert "“not a species” is not a species name" in page
     assert "litter" not in page
+    shown = client.get(f"{address}image/", {"path": "park/Rana temporaria/one.jpg"})
+    assert (shown["Content-Type"], shown.content[:2]) == ("image/jpeg", b"\xff\xd8")
+    assert f"{address}image/?path=park%2FRana%20temporaria%2Fone.jpg" in page
+    for path in ("park/Rana temporaria/broken.jpg", "../owner", "/etc/hostname", "park", ""):
+        assert client.get(f"{address}image/", {"path": path}).status_code == 404
     assert Image.objects.count() == 0
     assert "Give a name" in client.post(address, {"dataset": " "}).content.decode()
 
@@ -109,6 +114,7 @@ def test_a_zip_from_its_pieces_to_the_corpus(client: Client, settings: Any) -> N
     report = client.get(f"/jobs/{job.pk}/").content.decode()
     assert "Rana temporaria/broken.jpg" in report
     assert "not a species" in report
+    assert "<dt>Unchanged</dt><dd>0</dd>" in report
     assert uploads(settings) == []
     assert client.get(address).status_code == 404
 
