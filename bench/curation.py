@@ -11,10 +11,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Final
 
 import duckdb
@@ -27,14 +29,14 @@ from bench.archives import write_darwin_core, write_open_data
 MEMORY: Final = "2GB"
 THREADS: Final = 2
 HEAD: Final = (
-    "Archive", "Step", "Seconds", "Ratio to the scan", "Peak memory", "Kept photos",
+    "Archive", "Step", "Seconds", "Ratio to the scan", "Peak memory", "Spilled", "Kept photos",
 )  # fmt: skip
 PRESETS: Final = {"open data": "inat24", "Darwin Core": "inat2017"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when a figure differs from the direct computation, else 0."""
-    options = harness.parse("curation", __doc__, arguments, sizes=(1_000_000, 3_000_000))
+    options = harness.parse("curation", __doc__, arguments, sizes=(1_000_000, 3_000_000, 10_000_000))
     rows: list[list[str]] = []
     wrong: list[str] = []
     for size in options.sizes:
@@ -98,12 +100,13 @@ def _curated(archive: Path, preset: str, number: int) -> dict[str, Any]:
     )
     began = time.perf_counter()
     times: list[tuple[str, float, Any]] = []
-    made = curate(
-        read_config(config),
-        file=folder / "work.duckdb",
-        notify=lambda step: times.append((step.name, time.perf_counter() - began, step)),
-    )
-    write_corpus(made.connection, folder)
+    with _watched(folder) as spilled:
+        made = curate(
+            read_config(config),
+            file=folder / "work.duckdb",
+            notify=lambda step: times.append((step.name, time.perf_counter() - began, step)),
+        )
+        write_corpus(made.connection, folder)
     times.append(("written", time.perf_counter() - began, made.steps[-1]))
     sizes = made.connection.execute(
         "SELECT species, count(DISTINCT observation_id) FROM candidate GROUP BY species"
@@ -118,7 +121,28 @@ def _curated(archive: Path, preset: str, number: int) -> dict[str, Any]:
         "continents": (made.before["continents"], made.after["continents"]),
         "sums": (folder / CHECKSUMS).read_text(),
         "peak": harness.peak_bytes(),
+        "spilled": max(spilled),
     }
+
+
+@contextmanager
+def _watched(folder: Path) -> Iterator[list[int]]:
+    """The bytes that lie in DuckDB's folders for what doesn't fit in memory, every second."""
+    ended = Event()
+    sizes = [0]
+
+    def look() -> None:
+        while not ended.wait(1):
+            with suppress(FileNotFoundError):
+                sizes.append(sum(one.stat().st_size for one in folder.glob("*.spill/*")))
+
+    thread = Thread(target=look)
+    thread.start()
+    try:
+        yield sizes
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _differences(archive: Path, kind: str, found: list[dict[str, Any]]) -> list[str]:
@@ -200,7 +224,7 @@ def _figures(archive: str, found: dict[str, Any], scan: float) -> list[list[str]
     times = {name: (when, step) for name, when, step in found["times"]}
     names = list(times)
     filtered = names[names.index("sampled") - 1] if "sampled" in names else names[-2]
-    rows = [[archive, "scan", f"{scan:.1f}", "1.0", "", ""]]
+    rows = [[archive, "scan", f"{scan:.1f}", "1.0", "", "", ""]]
     before = 0.0
     for name, shown in (
         (names[0], "read"), (filtered, "filtered"), ("sampled", "sampled"), ("written", "written"),
@@ -209,14 +233,14 @@ def _figures(archive: str, found: dict[str, Any], scan: float) -> list[list[str]
             continue
         when, step = times[name]
         rows.append(
-            [archive, shown, f"{when - before:.1f}", f"{(when - before) / scan:.1f}", "",
+            [archive, shown, f"{when - before:.1f}", f"{(when - before) / scan:.1f}", "", "",
              f"{step.photos:,}"]
         )  # fmt: skip
         before = when
-    rows[-1][4] = harness.megabytes(found["peak"])
+    rows[-1][4:6] = harness.megabytes(found["peak"]), harness.megabytes(found["spilled"])
     if "sampled" in times:
         west = [_western(one) for one in found["continents"]]
-        rows[-2][5] += f"; North America and Europe {west[0]:.0%} → {west[1]:.0%}"
+        rows[-2][6] += f"; North America and Europe {west[0]:.0%} → {west[1]:.0%}"
     return rows
 
 

@@ -140,6 +140,7 @@ _PAGES: Final = {
       Splits                             /releases/split/
       Benchmarks                         /benchmarks/
       New benchmark                      /benchmarks/new/
+      Screening queries                  /benchmarks/screening/
       Benchmark                          /benchmarks/{benchmark}/
       Job                                /jobs/{job}/
       Simulation                         /simulations/{simulation}/

@@ -78,14 +78,7 @@ _TABLES: Final = {
 
 
 def _write_table(connection: Connection, path: Path, sql: str) -> bool:
-    """Write a SELECT as CSV; False, and no file, where it has no rows or no table."""
-    if (
-        path.stem == "mapping"
-        and not connection.execute(
-            "SELECT 1 FROM duckdb_tables() WHERE table_name = 'mapping'"
-        ).fetchall()
-    ):
-        return False
+    """Write a SELECT as CSV; False, and no file, where it has no rows."""
     found = connection.execute(sql)
     rows = found.fetchall()
     if not rows:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from curation.errors import CurationRefused
+from curation.sources.darwin_core import bare_names
 from curation.tables import Connection, keep, replace_kept
 
 Filter = Callable[[Connection, Any], None]
@@ -90,19 +91,20 @@ def _least(connection: Connection, value: Any) -> None:
 
 
 def _species_file(connection: Connection, path: Any) -> None:
-    keep(connection, "list_contains(?, species)", [_names_in(path)])
+    keep(connection, "list_contains(?, species)", [_names_in(connection, path)])
 
 
-def _names_in(path: Any) -> list[str]:
+def _names_in(connection: Connection, path: Any) -> list[str]:
     """Species of a file: one name a line, or a CSV with a column `species`, `scientificName` or
-    `scientific_name` (such as a list of invasive species).
+    `scientific_name` (such as a list of invasive species); authors may follow the names.
     """
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.reader(file))
     names = {"species", "scientificname", "scientific_name"}
     header = [one.strip().lower() for one in rows[0]] if rows else []
     at = next((n for n, one in enumerate(header) if one in names), None)
-    return [row[at or 0].strip() for row in rows[at is not None :] if len(row) > (at or 0)]
+    given = [row[at or 0].strip() for row in rows[at is not None :] if len(row) > (at or 0)]
+    return bare_names(connection, given)
 
 
 def _lookalikes(connection: Connection, value: Any) -> None:
@@ -115,7 +117,7 @@ def _lookalikes(connection: Connection, value: Any) -> None:
         ).fetchall()
         around = [species for (species,) in rows]
     elif isinstance(value, dict):
-        around = _names_in(value["file"])
+        around = _names_in(connection, value["file"])
     else:
         around = [] if value is True else _texts(value)
     connection.execute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import month_abbr
 from math import log1p
 from typing import Any, Final
 
@@ -9,24 +10,13 @@ from jinja2 import Environment, PackageLoader
 
 from curation.pipeline import Curated
 
-_MONTHS: Final = (
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-)
+_MONTHS: Final = tuple(month_abbr[1:])
 
 
-def report_html(made: Curated, *, title: str) -> str:
-    """The report: steps, refusals, continents before and after sampling, map, seasons, species."""
+def report_html(made: Curated, *, title: str, land: str = "") -> str:
+    """The report: steps, refusals, continents before and after sampling, map, seasons, species.
+    `land` is an SVG path of the land in degrees of longitude and (downward) latitude.
+    """
     connection = made.connection
     after = made.after
     sampled = made.before != after
@@ -45,6 +35,7 @@ def report_html(made: Curated, *, title: str) -> str:
     ).get_template("report.html")  # fmt: skip
     return template.render(
         title=title,
+        land=land,
         made=made,
         sampled=sampled,
         refused=refused,
@@ -72,6 +63,7 @@ def _mapping(made: Curated) -> list[tuple[str, int]]:
         ("of the same name", found.same),
         ("renamed", len(found.renamed)),
         ("left out", len(found.unmapped)),
+        ("several in the target, left out where none has the name", len(found.merges)),
         ("of the target, with several here", len(found.splits)),
         ("of the target, reached by none", len(found.absent)),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ def sample(
     method: str,
     seed: int,
     per_species: int,
-    progress: Callable[[int, int], None] | None = None,
     **parameters: Any,
 ) -> None:
     """Keep at most `per_species` observations of each species, with all their photos.
@@ -49,7 +48,7 @@ def sample(
         [seed],
     )
     if method == "clusters":
-        _choose_spread(connection, per_species, {**defaults, **parameters}, progress)
+        _choose_spread(connection, per_species, {**defaults, **parameters})
     else:
         turn = "row_number() OVER (PARTITION BY species, observer ORDER BY lot, observation_id)"
         first = turn if method == "observer" else "0"
@@ -187,12 +186,7 @@ def _first_seen(labels: np.ndarray, count: int) -> np.ndarray:
     return first
 
 
-def _choose_spread(
-    connection: Connection,
-    size: int,
-    parameters: dict[str, Any],
-    progress: Callable[[int, int], None] | None,
-) -> None:
+def _choose_spread(connection: Connection, size: int, parameters: dict[str, Any]) -> None:
     group_km = float(parameters.pop("group_km"))
     connection.execute(
         "CREATE OR REPLACE TABLE grouped (observation_id VARCHAR, group_number BIGINT)"
@@ -212,8 +206,6 @@ def _choose_spread(
         _insert(connection, "grouped", table["observation_id"], pa.array(groups + found))
         found += int(groups.max()) + 1
     connection.execute("CREATE OR REPLACE TEMP TABLE chosen (observation_id VARCHAR)")
-    [(total,)] = connection.execute("SELECT count(*) FROM grouped").fetchall()
-    done = 0
     for table in _whole(
         connection,
         "SELECT species, observation_id, day, latitude, longitude, group_number, "
@@ -235,9 +227,6 @@ def _choose_spread(
             for begin, end in pairwise(begins)
         ]
         _insert(connection, "chosen", table["observation_id"].take(np.concatenate(picks)))
-        done += len(table)
-        if progress:
-            progress(done, total)
     connection.execute("DROP TABLE grouped")
 
 

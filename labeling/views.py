@@ -23,7 +23,7 @@ from labeling.comments.selectors import mentions_waiting
 from labeling.guidance.selectors import introduction_of, needs_introduction
 from labeling.guidance.views import how_to_label_context
 from labeling.judging.access import auditing_problem, can_judge, get_query_for, requested_problem
-from labeling.judging.grades import GRADES, LEAST_RELEVANT, REASONS
+from labeling.judging.grades import LEAST_RELEVANT, REASONS, grade_names
 from labeling.learning.choice import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
 from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
@@ -260,16 +260,17 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
     preferences = preferences_of(request.user)
+    names = grade_names(query.grades)
+    least = LEAST_RELEVANT.get(query.grades)
     context |= {
         "query": query,
         # From the lowest, as the buttons stand.
-        "grades": [
-            (f"grade_{grade}", GRADES[grade], grade >= LEAST_RELEVANT[query.grades])
-            for grade in sorted(GRADES)
-        ]
-        if query.grades
+        "grades": [(f"grade_{grade}", names[grade], grade >= least) for grade in sorted(names)]
+        if least
         else [],
-        "reasons": REASONS,
+        "grade_names": [names[grade] for grade in sorted(names)],
+        "least_grade": least,
+        "reasons": REASONS if least and query.grades != Query.Grades.EVIDENCE else [],
         "stop_streak": settings.STOP_STREAK,
         "studio_user": {
             "id": request.user.pk,
@@ -277,7 +278,7 @@ def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
             "role": role_of(request.user),
             "names_hidden": names_hidden_from(request.user),
         },
-        "studio_keymap": keymap.as_json(),
+        "studio_keymap": keymap.as_json(names),
         "studio_preferences": {"keys": preferences.keys, "view": preferences.view},
     }
     return render(request, "labeling/label.html", context)

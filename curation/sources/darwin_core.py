@@ -7,6 +7,7 @@ counted in `refused`, each under its own reason.
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
@@ -49,6 +50,7 @@ def store(connection: Connection, *, occurrences: str, media: str, as_of: date |
     connection.execute(_CLEAN_MEDIA + _ONCE.format(table="clean_media", id="photo_id"))
     _count(connection, occurrences, "clean_occurrence", ("name_note", "place_note", "date_note"))
     _count(connection, media, "clean_media", ("address_note", "license_note"))
+    _count_several(connection, media)
     connection.execute(_STORE)
     for table in (*_STAGED, "clean_occurrence", "clean_media", "licenses", "names"):
         connection.execute(f"DROP TABLE {table}")
@@ -62,6 +64,16 @@ def _count(connection: Connection, file: str, table: str, notes: tuple[str, ...]
         ).fetchall()
         for reason, count, example in rows:
             tables.refuse(connection, file=file, reason=reason, rows=count, example=example)
+
+
+def _count_several(connection: Connection, media: str) -> None:
+    [(count, example)] = connection.execute(
+        "SELECT count(*), min(observation_id) FROM (SELECT observation_id FROM clean_media "
+        "WHERE refusal IS NULL GROUP BY observation_id HAVING count(*) > 1)"
+    ).fetchall()
+    if count:
+        reason = "observations with several photos: the first is the primary one"
+        tables.refuse(connection, file=media, reason=reason, rows=count, example=example)
 
 
 _LICENSES: Final = r"""
@@ -91,19 +103,26 @@ SELECT raw, code, CASE WHEN code = 'cc0' THEN 'https://creativecommons.org/publi
 """
 
 # Without authors: "Rana temporaria Linnaeus, 1758", "Quercus × hispanica Lam.", "Aus bus de Vis".
-_NAMES: Final = r"""
+_BARE: Final = r"""regexp_replace(regexp_extract(tidy, '^(?:× ?)?[\p{Lu}][\p{L}-]+'
+       '(?: (?:\([\p{L}-]+\) )?(?:(?:×|x|subsp\.|ssp\.|var\.|f\.) ?)?[\p{Ll}][\p{Ll}-]+)*'),
+       ' (?:van|von|der|den|de|da|do|du|des|del|della|la|le|et|ex|and|in)(?: .*)?$', '')"""
+
+_NAMES: Final = rf"""
 CREATE OR REPLACE TABLE names AS
 WITH plain AS (
     SELECT raw, trim(regexp_replace(regexp_replace(if(contains(raw, '&'), unescape_html(raw), raw),
-           '<[^>]*>', '', 'g'), '[\s\x{a0}]+', ' ', 'g')) AS tidy
+           '<[^>]*>', '', 'g'), '[\s\x{{a0}}]+', ' ', 'g')) AS tidy
       FROM (SELECT DISTINCT coalesce(species, name) AS raw FROM staged_occurrence)
      WHERE raw IS NOT NULL
 )
-SELECT raw, tidy <> raw AS mended, regexp_replace(regexp_extract(tidy, '^(?:× ?)?[\p{Lu}][\p{L}-]+'
-       '(?: (?:\([\p{L}-]+\) )?(?:(?:×|x|subsp\.|ssp\.|var\.|f\.) ?)?[\p{Ll}][\p{Ll}-]+)*'),
-       ' (?:van|von|der|den|de|da|do|du|des|del|della|la|le|et|ex|and|in)(?: .*)?$', '') AS clean
-  FROM plain;
+SELECT raw, tidy <> raw AS mended, {_BARE} AS clean FROM plain;
 """
+
+
+def bare_names(connection: Connection, names: Sequence[str]) -> list[str]:
+    """Scientific names without the authors that may follow them."""
+    rows = connection.execute(f"SELECT {_BARE} FROM (SELECT unnest(?) AS tidy)", [list(names)])
+    return [name for (name,) in rows.fetchall() if name]
 
 
 def _number(column: str) -> str:

@@ -17,6 +17,7 @@ import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from curation.errors import CurationRefused
+from curation.tables import refuse
 
 COMMAS: Final[dict[str, Any]] = {"delimiter": ",", "quote": '"'}
 Names = Mapping[str, Sequence[str]]
@@ -177,13 +178,20 @@ def _stage(
     connection: Connection, table: str, shown: str, source: str, present: Mapping[str, str],
     wanted: Names, required: Sequence[str],
 ) -> None:  # fmt: skip
-    picked = []
+    picked, missing = [], []
     for column, names in wanted.items():
         there = [present[name.lower()] for name in names if name.lower() in present]
         if not there and column in required:
             raise CurationRefused(shown, f"has no column {' or '.join(names)}")
+        if not there:
+            missing.append(names[0])
         found = ", ".join(f"nullif(trim({one}::VARCHAR), '')" for one in [*there, "NULL"])
         picked.append(f"coalesce({found}) AS {quoted(column)}")
     connection.execute(
         f"CREATE OR REPLACE TABLE {table} AS SELECT {', '.join(picked)} FROM {source}"
     )
+    if missing:
+        refuse(
+            connection, file=shown, reason="columns that are not there", rows=0,
+            example=", ".join(missing),
+        )  # fmt: skip

@@ -13,9 +13,11 @@ from labeling.candidates.stopping import NOT_RELEVANT, RELEVANT
 
 #: As people read them.
 GRADES: Final = {3: "Definitely", 2: "Partly", 1: "Mostly not", 0: "Definitely not"}
+#: In their place, where it is verified what images show (iNat2017, section 3.2.1).
+EVIDENCE: Final = {3: "Habitat only", 2: "A trace", 1: "Can’t be told", 0: "The organism"}
 HIGHEST: Final = max(GRADES)
 #: How a query makes grades binary -> the least grade that is relevant.
-LEAST_RELEVANT: Final = {"partly": 2, "definitely": 3}
+LEAST_RELEVANT: Final = {"partly": 2, "definitely": 3, "evidence": 2}
 #: What a grade between the ends may have as its reason, the shortcomings of the paper's figure B.1;
 #: any other text may be typed.
 REASONS: Final = (
@@ -25,6 +27,11 @@ REASONS: Final = (
     "Can't be told from the image",
 )
 LONGEST_REASON: Final = 200
+
+
+def grade_names(binarization: str) -> dict[int, str]:
+    """The grades, the highest first, as people read them in a query of this binarization."""
+    return EVIDENCE if binarization == "evidence" else GRADES
 
 
 def relevance_of(grade: int, binarization: str) -> str:

@@ -278,11 +278,16 @@ def relevant_images(query: Query, among: Collection[int] | None = None) -> list[
     """The images that people agree to be relevant for a query, of all or of these, by id; one SQL
     query.
     """
+    return list(relevant_grades(query, among))
+
+
+def relevant_grades(query: Query, among: Collection[int] | None = None) -> dict[int, int]:
+    """The grade on which people agree of each of `relevant_images`; one SQL query."""
     judgments = Judgment.objects.filter(query=query)
     if among is not None:
         judgments = judgments.filter(image__in=among)
     rows = judgments.order_by("image_id").values_list(
-        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at"
+        "image_id", "annotator_id", "annotator__role", "relevance", "updated_at", "grade"
     )
-    votes = ((image, Vote(person, role, said, at)) for image, person, role, said, at in rows)
-    return [image for image, agreed in consensus_by_key(votes) if agreed.relevant]
+    votes = ((row[0], Vote(*row[1:])) for row in rows)
+    return {image: agreed.grade for image, agreed in consensus_by_key(votes) if agreed.relevant}

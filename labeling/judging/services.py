@@ -22,7 +22,7 @@ from labeling.judging.access import (
     part_of,
     requested_problem,
 )
-from labeling.judging.grades import GRADES, relevance_of
+from labeling.judging.grades import grade_names, relevance_of
 from labeling.judging.models import JudgmentEvent, JudgmentSource, Relevance
 from labeling.judging.parts import ELSEWHERE, closed_to
 from labeling.judging.writer import ImageFacts, JudgmentWriter, lock_annotator
@@ -329,7 +329,8 @@ def _grade_problem(item: JudgmentInput, query: Query) -> str:
     relevance = relevance_of(item.grade, query.grades)
     if item.relevance == relevance:
         return ""
-    return f"{GRADES[item.grade].lower()} is {Relevance(relevance).label.lower()} for this query."
+    name = grade_names(query.grades)[item.grade].lower()
+    return f"{name} is {Relevance(relevance).label.lower()} for this query."
 
 
 _NOT_DRAWN = (

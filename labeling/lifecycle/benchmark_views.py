@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -15,9 +17,12 @@ from core.access import Role, require_role
 from core.errors import Conflict
 from labeling.lifecycle.benchmarks import benchmark_delete as delete
 from labeling.lifecycle.benchmarks import benchmark_save
-from labeling.lifecycle.forms import BenchmarkForm
-from labeling.lifecycle.screening import screening_create
+from labeling.lifecycle.forms import BenchmarkForm, SpeciesForm
+from labeling.lifecycle.screening import READY, screening_create, verification_create
 from labeling.queries.models import Benchmark
+
+#: Species that are verified by queries made at once.
+MOST_VERIFIED: Final = 500
 
 
 @login_required
@@ -64,13 +69,28 @@ def _form_page(request: HttpRequest, benchmark: Benchmark | None) -> HttpRespons
 
 
 @login_required
-@require_POST
-def screening_add(request: HttpRequest) -> HttpResponse:
-    """Add the ready screening queries, as drafts of a benchmark of their own."""
+@require_http_methods(["GET", "POST"])
+def screening(request: HttpRequest) -> HttpResponse:
+    """Add drafts to the benchmark for screening: the ready queries, or one for each species that
+    was chosen, which asks what its images show.
+    """
     require_role(request.user, Role.ADMIN)
-    benchmark = screening_create(by=request.user)
-    messages.success(request, "The screening queries are drafts now. Open those that you want.")
-    return redirect(f"{reverse('dashboard')}?benchmark={benchmark.pk}")
+    verify = SpeciesForm(request.POST if "verify" in request.POST else None)
+    if request.method == "POST":
+        if verify.is_bound and verify.is_valid():
+            species = verify.cleaned_data["species"]
+            if not 0 < len(species) <= MOST_VERIFIED:
+                verify.add_error("species", f"Choose 1 to {MOST_VERIFIED:,} species.")
+        if not verify.errors:
+            benchmark = (
+                verification_create(species=species, by=request.user)
+                if verify.is_bound
+                else screening_create(by=request.user)
+            )
+            messages.success(request, "The queries are drafts now. Open those that you want.")
+            return redirect(f"{reverse('dashboard')}?benchmark={benchmark.pk}")
+    context = {"ready": READY, "form": verify}
+    return render(request, "labeling/screening.html", context)
 
 
 @login_required

@@ -389,6 +389,8 @@ def _check(query: Query) -> None:
             errors[field] = ["NUL characters can't be stored."]
     if query.iconic_group and query.iconic_group not in ICONIC_GROUPS:
         errors["iconic_group"] = [f"Unknown; known are {', '.join(ICONIC_GROUPS)}, or blank."]
+    if query.grades == Query.Grades.EVIDENCE and not query.benchmark.screening:
+        errors["grades"] = ["Only screening queries ask what is shown."]
     try:
         rule = query.hand_in_rule.strip()
         query.hand_in_rule = str(parse_rule(rule)) if rule else ""

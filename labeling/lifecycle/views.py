@@ -17,12 +17,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from core.access import Role, at_least, names_hidden_from, require_role, role_of
 from core.address_choices import chosen_ids
 from core.errors import Conflict, Invalid
+from core.ids import ids_of
 from labeling.audits.hand_in import hand_in_state
 from labeling.boxes.selectors import BoxWork, box_problem
 from labeling.candidates.selectors import filter_species_ids
 from labeling.candidates.services import list_refresh
 from labeling.comments.selectors import image_threads
 from labeling.judging.access import can_judge, get_query_for, judging_problem, own_assignment
+from labeling.judging.grades import grade_names
 from labeling.judging.parts import people_labeling
 from labeling.judging.progress import annotators_of, progress
 from labeling.lifecycle.assignments import still_labeling, transitions_open_to, what_comes_next
@@ -105,7 +107,12 @@ def query_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "examples": pinned_examples(query),
         "progress": shown_progress,
         "annotators": annotators_of(query) if reviewer else [],
-        "finds": finds(query) if reviewer else [],
+        "finds": [
+            (grade, grade_names(query.grades)[grade].lower(), len(found))
+            for grade, found in finds(query).items()
+        ]
+        if reviewer
+        else [],
         "transitions": query.transitions.select_related("made_by") if reviewer else [],
         "transitions_open": sorted(
             (
@@ -311,11 +318,16 @@ def _done(before: str, query: Query, requested: str) -> str:
 @login_required
 @require_POST
 def query_finds(request: HttpRequest, pk: int) -> HttpResponse:
-    """Withdraw all that a complete screening query has found."""
+    """Withdraw what a complete screening query has found, by the grades that were chosen."""
     require_role(request.user, Role.REVIEWER)
     query = get_query_for(request.user, pk)
     try:
-        count = finds_withdraw(query=query, reason=request.POST.get("reason", ""), by=request.user)
+        count = finds_withdraw(
+            query=query,
+            grades=ids_of(request.POST.getlist("grade")),
+            reason=request.POST.get("reason", ""),
+            by=request.user,
+        )
         messages.success(request, f"{count:,} image{'' if count == 1 else 's'} withdrawn.")
     except (Conflict, Invalid) as error:
         messages.error(request, str(error))

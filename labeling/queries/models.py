@@ -93,6 +93,7 @@ class Query(models.Model):
         NONE = "", "None: relevant, not relevant or unsure"
         PARTLY = "partly", "Four; definitely and partly are relevant"
         DEFINITELY = "definitely", "Four; only definitely is relevant"
+        EVIDENCE = "evidence", "What is shown (screening): the organism, a trace, the habitat only"
 
     class Boxes(models.TextChoices):
         """Whether people draw boxes on its relevant images; see `labeling.boxes`."""
@@ -198,7 +199,7 @@ class Query(models.Model):
                 condition=models.Q(order__in=["clip", "learned"]), name="query_order_known"
             ),
             models.CheckConstraint(
-                condition=models.Q(grades__in=["", "partly", "definitely"]),
+                condition=models.Q(grades__in=["", "partly", "definitely", "evidence"]),
                 name="query_grades_known",
             ),
             models.CheckConstraint(

@@ -128,9 +128,13 @@ def shown_key(key: str) -> str:
     return "+".join([*held, shown])
 
 
-def as_json() -> dict[str, Any]:
-    """What the browser knows of keys: `actions` in the order of the help, and `signs`."""
-    return {"actions": [asdict(action) for action in ACTIONS], "signs": SIGNS}
+def as_json(grades: Mapping[int, str] = GRADES) -> dict[str, Any]:
+    """What the browser knows of keys: `actions` in the order of the help, and `signs`; `grades` are
+    what a query calls its grades.
+    """
+    labels = {f"grade_{grade}": name for grade, name in grades.items()}
+    actions = [asdict(one) | {"label": labels.get(one.name, one.label)} for one in ACTIONS]
+    return {"actions": actions, "signs": SIGNS}
 
 
 def check_keys(changes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

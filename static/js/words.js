@@ -1,8 +1,8 @@
 /** Numbers, times and names as people read them. */
 
 export const RELEVANCE_NAMES = { relevant: "Relevant", not_relevant: "Not relevant", unsure: "Unsure" };
-/** By grade, as labeling/judging/grades.py. */
-export const GRADE_NAMES = ["Definitely not", "Mostly not", "Partly", "Definitely"];
+/** By grade, as the query calls them. */
+export const GRADE_NAMES = JSON.parse(document.querySelector("#grade-names")?.textContent ?? "[]");
 export const RELEVANCE_SIGNS = { relevant: "✓", unsure: "?", not_relevant: "✕" };
 
 /** "1,234". */

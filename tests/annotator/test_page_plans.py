@@ -69,7 +69,7 @@ STATEMENTS = {
 #: and read its file and its scores.
 NOT_READ = {
     "query-from-search", "query-transition", "query-team", "query-refresh", "release-retry",
-    "benchmark-delete", "practice-query", "screening-add", "query-finds", "upload-preview",
+    "benchmark-delete", "practice-query", "query-finds", "upload-preview",
     "upload-piece", "upload-image", "query-boxes-import",
     "login", "logout", "healthz", "image", "thumbnail", "release-file", "release-archive",
     "account-tokens", "account-mail", "account-token-revoke", "password-link",

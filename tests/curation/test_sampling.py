@@ -72,7 +72,9 @@ def test_filters_keep_what_meets_them(connection: Connection, tmp_path: Path) ->
     ]
     fill(connection, rows)
     connection.execute("INSERT INTO confusion VALUES ('Rana temporaria', 'Bufo bufo')")
-    (tmp_path / "list.csv").write_text("\ufeffspeciesKey,scientificName\n1,Bufo bufo\n")
+    (tmp_path / "list.csv").write_text(
+        '\ufeffspeciesKey,scientificName\n1,"Bufo bufo (Linnaeus, 1758)"\n'
+    )
     (tmp_path / "names.txt").write_text("Bufo\nBufo bufo\n")
     (tmp_path / "box.json").write_text(
         '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, '

@@ -8,6 +8,7 @@ from curation.errors import CurationRefused
 from curation.sources import KINDS, read
 from tests.curation import archives
 
+SEVERAL = "observations with several photos: the first is the primary one"
 PHOTOS = Path(__file__).parents[3] / "shared" / "photos" / "train.json"
 
 
@@ -55,12 +56,17 @@ def test_gbif_archive(connection, tmp_path):
         ("multimedia.txt", "a photo without its observation"): 2,
         ("multimedia.txt", "an id that is given twice"): 1,
         ("multimedia.txt", "without a license"): 1,
+        ("occurrence.txt", "columns that are not there"): 0,
+        ("multimedia.txt", SEVERAL): 1,
         (
             "multimedia.txt",
             "license left out: no Creative Commons license or public domain",
         ): 1,
     }
     swapped = "place left out: latitude and longitude look swapped"
+    missing = refusals(connection)["occurrence.txt", "columns that are not there"][1]
+    assert "iucnRedListCategory" in missing
+    assert "eventDate" not in missing
     assert refusals(connection)["occurrence.txt", swapped][1] == (
         "9 · Rana temporaria · 2021-05-01T10:20:30 · 151.2 · -33.8"
     )
@@ -200,6 +206,7 @@ def test_inaturalist(connection, tmp_path):
     assert {key: count for key, (count, _) in refusals(connection).items()} == {
         ("observations.csv.gz", "without a taxon"): 2,
         ("photos.csv.gz", "a photo without its observation"): 1,
+        ("photos.csv.gz", SEVERAL): 1,
     }
 
 

@@ -20,7 +20,7 @@ def test_what_a_grade_means() -> None:
         kind: [grade for grade in GRADES if relevance_of(grade, kind) == "relevant"]
         for kind in LEAST_RELEVANT
     }
-    assert relevant == {"partly": [3, 2], "definitely": [3]}
+    assert relevant == {"partly": [3, 2], "definitely": [3], "evidence": [3, 2]}
     assert [grade_of(None, one) for one in ("relevant", "not_relevant", "unsure")] == [3, 0, 0]
     assert grade_of(1, "not_relevant") == 1
 

@@ -60,7 +60,7 @@ PAGES = {
     "/leaderboard/species.csv": (403, 200, 200),
     "/benchmarks/": (403, 403, 200),
     "/benchmarks/new/": (403, 403, 200),
-    "/benchmarks/screening/": (405, 405, 405),
+    "/benchmarks/screening/": (403, 403, 200),
     "/queries/{pk}/finds/": (405, 405, 405),
     "/benchmarks/{benchmark}/": (403, 403, 200),
 }

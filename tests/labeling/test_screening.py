@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,13 @@ from labeling.lifecycle.screening import READY, finds, finds_withdraw, screening
 from labeling.lifecycle.services import query_create, query_transition
 from labeling.queries.models import Benchmark, Query
 from labeling.review.pace import team_progress
-from retrieval.corpus.models import Image, ImageWithdrawal
+from retrieval.corpus.models import Image, ImageWithdrawal, Species
 from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_withdraw
 from retrieval.images.storage import image_store
 from retrieval.screening.faces import NoDetector, faces_propose, opencv_detector
 from tests.labeling.conftest import FIRST_ID, make_images, run_jobs
-from tests.labeling.judging import judge
+from tests.labeling.judging import item, judge, record
 from tests.retrieval.making import image_row, jpeg
 
 pytestmark = pytest.mark.django_db
@@ -80,20 +81,23 @@ def test_what_was_found_is_withdrawn_after_review(
     screening: Query, admin: Any, reviewer: Any, clients: dict[str, Any]
 ) -> None:
     with pytest.raises(Conflict):
-        finds_withdraw(query=screening, reason="faces", by=reviewer)
+        finds_withdraw(query=screening, grades=[3], reason="faces", by=reviewer)
     assert "data-finds" not in clients["reviewer"].get(f"/queries/{screening.pk}/").content.decode()
     # A reviewer disagrees on image 3.
     judge(screening, reviewer, [3], "not_relevant")
     query = query_transition(query=screening, to_state="complete", by=reviewer, note="seen")
-    assert finds(query) == [FIRST_ID + 1]
+    assert finds(query) == {3: [FIRST_ID + 1]}
     address = f"/queries/{query.pk}/"
     page = clients["reviewer"].get(address).content.decode()
     assert "Withdraw 1 image<" in page
     assert clients["annotator"].post(f"{address}finds/", {"reason": "x"}).status_code == 403
     with pytest.raises(Invalid):
-        finds_withdraw(query=query, reason=" ", by=reviewer)
+        finds_withdraw(query=query, grades=[3], reason=" ", by=reviewer)
+    form = {"reason": "Screening: faces"}
+    clients["reviewer"].post(f"{address}finds/", form)
+    assert not ImageWithdrawal.objects.exists()
     for words in ("1 image withdrawn.", "0 images withdrawn."):
-        form = {"reason": "Screening: faces"}
+        form |= {"grade": "3"}
         page = clients["reviewer"].post(f"{address}finds/", form, follow=True).content.decode()
         assert words in page
         assert "data-finds" not in page
@@ -108,9 +112,54 @@ def test_finds_of_other_queries_are_no_finds(screening: Query, admin: Any, annot
     run_jobs()
     judge(query, annotator, [2], "relevant")
     query = query_transition(query=query, to_state="complete", by=admin, note="seen")
-    assert finds(query) == []
+    assert finds(query) == {}
     with pytest.raises(Conflict):
-        finds_withdraw(query=query, reason="x", by=admin)
+        finds_withdraw(query=query, grades=[3], reason="x", by=admin)
+
+
+def test_what_images_show_is_verified_species_by_species(
+    toy_model: Any, admin: Any, annotator: Any, reviewer: Any, clients: dict[str, Any]
+) -> None:
+    make_images(5)
+    one = Species.objects.create(scientific_name="Vulpes vulpes")
+    other = Species.objects.create(scientific_name="Lepus europaeus")
+    Image.objects.filter(pk__lt=FIRST_ID + 4).update(species=one)
+    assert clients["reviewer"].get("/benchmarks/screening/").status_code == 403
+    assert READY[0].capitalize() in clients["admin"].get("/benchmarks/screening/").content.decode()
+    form = {"verify": "1", "species": [one.pk, other.pk]}
+    page = clients["admin"].post("/benchmarks/screening/", {"verify": "1"}).content.decode()
+    assert "Choose 1 to 500 species." in page
+    for _ in range(2):
+        assert clients["admin"].post("/benchmarks/screening/", form).status_code == 302
+    queries = Query.objects.filter(benchmark__screening=True)
+    assert {query.species.get() for query in queries} == {one, other}
+    query = queries.get(species=one)
+    query_transition(query=query, to_state="open", by=admin)
+    run_jobs()
+    page = clients["annotator"].get(f"/queries/{query.pk}/label/").content.decode()
+    assert r'["The organism", "Can\u2019t be told", "A trace", "Habitat only"]' in page
+    assert '"label": "Habitat only"' in page
+    assert "Reason for partly" not in page
+    answers = [(0, 0), (1, 2), (2, 3), (3, 1)]
+    for number, grade in answers:
+        relevance = "relevant" if grade > 1 else "not_relevant"
+        [outcome] = record(query, annotator, replace(item(number, relevance), grade=grade))
+        assert outcome.status == "stored"
+    [outcome] = record(query, annotator, replace(item(0, "relevant"), grade=1))
+    assert "can’t be told is not relevant" in outcome.detail
+    query_transition(query=query, to_state="submitted", by=annotator)
+    query = query_transition(query=query, to_state="complete", by=reviewer, note="seen")
+    assert finds(query) == {3: [FIRST_ID + 2], 2: [FIRST_ID + 1]}
+    address = f"/queries/{query.pk}/"
+    page = clients["reviewer"].get(address).content.decode()
+    assert "Habitat only: 1" in page
+    assert "A trace: 1" in page
+    clients["reviewer"].post(f"{address}finds/", {"grade": "3", "reason": "habitat"})
+    assert ImageWithdrawal.objects.get().image_id == FIRST_ID + 2
+    assert finds(query) == {2: [FIRST_ID + 1]}
+    # Nothing else asks what is shown: its grades are no relevance.
+    with pytest.raises(ValidationError, match="Only screening queries"):
+        query_create(text="x", category="Species ID", created_by=admin, grades="evidence")
 
 
 def test_faces_are_flagged_once(tmp_path: Path, settings: Any, reviewer: Any, admin: Any) -> None:

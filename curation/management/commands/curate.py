@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from django.contrib.staticfiles import finders
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
@@ -62,7 +64,8 @@ class Command(BaseCommand):
         work.mkdir()
         made = self._curate(config, work)
         write_corpus(made.connection, folder, made.mapping)
-        (folder / "report.html").write_text(report_html(made, title=config.stem))
+        report = report_html(made, title=config.stem, land=_land())
+        (folder / "report.html").write_text(report)
         settings = read_config(config)
         content = {
             "seed": settings.seed,
@@ -125,6 +128,13 @@ class Command(BaseCommand):
             "SELECT file, reason, sum(rows) FROM refused GROUP BY ALL ORDER BY ALL"
         ).fetchall()
         if rows:
-            self.stdout.write("\nRefused, or left out:")
+            self.stdout.write("\nOdd in the sources: rows refused, fields left out or mended")
         for file, reason, count in rows:
             self.stdout.write(f"  {count:>12,}  {reason} ({file})")
+
+
+def _land() -> str:
+    """The path of the world's land in the pages' map."""
+    file = finders.find("img/world.svg")
+    found = re.search(r'id="land" d="([^"]*)"', Path(file).read_text()) if file else None
+    return found[1] if found else ""

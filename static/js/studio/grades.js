@@ -1,11 +1,9 @@
 /** The four grades of a query that asks for them, by buttons and keys, each with its reason if one stands in the field. */
 
-/** The least grade that is relevant: as labeling/judging/grades.py. */
-const LEAST_RELEVANT = { partly: 2, definitely: 3 };
-
 /** @param {Studio} studio */
 export function mount(studio) {
-  const least = LEAST_RELEVANT[studio.root.dataset.grades];
+  /** The least grade that is relevant. */
+  const least = Number(studio.root.dataset.grades);
   const reason = studio.root.querySelector("[data-reason]");
   const give = (grade) => {
     if (studio.view !== "single") {
@@ -15,10 +13,11 @@ export function mount(studio) {
     const between = grade === 1 || grade === 2;
     studio.views.single.mark(grade >= least ? "relevant" : "not_relevant", {
       grade,
-      reason: between ? reason.value.trim() : "",
+      reason: between && reason ? reason.value.trim() : "",
     });
   };
   for (const grade of [0, 1, 2, 3]) studio.action(`grade_${grade}`, () => give(grade));
+  if (!reason) return;
   // A reason is of the image on the screen.
   studio.on("rank", () => {
     reason.value = "";
