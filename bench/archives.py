@@ -120,6 +120,7 @@ def write_darwin_core(folder: Path, rows: int) -> Path:
 def _rows(rows: int) -> duckdb.DuckDBPyConnection:
     """A database with the tables `seen` and `taxa`."""
     connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
     draws = ", ".join(
         f"(md5_number_lower(concat('{letter}', number)) % 1000000007) / 1000000007.0 AS {letter}"
         for letter in "abcdefghijkl"

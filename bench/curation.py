@@ -26,6 +26,7 @@ import pyarrow.csv
 from bench import harness
 from bench.archives import write_darwin_core, write_open_data
 
+SIZES: Final = (1_000_000, 3_000_000, 10_000_000)
 MEMORY: Final = "2GB"
 THREADS: Final = 2
 HEAD: Final = (
@@ -36,7 +37,7 @@ PRESETS: Final = {"open data": "inat24", "Darwin Core": "inat2017"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 1 when a figure differs from the direct computation, else 0."""
-    options = harness.parse("curation", __doc__, arguments, sizes=(1_000_000, 3_000_000, 10_000_000))
+    options = harness.parse("curation", __doc__, arguments, sizes=SIZES)
     rows: list[list[str]] = []
     wrong: list[str] = []
     for size in options.sizes:
@@ -74,7 +75,7 @@ def _in_process(function: Any, *arguments: Any) -> Any:
 def _scan(archive: Path) -> float:
     files = sorted([*archive.glob("*.csv.gz"), *archive.glob("*.txt")])
     connection = duckdb.connect()
-    connection.execute(f"SET threads = {THREADS}")
+    connection.execute(f"SET threads = {THREADS}; SET enable_progress_bar = false")
     began = time.perf_counter()
     for file in files:
         connection.execute(

@@ -1,4 +1,4 @@
-"""Cells of degrees, in which places are counted."""
+"""Cells of degrees and bands of elevation, in which places are counted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Final
 
 #: Degrees of latitude and longitude of a cell's side.
 CELL: Final = 3
+#: Meters of a band of elevation.
+BAND: Final = 250
 
 
 def cell_sql(latitude: str, longitude: str) -> tuple[str, str]:

@@ -1,4 +1,6 @@
-"""The files that the database names: those of releases, of runs and of copied images."""
+"""The files that the database names: those of releases, of runs, of the species task and of copied
+images.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ from django.conf import settings
 from annotator.environment import MODEL_FILE
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
+from benchmark.species.models import SpeciesRun
 from retrieval.corpus.models import Image
 from retrieval.images.storage import stored_paths
 
-FOLDERS: Final = ("releases", "runs", "images")
+FOLDERS: Final = ("releases", "runs", "species_runs", "images")
 """The folders below VAR_DIR in which they lie."""
 
 
@@ -33,6 +36,9 @@ def named_files(*, images: bool) -> Iterator[tuple[Path, str]]:
             yield run.path, run.sha256
         if run.upload.exists():
             yield run.upload, ""
+    for species_run in SpeciesRun.objects.order_by("pk"):
+        if species_run.done:
+            yield species_run.path, ""
     for release in Release.objects.made().order_by("pk"):
         archives = [release.archive, release.archive.get("open")]
         for entry in filter(None, [*release.file_list, *archives]):

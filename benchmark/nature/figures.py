@@ -10,14 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from core.cells import cell_sql
+from core.cells import BAND, cell_sql
 from core.sql import fetch_all
 from labeling.judging.progress import relevant_images
 from labeling.queries.models import Query
 from retrieval.corpus.models import Image, ImageWithdrawal, Species
 
-#: Meters of a band of elevation.
-BAND: Final = 250
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 COLUMNS: Final = ("plot", "value", "relevant", "images")
 

@@ -11,9 +11,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from benchmark.nature.drawing import shares_chart
-from benchmark.nature.figures import BAND, COLUMNS, Nature, nature_of
+from benchmark.nature.figures import COLUMNS, Nature, nature_of
 from core.access import Role, require_role
-from core.cells import CELL
+from core.cells import BAND, CELL
 from core.world_map import dots
 from labeling.judging.access import get_query_for
 from labeling.queries.models import Query

@@ -33,7 +33,7 @@ _COLUMNS: Final = (
     "species__scientific_name", "species__kingdom", "species__phylum", "species__class_name",
     "species__order", "species__family", "species__genus", "species__iconic_group", "license",
     "license_url", "rights_holder", "observed_at", "latitude", "longitude", "location_uncertainty",
-    "root__location", "no_organism", "species__conservation_status",
+    "root__location", "no_organism", "species__conservation_status", "elevation",
 )  # fmt: skip
 #: A bucket that everybody may read, and where the web has its files.
 _INATURALIST: Final = "s3://inaturalist-open-data"
@@ -135,13 +135,14 @@ def _images(rows: list[tuple[Any, ...]], names: dict[int, str]) -> Iterator[Snap
         image_id, dataset, source_id, file_name, sha256, width, height, species_id,
         scientific_name, kingdom, phylum, class_name, order, family, genus, iconic_group,
         license_code, license_url, rights_holder, observed_at, latitude, longitude, uncertainty,
-        location, no_organism, status,
+        location, no_organism, status, elevation,
     ) in rows:  # fmt: skip
         degrees = settings.ROUNDED_PLACES.get(status)
         if degrees is not None and latitude is not None and longitude is not None:
             latitude, longitude, uncertainty = rounded_place(
                 latitude, longitude, uncertainty, degrees=degrees
             )
+            elevation = None
         yield SnapshotImage(
             image_id=image_id,
             dataset=dataset,
@@ -168,6 +169,7 @@ def _images(rows: list[tuple[Any, ...]], names: dict[int, str]) -> Iterator[Snap
             location_uncertainty=uncertainty,
             address=web_address(file_name, location or ""),
             no_organism=no_organism,
+            elevation=elevation,
         )
 
 

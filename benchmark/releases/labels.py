@@ -157,8 +157,8 @@ def released_model_ranks(benchmark: Benchmark | None = None) -> Iterator[ModelRa
 
 
 def released_boxes(benchmark: Benchmark | None = None) -> Iterator[ReleasedBox]:
-    """The boxes that count on the relevant images of queries that ask for them, by query id and
-    image id. Four SQL queries each.
+    """The boxes that count on the images of queries that ask for them, by query id and image id.
+    Four SQL queries each.
     """
     for query in complete_queries(benchmark).exclude(boxes="").select_related("benchmark"):
         for image_id, sets in sorted(BoxWork(query).sets.items()):

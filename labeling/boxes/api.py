@@ -55,6 +55,5 @@ class BoxActions:
             require_role(request.user, Role.REVIEWER)
         if problem := box_problem(request.user, query):
             raise PermissionDenied(problem)
-        tasks = BoxWork(query).tasks(request.user, kind)
-        answer = {"count": len(tasks), "results": tasks[:TASKS_GIVEN]}
-        return Response(BoxTasksSerializer(answer).data)
+        count, tasks = BoxWork(query).tasks(request.user, kind, first=TASKS_GIVEN)
+        return Response(BoxTasksSerializer({"count": count, "results": tasks}).data)

@@ -15,6 +15,7 @@ from core.access import Role, at_least
 from labeling.audits.draws import draw_number, selected
 from labeling.boxes.matching import BoxAgreement, agreement_of, size_of
 from labeling.boxes.models import BoxSet
+from labeling.candidates.selectors import filter_species_ids
 from labeling.judging.consensus import DECIDING_ROLES
 from labeling.judging.progress import relevant_images
 from labeling.queries.models import Query
@@ -46,16 +47,24 @@ def box_problem(user: Any, query: Query) -> str:
         return "Only annotators, reviewers and admins draw boxes."
     if not query.boxes:
         return "The query asks for no boxes."
+    if query.boxes == Query.Boxes.SPECIES and query.state in (
+        Query.State.OPEN, Query.State.SUBMITTED
+    ):  # fmt: skip
+        return ""
     if query.state != Query.State.COMPLETE:
         return "Boxes are drawn once the query is complete."
     return ""
 
 
 def boxed_images(query: Query, among: Collection[int] | None = None) -> QuerySet[Image]:
-    """The images that get boxes, of all or of these, by id: the relevant ones that are in the
-    corpus, of the species that the query says. Two SQL queries.
+    """The images that get boxes, of all or of these, by id: those in the corpus that are relevant,
+    of the kingdoms that the query says, or all of its species filter. Two SQL queries.
     """
-    images = images_in_corpus().filter(pk__in=relevant_images(query, among)).order_by("pk")
+    images = images_in_corpus().order_by("pk")
+    if query.boxes == Query.Boxes.SPECIES:
+        images = images.filter(species__in=filter_species_ids(query))
+        return images if among is None else images.filter(pk__in=among)
+    images = images.filter(pk__in=relevant_images(query, among))
     if query.boxes == Query.Boxes.ANIMALS:
         plants = Q(species__kingdom__in=NOT_BOXED) | Q(species__iconic_group__in=NOT_BOXED_GROUPS)
         images = images.exclude(plants)
@@ -83,7 +92,8 @@ class BoxWork:
 
     def __init__(self, query: Query) -> None:
         self.query = query
-        self.images = {image.pk: image for image in boxed_images(query)}
+        self.images = list(boxed_images(query).values_list("pk", flat=True))
+        """The ids of the images that get boxes, ascending."""
         self.sets: Mapping[int, Sequence[BoxSet]] = self._current()
         self.share: float = query.benchmark.setting("BOX_SECOND_OPINION")
         # Nobody can tell which images a second person boxes too.
@@ -91,9 +101,10 @@ class BoxWork:
 
     def _current(self) -> dict[int, list[BoxSet]]:
         found: defaultdict[int, list[BoxSet]] = defaultdict(list)
+        boxed = set(self.images)
         sets = self.query.box_sets.filter(current=True).select_related("annotator")
         for one in sets.order_by("pk"):
-            if one.image_id in self.images:
+            if one.image_id in boxed:
                 found[one.image_id].append(one)
         return dict(found)
 
@@ -135,10 +146,13 @@ class BoxWork:
         )
         return sorted(waiting, key=lambda pk: draw_number(self.key, user.pk, pk))
 
-    def tasks(self, user: Any, kind: str) -> list[BoxTask]:
-        """The images of one of KINDS."""
+    def tasks(self, user: Any, kind: str, *, first: int) -> tuple[int, list[BoxTask]]:
+        """How many images there are of one of KINDS, and the first of them."""
         chosen = {"waiting": self.waiting, "own": self._own, "disputed": lambda user: self.disputed}
-        return [self._task(pk, user, shown=kind == "disputed") for pk in chosen[kind](user)]
+        pks = chosen[kind](user)
+        images = Image.objects.in_bulk(pks[:first])
+        tasks = [self._task(images[pk], user, shown=kind == "disputed") for pk in pks[:first]]
+        return len(pks), tasks
 
     def _own(self, user: Any) -> list[int]:
         return [
@@ -147,10 +161,10 @@ class BoxWork:
             if any(one.annotator_id == user.pk for one in sets)
         ]
 
-    def _task(self, pk: int, user: Any, *, shown: bool) -> BoxTask:
-        sets = self.sets.get(pk, [])
+    def _task(self, image: Image, user: Any, *, shown: bool) -> BoxTask:
+        sets = self.sets.get(image.pk, [])
         own = next((one for one in sets if one.annotator_id == user.pk), None)
-        return BoxTask(self.images[pk], own, [one for one in sets if shown and one is not own])
+        return BoxTask(image, own, [one for one in sets if shown and one is not own])
 
     def _wants_second(self, pk: int) -> bool:
         sets = self.sets[pk]

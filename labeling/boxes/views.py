@@ -17,6 +17,7 @@ from labeling.boxes.matching import MOST_BOXES
 from labeling.boxes.selectors import KINDS, BoxWork, box_problem, decisive
 from labeling.boxes.services import BoxImport, boxes_import
 from labeling.judging.access import get_query_for
+from retrieval.corpus.models import Image
 
 #: Bytes of an uploaded file; the command takes larger ones.
 LARGEST_UPLOAD: Final = 20 * 2**20
@@ -49,14 +50,14 @@ def query_boxes_file(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("query-detail", pk=pk)
     work = BoxWork(query)
     drawn = {pk: decisive(sets).boxes for pk, sets in sorted(work.sets.items())}
-    images = [work.images[pk] for pk, boxes in drawn.items() if boxes]
+    images = Image.objects.filter(pk__in=[pk for pk, boxes in drawn.items() if boxes])
     category = {"id": query.query_id, "name": query.text, "supercategory": query.category}
     content: dict[str, Any] = detections(
         query.text,
         [category],
         [
             {"id": one.pk, "file_name": one.file_name, "width": one.width, "height": one.height}
-            for one in images
+            for one in images.order_by("pk")
         ],
         [
             (image_id, query.query_id, box["bbox"], box["group"])

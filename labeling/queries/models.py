@@ -96,11 +96,12 @@ class Query(models.Model):
         EVIDENCE = "evidence", "What is shown (screening): the organism, a trace, the habitat only"
 
     class Boxes(models.TextChoices):
-        """Whether people draw boxes on its relevant images; see `labeling.boxes`."""
+        """Whether people draw boxes, and on which images; see `labeling.boxes`."""
 
         NONE = "", "None"
-        ANIMALS = "animals", "On animals; images of plants and fungi are left out"
-        ALL = "all", "On all, images of plants and fungi too"
+        ANIMALS = "animals", "On relevant images of animals"
+        ALL = "all", "On relevant images, of plants and fungi too"
+        SPECIES = "species", "On every image of its species filter, relevant or not"
 
     class RejectReason(models.TextChoices):
         """Why a query can't be used in a benchmark."""
@@ -150,7 +151,7 @@ class Query(models.Model):
         choices=Boxes,
         blank=True,
         default=Boxes.NONE,
-        help_text="whether people draw boxes on its relevant images, and on which",
+        help_text="whether people draw boxes, and on which images",
     )
     annotators_wanted = models.PositiveSmallIntegerField(
         default=0,
@@ -203,7 +204,8 @@ class Query(models.Model):
                 name="query_grades_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(boxes__in=["", "animals", "all"]), name="query_boxes_known"
+                condition=models.Q(boxes__in=["", "animals", "all", "species"]),
+                name="query_boxes_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(state="rejected", reject_reason__gt="")

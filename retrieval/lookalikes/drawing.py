@@ -10,7 +10,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from retrieval.corpus.models import Species
-from retrieval.lookalikes.overlap import on_a_circle
 from retrieval.lookalikes.selectors import Pair
 
 RADIUS: Final = 120
@@ -22,7 +21,8 @@ _LETTERS: Final = "JFMAMJJASOND"
 
 def graph(species: Sequence[Species], pairs: Sequence[Pair]) -> SafeString:
     """Species around a circle, an arrow from each to what it is taken for, as wide as often."""
-    around = on_a_circle(len(species), RADIUS)
+    turns = [2 * math.pi * at / len(species) - math.pi / 2 for at in range(len(species))]
+    around = [(RADIUS * math.cos(turn), RADIUS * math.sin(turn)) for turn in turns]
     places = dict(zip((one.pk for one in species), around, strict=True))
     arrows = [(pair.one, pair.other, pair.taken) for pair in pairs if pair.taken]
     arrows += [(pair.other, pair.one, pair.back) for pair in pairs if pair.back]

@@ -1,8 +1,6 @@
-"""Whose images lie nearer to another species than to their own, and how a graph is laid out."""
+"""Whose images lie nearer to another species than to their own, and whom each is confused with."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +42,3 @@ def strongest_links(confusions: dict[tuple[int, int], int]) -> list[tuple[int, i
         (one, min(others, key=lambda other: (-others[other], other)))
         for one, others in both.items()
     )
-
-
-def on_a_circle(count: int, radius: float) -> list[tuple[float, float]]:
-    """So many places on a circle around (0, 0), the first at the top, clockwise."""
-    turns = [2 * math.pi * at / max(count, 1) - math.pi / 2 for at in range(count)]
-    return [(radius * math.cos(turn), radius * math.sin(turn)) for turn in turns]

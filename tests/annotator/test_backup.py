@@ -27,7 +27,10 @@ from annotator.backup.services import DAILY, RESTORING, backup_write
 from annotator.models import Backup
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
+from benchmark.species.models import SpeciesRun
+from core.files import whole_file
 from retrieval.corpus.models import Image
+from retrieval.embedding.models import EmbeddingModel
 from retrieval.images.storage import stored_paths
 from tests.annotator.world import IMAGES, make_world
 from tests.processes import ROOT, database_url, killed, wait_for
@@ -111,6 +114,11 @@ def backup_of_world(settings: Any, folder: Path) -> Path:
         release=world.release, task=Run.Task.FULL, kind=Run.Kind.RANDOM, name="Random order",
         ready_at=Now(),
     )  # fmt: skip
+    species_run = SpeciesRun.objects.create(
+        embedding_model=EmbeddingModel.objects.earliest("pk"), scope="all", naming="sci", images=1
+    )
+    with whole_file(species_run.path) as file:
+        file.write(b"answers")
     # The toy images have no files, and one was taken down; the random order has none to have.
     assert len(backup_write(folder / "a.tar").missing) == IMAGES - 1
     return folder / "a.tar"
@@ -132,6 +140,7 @@ def test_a_backup_brings_back_every_row_and_file(
         after = tables(database)
         assert {name: after.get(name) for name in before} == before
         assert files(restored) == files(Path(settings.VAR_DIR)) != {}
+        assert any(name.startswith("species_runs/") for name in files(restored))
         assert not (restored / RESTORING).exists()
         model = settings.EMBEDDING_MODEL
         checks = [("verify_lists",), ("check_counts",), ("migrate", "--check")]

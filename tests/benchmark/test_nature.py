@@ -90,7 +90,13 @@ def test_a_query_without_relevant_images_has_an_empty_page(
 def test_a_release_has_the_same_of_what_was_judged(tmp_path: Path) -> None:
     places = {"latitude": -0.1, "longitude": 179.9}
     images = [
-        image(1, observed_at="2020-05-31T00:00:00+00:00", scientific_name="Bufo bufo", **places),
+        image(
+            1,
+            observed_at="2020-05-31T00:00:00+00:00",
+            scientific_name="Bufo bufo",
+            elevation=-10.0,
+            **places,
+        ),
         image(2, observed_at="2021-05-01T00:00:00+00:00", scientific_name="=Bufo", **places),
         image(3, observed_at="", scientific_name="", latitude=None, longitude=None),
     ]
@@ -105,7 +111,10 @@ def test_a_release_has_the_same_of_what_was_judged(tmp_path: Path) -> None:
     ]  # fmt: skip
     whole = (tmp_path / "out/nature.csv").read_text().splitlines()
     head = ["query_id,what,value,relevant,judged"]
-    first = ["1,month,5,1,2", "1,year,2020,1,1", "1,place,-3 177,1,2", "1,species,Bufo bufo,1,1"]
+    first = [
+        "1,month,5,1,2", "1,year,2020,1,1", "1,elevation,-250,1,1", "1,place,-3 177,1,2",
+        "1,species,Bufo bufo,1,1",
+    ]  # fmt: skip
     second = ["2,month,5,1,2", "2,year,2021,1,1", "2,place,-3 177,1,2", "2,species,'=Bufo,1,1"]
     assert whole == head + first + second
     assert (tmp_path / "out/nature_val.csv").read_text().splitlines() == head + first

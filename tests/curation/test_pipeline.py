@@ -6,10 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +14,7 @@ from django.core.management import CommandError, call_command
 
 from curation.config import presets, read_config
 from curation.errors import CurationRefused
-from retrieval.corpus.models import Image, Species
-from tests.curation.archives import crypticbio, inaturalist, inaturalist_taxonomy, of_photographs
+from tests.curation.archives import crypticbio, inaturalist, inaturalist_taxonomy
 from tests.processes import ROOT
 
 PHOTOS = ROOT.parent / "shared" / "photos"
@@ -165,39 +160,3 @@ def test_planning_needs_no_database_and_leaves_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "read dump" in done.stdout
     assert [one for one in sorted(tmp_path.iterdir()) if one.name != "var"] == before
-
-
-@pytest.fixture
-def address() -> Iterator[str]:
-    handler = partial(SimpleHTTPRequestHandler, directory=str(PHOTOS))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-
-
-@pytest.mark.django_db
-@pytest.mark.skipif(not PHOTOS.is_dir(), reason="the photographs in ../shared aren't there")
-def test_photographs_go_from_an_archive_into_the_corpus(tmp_path: Path, address: str) -> None:
-    of_photographs(PHOTOS / "train.json", tmp_path / "archive", address, observed=True)
-    path = config(
-        tmp_path,
-        '[[sources]]\nkind = "gbif-archive"\npath = "archive"\n'
-        "[filters]\nplace = true\nyears = [2022, 2022]\nleast = { observations = 2 }\n",
-    )
-    folder = tmp_path / "corpus"
-    call_command("curate", "run", path, folder)
-    call_command("curate", "fetch", folder, per_second=500, verbosity=0)
-    call_command("import_images", folder / "train.json", verbosity=0)
-    content = json.loads((folder / "train.json").read_text())
-    assert Species.objects.count() == len(content["categories"]) == 17
-    assert Image.objects.count() == len(content["images"]) == 42
-    image = Image.objects.order_by("id")[0]
-    given = content["images"][0]
-    assert (image.latitude, image.longitude) == (given["latitude"], given["longitude"])
-    assert (image.observer, image.elevation) == (given["observer"], 12.0)
-    assert given["observer"].startswith("name-")
-    assert not image.coordinates_obscured
-    assert max(image.width, image.height) <= 500
-    assert image.species is not None
-    assert image.species.kingdom == "Animalia"

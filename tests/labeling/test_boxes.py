@@ -95,7 +95,8 @@ def test_a_second_person_draws_blindly_and_a_reviewer_decides(
     work = BoxWork(complete)
     assert work.waiting(annotator) == [FIRST_ID + 2]
     assert (set(work.waiting(other)), work.second) == (set(work.images), 2)
-    assert all(not task.others for task in work.tasks(other, "waiting"))
+    count, tasks = work.tasks(other, "waiting", first=2)
+    assert (count, [task.others for task in tasks]) == (3, [[], []])
 
     draw(complete, 0, other, box(30, 30, 10, 10))
     draw(complete, 1, other, B, A)
@@ -103,7 +104,7 @@ def test_a_second_person_draws_blindly_and_a_reviewer_decides(
     assert work.disputed == [FIRST_ID]
     assert (work.agreement.images, work.agreement.same) == (2, 0.5)
     assert decisive(work.sets[FIRST_ID]) == first
-    [task] = work.tasks(reviewer, "disputed")
+    _, [task] = work.tasks(reviewer, "disputed", first=5)
     assert [one.annotator for one in task.others] == [annotator, other]
 
     draw(complete, 0, reviewer, B)
@@ -116,6 +117,28 @@ def test_a_second_person_draws_blindly_and_a_reviewer_decides(
     assert BoxWork(complete).waiting(annotator) == []
 
 
+def test_boxes_on_every_image_of_a_species_group(
+    open_query: MakeQuery, annotator: Any, admin: Any
+) -> None:
+    toad = make_species("Bufo bufo", kingdom="Animalia")
+    make_images(4)
+    Image.objects.update(width=100, height=80)
+    Image.objects.filter(pk__gte=FIRST_ID + 2).update(species=toad)
+    made = open_query("a toad, whatever it does", boxes="species", species=[toad])
+    # Whatever is relevant, and before the query is complete.
+    assert BoxWork(made).images == [FIRST_ID + 2, FIRST_ID + 3]
+    draw(made, 2, annotator, A)
+    with pytest.raises(Conflict):
+        draw(made, 1, annotator, A)
+    judge(made, annotator, [2, 3], "not_relevant")
+    made = query_transition(query=made, to_state="complete", by=admin, note="done")
+    draw(made, 3, annotator, A)
+    assert [one.image_id for one in released_boxes()] == [FIRST_ID + 2, FIRST_ID + 3]
+    made.species.clear()
+    made.boxes = "animals"
+    assert BoxWork(made).images == []
+
+
 def test_later_boxes_replace_earlier_ones_and_a_repeat_is_stored_once(
     complete: Query, annotator: Any
 ) -> None:
@@ -125,7 +148,8 @@ def test_later_boxes_replace_earlier_ones_and_a_repeat_is_stored_once(
     again = {"image_id": FIRST_ID, "boxes": [], "client_id": last.client_id}
     assert boxes_save(query=complete, annotator=annotator, **again) == (last, False)
     assert list(BoxSet.objects.values_list("current", flat=True).order_by("pk")) == [False, True]
-    assert [task.own for task in BoxWork(complete).tasks(annotator, "own")] == [last]
+    count, [task] = BoxWork(complete).tasks(annotator, "own", first=5)
+    assert (count, task.own) == (1, last)
 
 
 def test_what_is_refused(complete: Query, annotator: Any, admin: Any) -> None:

@@ -1,4 +1,4 @@
-"""coco/boxes.json: the boxes on relevant images as COCO's detections; coco/boxes_val.json: those of
+"""coco/boxes.json: the boxes as COCO's detections; coco/boxes_val.json: those of
 the validation queries.
 
 A category is a query, so that a detector is asked for what its text says. Areas are half of the
@@ -33,7 +33,7 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
         images = images_of(snapshot, ids, ("file_name", "width", "height"))
         boxed = {one.query_id for one in boxes}
         content = detections(
-            f"{snapshot.header.name}: boxes on the images that are relevant for its queries",
+            f"{snapshot.header.name}: boxes of what its queries ask for",
             (
                 {"id": key, "name": query.text, "supercategory": query.category}
                 for key, query in queries.items()
@@ -58,7 +58,7 @@ def write(snapshot: Snapshot, directory: Path, image_files: ImageFiles) -> list[
 FORMAT = Format(
     key="boxes",
     title="Boxes",
-    about="Boxes on relevant images as COCO’s detections, a category a query.",
+    about="Boxes as COCO’s detections, a category a query.",
     write=write,
     since=2,
 )

@@ -19,7 +19,7 @@
                        the next two are, this is
     audited.parquet    AuditedImage, what those could select, by query id and image id
     seeds.parquet      Seed, known positives mixed into them, by query id and image id
-    boxes.parquet      ReleasedBox, the boxes on relevant images, by query id and image id; not in
+    boxes.parquet      ReleasedBox, the boxes that count, by query id and image id; not in
                        snapshots of imported benchmarks, nor in those from before there were boxes
 
 The writers of formats read a snapshot and nothing else, no database and no clock, so that equal
@@ -232,6 +232,8 @@ class SnapshotImage:
     """Where everybody finds it on the web, absolute; empty where that isn't known."""
     no_organism: bool = False
     """Somebody flagged that it shows none, and no reviewer has decided yet."""
+    elevation: float | None = None
+    """Meters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,7 +506,7 @@ class Snapshot:
         return self._rows_if_any("seeds", Seed)
 
     def boxes(self) -> Iterator[ReleasedBox]:
-        """The boxes on relevant images, by query id and image id."""
+        """The boxes that count, by query id and image id."""
         return self._rows_if_any("boxes", ReleasedBox)
 
     @cached_property
