@@ -23,7 +23,7 @@ from labeling.comments.selectors import mentions_waiting
 from labeling.guidance.selectors import introduction_of, needs_introduction
 from labeling.guidance.views import how_to_label_context
 from labeling.judging.access import auditing_problem, can_judge, get_query_for, requested_problem
-from labeling.judging.grades import LEAST_RELEVANT, REASONS, grade_names
+from labeling.judging.grades import HIGHEST, LEAST_RELEVANT, REASONS, grade_names
 from labeling.learning.choice import orders_open_to
 from labeling.lifecycle.assignments import still_labeling
 from labeling.opinions.agreement import agreement_rows, diagnoses, patterns, standing_of
@@ -268,8 +268,9 @@ def _studio(request: HttpRequest, query: Query, **context: Any) -> HttpResponse:
         "grades": [(f"grade_{grade}", names[grade], grade >= least) for grade in sorted(names)]
         if least
         else [],
-        "grade_names": [names[grade] for grade in sorted(names)],
+        "grade_names": [names.get(grade, "") for grade in range(HIGHEST + 1)],
         "least_grade": least,
+        "unsure_at": len(names) // 2 + 1,
         "reasons": REASONS if least and query.grades != Query.Grades.EVIDENCE else [],
         "stop_streak": settings.STOP_STREAK,
         "studio_user": {

@@ -34,7 +34,7 @@ def shares_chart(rows: Sequence[Row], found: Nature, *, label: str) -> SafeStrin
         "encoding": {
             "y": name("value", sort=order, title=None, axis={"labelLimit": 130}),
             "yOffset": name("of", sort=list(_SERIES)),
-            "x": number("share", title=None, axis={"format": ".0%", "tickCount": 4}),
+            "x": number("share", title=None, axis={"format": ".0%", "tickCount": 3}),
             "color": name(
                 "of",
                 sort=list(_SERIES),

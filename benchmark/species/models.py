@@ -61,7 +61,8 @@ class SpeciesRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.embedding_model.name}, {self.get_naming_display().lower()}"
+        parts = (self.get_naming_display(), self.get_scope_display())
+        return ", ".join([self.embedding_model.name, *(part.lower() for part in parts)])
 
     @property
     def path(self) -> Path:

@@ -102,7 +102,7 @@ def species_step(job: Job, deadline: float) -> bool:
     whole_ids, whole_hits = np.concatenate(image_ids), np.concatenate(correct)
     with whole_file(run.path) as file:
         np.savez_compressed(file, image_ids=whole_ids, correct=whole_hits)
-    run.species, run.images, run.correct = len(texts), len(whole_ids), int(whole_hits.sum())
+    run.species, run.images, run.correct = len(groups), len(whole_ids), int(whole_hits.sum())
     run.left_out = left_out
     run.sets = [[name, len(known[name]), seen[name], right[name]] for name in sorted(seen)]
     run.save(update_fields=["species", "images", "correct", "left_out", "sets"])

@@ -61,13 +61,14 @@ def species_board(request: HttpRequest) -> HttpResponse:
             except Invalid as error:
                 form.add_error("prompt", error.by_field["prompt"][0])
     runs = SpeciesRun.objects.select_related("embedding_model", "job")
+    admin = at_least(request.user, Role.ADMIN)
     context = {
-        "form": form if at_least(request.user, Role.ADMIN) and form.models else None,
+        "form": form if admin and form.models else None,
         "boards": [
             (scope.label, _board([run for run in runs if run.scope == scope and run.done]))
             for scope in SpeciesRun.Scope
         ],
-        "jobs": [run.job for run in runs if run.job and run.job.state != "done"],
+        "jobs": [run.job for run in runs if admin and run.job and run.job.state != "done"],
     }
     return render(request, "benchmark/species.html", context)
 

@@ -14,7 +14,7 @@ from labeling.candidates.stopping import NOT_RELEVANT, RELEVANT
 #: As people read them.
 GRADES: Final = {3: "Definitely", 2: "Partly", 1: "Mostly not", 0: "Definitely not"}
 #: In their place, where it is verified what images show (iNat2017, section 3.2.1).
-EVIDENCE: Final = {3: "Habitat only", 2: "A trace", 1: "Can’t be told", 0: "The organism"}
+EVIDENCE: Final = {3: "Habitat only", 2: "A trace", 0: "The organism"}
 HIGHEST: Final = max(GRADES)
 #: How a query makes grades binary -> the least grade that is relevant.
 LEAST_RELEVANT: Final = {"partly": 2, "definitely": 3, "evidence": 2}

@@ -326,11 +326,14 @@ def _grade_problem(item: JudgmentInput, query: Query) -> str:
         return ""
     if not query.grades:
         return "the query doesn't ask for grades."
+    names = grade_names(query.grades)
+    if item.grade not in names:
+        return f"the query has no grade {item.grade}."
     relevance = relevance_of(item.grade, query.grades)
     if item.relevance == relevance:
         return ""
-    name = grade_names(query.grades)[item.grade].lower()
-    return f"{name} is {Relevance(relevance).label.lower()} for this query."
+    shown = names[item.grade].lower()
+    return f"{shown} is {Relevance(relevance).label.lower()} for this query."
 
 
 _NOT_DRAWN = (

@@ -28,8 +28,8 @@ GUIDELINES: Final = (
 )
 VERIFYING: Final = (
     "Say what each image shows: the organism (also a part of it, or a dead one), only a trace such "
-    "as tracks, droppings, feathers or a nest, or only the habitat. What can’t be told stays in "
-    "the corpus."
+    "as tracks, droppings, feathers or a nest, or only the habitat. Mark as unsure what you can’t "
+    "tell: it stays in the corpus unless a reviewer decides otherwise."
 )
 READY: Final = (
     "a human face that can be recognized",

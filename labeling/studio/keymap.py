@@ -133,7 +133,11 @@ def as_json(grades: Mapping[int, str] = GRADES) -> dict[str, Any]:
     what a query calls its grades.
     """
     labels = {f"grade_{grade}": name for grade, name in grades.items()}
-    actions = [asdict(one) | {"label": labels.get(one.name, one.label)} for one in ACTIONS]
+    actions = [
+        asdict(one) | {"label": labels.get(one.name, one.label)}
+        for one in ACTIONS
+        if one.context != "graded" or one.name in labels
+    ]
     return {"actions": actions, "signs": SIGNS}
 
 

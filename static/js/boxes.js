@@ -393,7 +393,7 @@ class Boxes {
   #takers({ others }) {
     this.said.replaceChildren(
       ...others.map(({ annotator, boxes }, person) =>
-        button(`Take ${annotator}’s ${boxes.length} (${person % 2 ? "green" : "pink"})`, ({ target }) => {
+        button(`Take ${annotator}’s ${counted(boxes.length, "box", "boxes")} (${person % 2 ? "green" : "pink"})`, ({ target }) => {
           this.canvas.take(boxes);
           // Enter saves then.
           target.blur();

@@ -137,16 +137,21 @@ def test_what_images_show_is_verified_species_by_species(
     query_transition(query=query, to_state="open", by=admin)
     run_jobs()
     page = clients["annotator"].get(f"/queries/{query.pk}/label/").content.decode()
-    assert r'["The organism", "Can\u2019t be told", "A trace", "Habitat only"]' in page
+    assert '["The organism", "", "A trace", "Habitat only"]' in page
     assert '"label": "Habitat only"' in page
     assert "Reason for partly" not in page
-    answers = [(0, 0), (1, 2), (2, 3), (3, 1)]
+    assert '"name": "grade_1"' not in page
+    answers = [(0, 0), (1, 2), (2, 3), (3, 0)]
     for number, grade in answers:
         relevance = "relevant" if grade > 1 else "not_relevant"
         [outcome] = record(query, annotator, replace(item(number, relevance), grade=grade))
         assert outcome.status == "stored"
-    [outcome] = record(query, annotator, replace(item(0, "relevant"), grade=1))
-    assert "can’t be told is not relevant" in outcome.detail
+    for relevance, grade, why in (
+        ("relevant", 0, "the organism is not relevant for this query"),
+        ("not_relevant", 1, "the query has no grade 1"),
+    ):
+        [outcome] = record(query, annotator, replace(item(0, relevance), grade=grade))
+        assert why in outcome.detail
     query_transition(query=query, to_state="submitted", by=annotator)
     query = query_transition(query=query, to_state="complete", by=reviewer, note="seen")
     assert finds(query) == {3: [FIRST_ID + 2], 2: [FIRST_ID + 1]}
