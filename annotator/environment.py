@@ -30,8 +30,20 @@ class Environment:
         self._variables = os.environ if variables is None else variables
 
     def text(self, name: str, default: str = "") -> str:
-        """The value without surrounding blanks."""
-        return self._variables.get(name, "").strip() or default
+        """The value without surrounding blanks; `NAME_FILE` names a file that holds it, as Docker's
+        and Kubernetes' secrets do.
+        """
+        value = self._variables.get(name, "").strip()
+        path = self._variables.get(f"{name}_FILE", "").strip()
+        if not path:
+            return value or default
+        if value:
+            raise BadSetting(f"{name} and {name}_FILE are both set: leave one of them.")
+        try:
+            return Path(path).read_text(encoding="utf-8").strip() or default
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it isn't UTF-8"
+            raise BadSetting(f"{name}_FILE={path} can't be read: {reason}.") from None
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """true/false, also written 1/0, yes/no, on/off in any case."""

@@ -210,8 +210,18 @@ _database: dict[str, Any] = env.database("DATABASE_URL") or {
 }
 # Seconds after which a silent server is considered gone.
 _patience = {"connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10}
-_database["OPTIONS"] = _patience | _database.get("OPTIONS", {})
-DATABASES = {"default": _database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
+
+
+def _connecting(database: dict[str, Any]) -> dict[str, Any]:
+    options = _patience | database.get("OPTIONS", {})
+    return database | {"OPTIONS": options, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+
+
+DATABASES = {"default": _connecting(_database)}
+# The web server's, where there is one: a PgBouncer in transaction mode, which keeps nothing of a
+# session. Workers hold locks of their sessions, and connect directly.
+_pool = env.database("DATABASE_POOL_URL")
+DATABASE_POOL = _pool and _connecting(_pool | {"DISABLE_SERVER_SIDE_CURSORS": True})
 
 # Tasks: a message only says "look at job N", so no result is kept and losing one loses no work.
 CELERY_BROKER_URL = env.address(

@@ -8,6 +8,8 @@ from django.conf import settings
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
 # A web process loads no model.
 os.environ.setdefault("TEXT_PROCESS", "true")
+if settings.DATABASE_POOL:
+    settings.DATABASES["default"] = settings.DATABASE_POOL
 # Where the workers' counts of requests come together; they begin at 0 with each start.
 metrics = settings.VAR_DIR / "run" / f"metrics-{settings.PORT}"
 shutil.rmtree(metrics, ignore_errors=True)

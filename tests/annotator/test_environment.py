@@ -30,6 +30,20 @@ def test_flags_are_read_as_people_write_them(text, meant):
     assert Environment({"X": text}).flag("X", default=not meant) is meant
 
 
+def test_a_value_comes_from_a_file(tmp_path):
+    file = tmp_path / "key"
+    file.write_text(" secret\n")
+    assert Environment({"X_FILE": str(file)}).text("X") == "secret"
+    assert Environment({"X_FILE": " "}).text("X", "default") == "default"
+    with pytest.raises(BadSetting, match=r"X and X_FILE are both set: leave one of them."):
+        Environment({"X": "1", "X_FILE": str(file)}).text("X")
+    with pytest.raises(BadSetting, match=r"gone can't be read: No such file or directory."):
+        Environment({"X_FILE": str(tmp_path / "gone")}).text("X")
+    file.write_bytes(b"\xff")
+    with pytest.raises(BadSetting, match="it isn't UTF-8"):
+        Environment({"X_FILE": str(file)}).text("X")
+
+
 def test_words_are_cut_at_commas_without_blanks():
     assert Environment({"X": " a.org, ,b.org "}).words("X", []) == ["a.org", "b.org"]
 
