@@ -143,6 +143,19 @@ class Environment:
             raise BadSetting(f"{name}={given} can't be used as a folder: {reason}.") from None
         return whole
 
+    def groups(self, name: str, choices: Collection[str]) -> dict[str, str]:
+        """Groups, each with one of a few words, written "staff=reviewer,admins=admin"."""
+        found: dict[str, str] = {}
+        for word in self.words(name, []):
+            group, _, choice = (part.strip() for part in word.rpartition("="))
+            if not group or group in found or choice not in choices:
+                raise BadSetting(
+                    f"{name}: {word!r} is not a group of its own with one of "
+                    f"{', '.join(choices)}, such as staff=reviewer."
+                )
+            found[group] = choice
+        return found
+
     def addresses(self, name: str) -> dict[str, str]:
         """Named base addresses, written "local=http://127.0.0.1:8001/v1,other=https://…"."""
         found: dict[str, str] = {}

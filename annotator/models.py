@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from zoneinfo import available_timezones
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -44,6 +45,14 @@ class User(AbstractUser):
         validators=[validate_time_zone],
         help_text="in which pages show times",
     )
+    subject = models.CharField(
+        max_length=800,
+        null=True,
+        blank=True,
+        unique=True,
+        editable=False,
+        help_text="the address of a provider of log-ins, a blank, and its name for them",
+    )
 
     class Meta(AbstractUser.Meta):
         constraints = [
@@ -56,9 +65,16 @@ class User(AbstractUser):
         ]
 
     @property
+    def has_log_in(self) -> bool:
+        """Whether they have a password, or the provider of log-ins (OIDC_ISSUER) knows them."""
+        issuer = settings.OIDC_ISSUER
+        known = bool(issuer) and (self.subject or "").startswith(f"{issuer} ")
+        return known or self.has_usable_password()
+
+    @property
     def invited(self) -> bool:
         """Whether they are yet to set a password, by a link that an admin hands over."""
-        return self.is_active and not self.has_usable_password()
+        return self.is_active and not self.has_log_in
 
 
 class ApiToken(models.Model):

@@ -13,6 +13,7 @@ from annotator.environment import BadSetting, Environment, chosen_model
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, Layout
 from annotator.secret_key import secret_key
+from core.access import Role
 from core.ids import LARGEST_ID
 from labeling.candidates.rules import DEFAULT_RULE, parse_rule
 
@@ -273,6 +274,31 @@ PASSWORD_RESET_TIMEOUT = timedelta(days=7).total_seconds()
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
+
+# Log-in by OpenID Connect besides. OIDC_RP_… and those below are mozilla-django-oidc's; it reads
+# the provider's addresses by annotator.people.oidc.
+OIDC_ISSUER = env.address(
+    "OIDC_ISSUER", "", schemes=("https", "http"), example="https://id.example.org"
+).rstrip("/")
+OIDC_RP_CLIENT_ID = env.text("OIDC_CLIENT_ID")
+OIDC_RP_CLIENT_SECRET = env.text("OIDC_CLIENT_SECRET")
+OIDC_ROLES = env.groups("OIDC_ROLES", Role.values)
+OIDC_GROUPS_CLAIM = env.text("OIDC_GROUPS_CLAIM", "groups")
+OIDC_USERNAME_CLAIM = env.text("OIDC_USERNAME_CLAIM", "preferred_username")
+OIDC_RP_SCOPES = f"openid {env.text('OIDC_SCOPES', 'profile')}"
+OIDC_RP_SIGN_ALGO = "RS256"
+OIDC_USE_PKCE = True
+OIDC_TIMEOUT = 5
+OIDC_AUTHENTICATION_CALLBACK_URL = "oidc-callback"
+if OIDC_ISSUER:
+    _host = urlsplit(OIDC_ISSUER).hostname
+    if OIDC_ISSUER.startswith("http:") and _host not in ("localhost", "127.0.0.1", "::1"):
+        raise BadSetting("OIDC_ISSUER: only on this machine an address may begin with http://.")
+    for _name in ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES"):
+        if not env.text(_name):
+            raise BadSetting(f"{_name} is missing, which OIDC_ISSUER needs.")
+    # First: who the provider sends has typed no password, and isn't counted as if.
+    AUTHENTICATION_BACKENDS.insert(0, "annotator.people.oidc.Backend")
 
 # Wrong passwords that stop further tries, and the minutes within which they count. The first limit
 # is for one who mistypes, the second for one name from many addresses, the third for many names

@@ -6,6 +6,7 @@ from django.urls import include, path, register_converter
 from drf_spectacular.views import SpectacularAPIView
 
 from annotator.log.views import log, log_csv
+from annotator.people import oidc
 from annotator.people import views as people
 from annotator.people.api import TokenView
 from annotator.web.health import healthz
@@ -19,6 +20,8 @@ urlpatterns = [
     path("metrics", MetricsView.as_view(), name="metrics"),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("oidc/", oidc.LogInView.as_view(), name="oidc-log-in"),
+    path("oidc/callback/", oidc.CallbackView.as_view(), name="oidc-callback"),
     path("admin/", admin.site.urls),
     path("account/", people.account, name="account"),
     path("account/password/", people.PasswordView.as_view(), name="account-password"),

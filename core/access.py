@@ -6,6 +6,7 @@ model lives in ``annotator``; here a user is anything with ``is_active`` and ``r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -36,6 +37,11 @@ def role_of(user: Any) -> Role | None:
     if not getattr(user, "is_authenticated", False) or not user.is_active:
         return None
     return Role(user.role)
+
+
+def highest(roles: Iterable[Role]) -> Role:
+    """The role that may do most. ValueError: there is none."""
+    return max(roles, key=_ORDER.index)
 
 
 def at_least(user: Any, role: Role) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.password_validation import validate_password
@@ -14,7 +16,7 @@ from django.utils.crypto import get_random_string
 from annotator.models import Theme, User
 from benchmark.releases.models import Release
 from core.access import Role
-from core.errors import Conflict
+from core.errors import Conflict, Forbidden
 from core.jobs.services import job_create
 from labeling.comments.services import mentions_rename
 from labeling.guidance.models import Introduction
@@ -51,14 +53,38 @@ def user_create(*, username: str, role: Role, password: str, update: bool = Fals
 
 
 @transaction.atomic
-def person_invite(*, username: str, role: Role) -> User:
-    """Create a person without a password, who sets one by a link. ValidationError: a bad name."""
-    user = User(username=username, role=role)
+def person_invite(*, username: str, role: Role, subject: str | None = None) -> User:
+    """Create a person without a password, who sets one by a link, or whom the provider of log-ins
+    knows as `subject`. ValidationError: a bad name, or one that is taken.
+    """
+    user = User(username=username, role=role, subject=subject)
     user.is_staff = user.is_superuser = role == Role.ADMIN
     user.set_unusable_password()
     user.full_clean()
     user.save()
     return user
+
+
+@transaction.atomic
+def person_log_in(*, subject: str, username: str, role: Role) -> User:
+    """The person whom the provider of log-ins knows as `subject`, made at their first log-in, with
+    `role`; the last admin who can log in stays one. Names tell nobody apart, so one that changes at
+    the provider stays here.
+
+    Raises ValidationError for a first log-in under a bad name, or somebody else's; Forbidden for
+    who is deactivated.
+    """
+    person = User.objects.filter(subject=subject).first()
+    if person is None:
+        return person_invite(username=username, role=role, subject=subject)
+    if not person.is_active:
+        raise Forbidden("You are deactivated here. Ask an admin.")
+    if person.role != role:
+        with suppress(Conflict):
+            person = role_set(user=person, role=role, by=None)
+            what = f"Role of their groups: {role.label.lower()}"
+            change_logged(user=person, by=person, what=what)
+    return person
 
 
 @transaction.atomic
@@ -132,7 +158,7 @@ def person_leave(*, user: User, by: User) -> str:
     name, pseudonym = user.username, _pseudonym()
     User.objects.filter(pk=user.pk).update(
         username=pseudonym, first_name="", last_name="", email="", last_login=None,
-        theme=Theme.SYSTEM, time_zone="UTC",
+        theme=Theme.SYSTEM, time_zone="UTC", subject=None,
     )  # fmt: skip
     for personal in (LabelingPreferences, Introduction):
         personal.objects.filter(user=user.pk).delete()
@@ -179,6 +205,6 @@ def _locked(user: User, *, by: User | None, remains: bool) -> User:
     people = {one.pk: one for one in rows.order_by("pk")}
     person = people.pop(user.pk)
     is_admin = person.is_active and person.role == Role.ADMIN
-    if is_admin and not remains and not any(one.has_usable_password() for one in people.values()):
+    if is_admin and not remains and not any(one.has_log_in for one in people.values()):
         raise Conflict(f"{person} is the only admin who can log in: make another one first.")
     return person

@@ -14,6 +14,8 @@ OPEN = {
     "healthz",
     "login/",
     "logout/",
+    "oidc/",
+    "oidc/callback/",
     "admin/login/",
     "admin/logout/",
     "api/token/",
