@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,12 +18,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from annotator.models import Backup
 from annotator.web.metrics import REQUESTS
 from core.jobs.models import Job
+from tests.annotator.test_docker import OTHERS, variables_read
 from tests.processes import ROOT
 
 DEPLOY = ROOT / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text())["groups"][0]["rules"]
 DASHBOARD = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+UNITS = sorted((DEPLOY / "systemd").glob("inquire-*"))
 PROMTOOL = shutil.which("promtool")
+SYSTEMD = shutil.which("systemd-analyze")
 
 
 def expressions() -> dict[str, str]:
@@ -102,3 +106,26 @@ def test_panels_lie_side_by_side() -> None:
     ]
     assert len(cells) == len(set(cells))
     assert max(x for x, _ in cells) < 24
+
+
+def test_every_variable_of_the_example_is_read() -> None:
+    text = (DEPLOY / "systemd/inquire.env.example").read_text()
+    names = set(re.findall(r"^(\w+)=", text, re.MULTILINE))
+    assert {"DATABASE_URL", "CELERY_BROKER_URL", "SECRET_KEY", "VAR_DIR"} <= names
+    assert names - variables_read() - OTHERS == set()
+
+
+@pytest.mark.skipif(SYSTEMD is None, reason="systemd-analyze is not installed (package systemd)")
+def test_systemd_is_content(tmp_path: Path) -> None:
+    for unit in UNITS:
+        # Programs that are there.
+        text = re.sub(r"/opt/inquire/bin/[\w-]+", "/bin/true", unit.read_text())
+        (tmp_path / unit.name).write_text(text)
+    assert len(UNITS) == 4
+    done = subprocess.run(
+        [str(SYSTEMD), "verify", *(str(tmp_path / unit.name) for unit in UNITS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
