@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
 import re
 import shutil
+import socket
 import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
+from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import get_resolver
@@ -19,7 +26,7 @@ from annotator.models import Backup
 from annotator.web.metrics import REQUESTS
 from core.jobs.models import Job
 from tests.annotator.test_docker import OTHERS, variables_read
-from tests.processes import ROOT
+from tests.processes import ROOT, database_url, free_port, wait_for
 
 DEPLOY = ROOT / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text())["groups"][0]["rules"]
@@ -129,3 +136,68 @@ def test_systemd_is_content(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.e2e
+@pytest.mark.django_db(transaction=True)
+def test_a_restart_of_gunicorn_loses_no_request(tmp_path: Path) -> None:
+    """As inquire-web.socket has it: the port is held by another process than gunicorn."""
+    port = free_port()
+    listening = socket.create_server(("127.0.0.1", port), backlog=1024)
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "VAR_DIR": str(tmp_path / "var"),
+        "PORT": str(port),
+        "DATABASE_URL": database_url(connection.settings_dict),
+        "LISTEN_FDS": "1",
+    }
+    # systemd's protocol: the socket is number 3, and its new owner's process number is told.
+    script = f"""exec 3<&{listening.fileno()}; export LISTEN_PID=$$
+        exec {sys.executable} -m gunicorn -c python:annotator.processes.gunicorn_conf"""
+
+    def start() -> subprocess.Popen[bytes]:
+        with (tmp_path / "web.log").open("ab") as log:
+            return subprocess.Popen(
+                ["bash", "-c", script],
+                cwd=ROOT,
+                env=environment,
+                pass_fds=[listening.fileno()],
+                stdout=log,
+                stderr=log,
+            )
+
+    ended = threading.Event()
+    answers: list[int] = []
+
+    def ask() -> None:
+        while not ended.is_set():
+            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            asked.request("GET", "/api/queries/")
+            answers.append(asked.getresponse().status)
+            asked.close()
+
+    def some_more() -> None:
+        before = len(answers)
+        wait_for(lambda: len(answers) > before + 50, what="answers")
+
+    gunicorn = start()
+    try:
+        with ThreadPoolExecutor(4) as people:
+            asking = [people.submit(ask) for _ in range(4)]
+            try:
+                for _ in range(2):
+                    some_more()
+                    gunicorn.terminate()
+                    assert gunicorn.wait(30) == 0
+                    gunicorn = start()
+                some_more()
+            finally:
+                ended.set()
+        for person in asking:
+            person.result()
+        assert set(answers) == {401}, (tmp_path / "web.log").read_text()
+    finally:
+        listening.close()
+        gunicorn.terminate()
+        gunicorn.wait(30)
