@@ -98,10 +98,11 @@ class Environment:
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
         """One of a few words, written in any case."""
-        value = self.text(name, default).upper()
-        if value not in choices:
-            raise BadSetting(f"{name}={value!r}: write one of {', '.join(choices)}.")
-        return value
+        value = self.text(name, default)
+        for choice in choices:
+            if choice.lower() == value.lower():
+                return choice
+        raise BadSetting(f"{name}={value!r}: write one of {', '.join(choices)}.")
 
     def address(self, name: str, default: str, *, schemes: Collection[str], example: str) -> str:
         """An address that begins with one of `schemes`. An error doesn't repeat it, since it may

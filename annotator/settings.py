@@ -167,6 +167,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "annotator.web.middleware.RequestIdMiddleware",
     "annotator.web.metrics.MetricsMiddleware",
     "annotator.web.middleware.LoopbackSecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -439,19 +440,26 @@ def _worth_logging(record: logging.LogRecord) -> bool:
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
-    "filters": {"worth": {"()": "django.utils.log.CallbackFilter", "callback": _worth_logging}},
+    "filters": {
+        "worth": {"()": "django.utils.log.CallbackFilter", "callback": _worth_logging},
+        "ids": {"()": "core.log_lines.Ids"},
+    },
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s%(ids)s: %(message)s"},
+        "json": {"()": "core.log_lines.JsonLines"},
+    },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "formatter": "line",
-            "filters": ["worth"],
+            "formatter": env.choice("LOG_FORMAT", "line", ("line", "json")),
+            "filters": ["worth", "ids"],
         }
     },
     "root": {"handlers": ["console"], "level": env.choice("LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"handlers": [], "propagate": True},
+        "gunicorn.error": {"handlers": [], "propagate": True},
         # They log each request, at the level DEBUG with the whole image.
         "openai": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},

@@ -30,5 +30,7 @@ keepalive = 5
 # A filter of hundreds of species.
 limit_request_line = 8190
 control_socket_disable = True
+# Requests are logged by the application, without their addresses.
+logconfig_dict = settings.LOGGING
 # Whether the request came by HTTPS is Django's to judge (TRUST_PROXY).
 forwarded_allow_ips = ""

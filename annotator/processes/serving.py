@@ -99,7 +99,7 @@ class Services:
         self._begun = time.monotonic()
         parts = {
             "encoder of texts": ("-m", "annotator", "encode_texts"),
-            "worker": ("-m", "celery", "-A", "annotator", "worker", *WORKER_OPTIONS),
+            "worker": ("-m", "celery", "-q", "-A", "annotator", "worker", *WORKER_OPTIONS),
             "web": ("-m", "gunicorn", "-c", "python:annotator.processes.gunicorn_conf"),
         }
         for name, command in parts.items():

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,6 +117,8 @@ class Supervisor:
         """Start again what has ended, after a pause that doubles while it keeps ending."""
         now = time.monotonic()
         for child in self.children:
+            if child.log is not None:
+                _cut_log(child.log)
             status = child.ended()
             if status is None or child.once:
                 continue
@@ -169,11 +172,18 @@ def _reason(status: int) -> str:
 
 
 def _open_log(path: Path) -> int:
-    """Open a log for appending; one that has grown large becomes `<name>.1` first."""
+    """Open a log for appending."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > LOG_BYTES:
-        path.replace(path.with_name(f"{path.name}.1"))
+    _cut_log(path)
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+
+def _cut_log(path: Path) -> None:
+    """Move what a large log holds to `<name>.1`; programs that have it open go on appending."""
+    with suppress(OSError):
+        if path.stat().st_size > LOG_BYTES:
+            shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+            os.truncate(path, 0)
 
 
 def python(*arguments: str) -> list[str]:

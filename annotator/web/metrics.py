@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import time
@@ -35,25 +36,36 @@ REQUESTS: Final = Histogram(
     "inquire_request_seconds",
     "Time from a request to its answer, without the sending of files",
     ["method", "view", "status"],
-    buckets=(0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
+    # 0.25 is the longest that a judgment may take: see deploy/prometheus-rules.yaml.
+    buckets=(0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10),
 )
+# A line a request, which LOG_LEVEL=WARNING leaves out.
+logger = logging.getLogger("annotator.requests")
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class MetricsMiddleware:
-    """Times every request by method, view and status."""
+    """Times every request by method, view and status, and logs a line of these."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Pass the request on and record how long it took."""
+        """Pass the request on, and record and log how long it took."""
         begun = time.perf_counter()
         response = self.get_response(request)
         # Neither addresses nor invented methods, of which there is no end.
         view = request.resolver_match.view_name if request.resolver_match else ""
         method = request.method if request.method in METHODS else "other"
-        REQUESTS.labels(method, view, response.status_code).observe(time.perf_counter() - begun)
+        seconds = time.perf_counter() - begun
+        status = response.status_code
+        REQUESTS.labels(method, view, status).observe(seconds)
+        milliseconds = round(1000 * seconds)
+        logger.info(
+            "%s %s %d in %d ms",
+            *(method, view or "-", status, milliseconds),
+            extra={"method": method, "view": view, "status": status, "milliseconds": milliseconds},
+        )
         return response
 
 

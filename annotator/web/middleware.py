@@ -3,10 +3,15 @@ plain-HTTP address, private answers, nonsense refused, pages that outlive their 
 """
 
 import ipaddress
+import re
+import secrets
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import BadRequest
+from django.core.signals import request_finished
+from django.dispatch import receiver
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.http.request import split_domain_port
 from django.middleware.security import SecurityMiddleware
@@ -14,6 +19,34 @@ from django.middleware.security import SecurityMiddleware
 from annotator.web.openapi import query_parameters
 from annotator.web.parsers import NUL
 from annotator.web.problems import field_errors, is_api, problem_response, summary
+from core.log_lines import request_id
+
+PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestIdMiddleware:
+    """Gives each request an id, which its answer has in X-Request-ID and its lines of the log have.
+
+    It is the one of the proxy's, where TRUST_PROXY is on and it is short and plain.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Pass the request on; its id holds until the answer has been sent."""
+        given = request.headers.get("X-Request-ID", "") if settings.TRUST_PROXY else ""
+        one = given if PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
+        request_id.set(one)
+        response = self.get_response(request)
+        response.headers["X-Request-ID"] = one
+        return response
+
+
+@receiver(request_finished)
+def forget_request_id(**_: Any) -> None:
+    """End the id of this thread's request."""
+    request_id.set(None)
 
 
 def is_loopback(host: str) -> bool:

@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce, Now
 from core.jobs.kinds import JobCanceled, JobFailed, UnknownJobKind, handler_for
 from core.jobs.models import Job, JobItemError
 from core.locks import lock_key, try_session_lock
+from core.log_lines import lines_of_job
 from core.outages import DISK_FULL, free_bytes, outage_of
 
 logger = logging.getLogger(__name__)
@@ -157,7 +158,7 @@ def job_slice_run(*, job_id: int, turn: int | None = None) -> Slice:
     Errors of the database and a full disk leave the job to the sweep, as does a disk with less than
     DISK_MIN_FREE_BYTES; any other error fails the job with its text.
     """
-    with try_session_lock(lock_key("job", job_id)) as held:
+    with lines_of_job(job_id), try_session_lock(lock_key("job", job_id)) as held:
         if not held:
             return Slice.BUSY
         if free_bytes() < settings.DISK_MIN_FREE_BYTES:

@@ -74,8 +74,9 @@ def test_every_way_in_says_what_is_wrong(way, tmp_path):
         (
             "LOG_LEVEL",
             "loud",
-            "LOG_LEVEL='LOUD': write one of DEBUG, INFO, WARNING, ERROR, CRITICAL.",
+            "LOG_LEVEL='loud': write one of DEBUG, INFO, WARNING, ERROR, CRITICAL.",
         ),
+        ("LOG_FORMAT", "xml", "LOG_FORMAT='xml': write one of line, json."),
         (
             "MULTIMODAL_ENDPOINTS",
             "nonsense",

@@ -1,0 +1,203 @@
+"""The files of `deploy/` speak of what the application really has."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+from django.db import connection
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import get_resolver
+from prometheus_client.parser import text_string_to_metric_families
+
+from annotator.models import Backup
+from annotator.web.metrics import REQUESTS
+from core.jobs.models import Job
+from tests.annotator.test_docker import OTHERS, variables_read
+from tests.processes import ROOT, database_url, free_port, wait_for
+
+DEPLOY = ROOT / "deploy"
+RULES = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text())["groups"][0]["rules"]
+DASHBOARD = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+UNITS = sorted((DEPLOY / "systemd").glob("inquire-*"))
+PROMTOOL = shutil.which("promtool")
+SYSTEMD = shutil.which("systemd-analyze")
+
+
+def expressions() -> dict[str, str]:
+    """Each expression in PromQL by where it stands."""
+    found = {rule["alert"]: rule["expr"] for rule in RULES}
+    for panel in DASHBOARD["panels"]:
+        for target in panel["targets"]:
+            found[f"{panel['title']} {target['refId']}"] = target["expr"]
+    for variable in DASHBOARD["templating"]["list"]:
+        if variable["type"] == "query":
+            found[variable["name"]] = variable["query"]["query"]
+    return found
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_metric_that_is_named_is_one_that_metrics_gives(clients: dict[str, Client]) -> None:
+    Job.objects.create(kind="embed", state=Job.State.FAILED)
+    Backup.objects.create(file="a.tar", finished_at=Now())
+    clients["admin"].get("/")
+    answer = clients["admin"].get("/metrics").content.decode()
+    given: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(answer):
+        for sample in family.samples:
+            given.setdefault(sample.name, set()).update(sample.labels)
+    for place, expression in expressions().items():
+        named = re.findall(r"\b(inquire_\w+|up)\b(?:\{([^}]*)\})?", expression)
+        assert named, place
+        for metric, labels in named:
+            if metric == "up":
+                continue
+            assert metric in given, f"{place}: /metrics gives no {metric}"
+            used = set(re.findall(r"(\w+)(?:=~|!~|!=|=)", labels)) - {"instance"}
+            assert used <= given[metric], f"{place}: {metric} has only {given[metric]}"
+
+
+def test_every_view_and_state_that_is_named_is_one() -> None:
+    text = "".join(expressions().values())
+    views = set(re.findall(r'view!?="([^"]*)"', text))
+    assert views
+    known = get_resolver().reverse_dict
+    assert {view for view in views if view not in known} == set()
+    assert set(re.findall(r'state!?="([^"]*)"', text)) <= set(Job.State.values)
+
+
+def test_a_threshold_on_a_quantile_is_the_edge_of_a_bucket() -> None:
+    (slow,) = [rule["expr"] for rule in RULES if rule["alert"] == "InquireJudgmentsSlow"]
+    assert float(slow.rpartition(">")[2]) in REQUESTS._upper_bounds
+
+
+def test_each_alert_is_tested_in_both_states() -> None:
+    tests = yaml.safe_load((DEPLOY / "prometheus-rules-test.yaml").read_text())["tests"]
+    asked = [one for test in tests for one in test["alert_rule_test"]]
+    for rule in RULES:
+        outcomes = {bool(one["exp_alerts"]) for one in asked if one["alertname"] == rule["alert"]}
+        assert outcomes == {True, False}, rule["alert"]
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (package prometheus)")
+@pytest.mark.parametrize(
+    "arguments",
+    [("check", "rules", "prometheus-rules.yaml"), ("test", "rules", "prometheus-rules-test.yaml")],
+    ids=" ".join,
+)
+def test_promtool_is_content(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [str(PROMTOOL), *arguments], cwd=DEPLOY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_panels_lie_side_by_side() -> None:
+    cells = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in DASHBOARD["panels"])
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+
+
+def test_every_variable_of_the_example_is_read() -> None:
+    text = (DEPLOY / "systemd/inquire.env.example").read_text()
+    names = set(re.findall(r"^(\w+)=", text, re.MULTILINE))
+    assert {"DATABASE_URL", "CELERY_BROKER_URL", "SECRET_KEY", "VAR_DIR"} <= names
+    assert names - variables_read() - OTHERS == set()
+
+
+@pytest.mark.skipif(SYSTEMD is None, reason="systemd-analyze is not installed (package systemd)")
+def test_systemd_is_content(tmp_path: Path) -> None:
+    for unit in UNITS:
+        # Programs that are there.
+        text = re.sub(r"/opt/inquire/bin/[\w-]+", "/bin/true", unit.read_text())
+        (tmp_path / unit.name).write_text(text)
+    assert len(UNITS) == 4
+    done = subprocess.run(
+        [str(SYSTEMD), "verify", *(str(tmp_path / unit.name) for unit in UNITS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.e2e
+@pytest.mark.django_db(transaction=True)
+def test_a_restart_of_gunicorn_loses_no_request(tmp_path: Path) -> None:
+    """As inquire-web.socket has it: the port is held by another process than gunicorn."""
+    port = free_port()
+    listening = socket.create_server(("127.0.0.1", port), backlog=1024)
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "VAR_DIR": str(tmp_path / "var"),
+        "PORT": str(port),
+        "DATABASE_URL": database_url(connection.settings_dict),
+        "LISTEN_FDS": "1",
+    }
+    # systemd's protocol: the socket is number 3, and its new owner's process number is told.
+    script = f"""exec 3<&{listening.fileno()}; export LISTEN_PID=$$
+        exec {sys.executable} -m gunicorn -c python:annotator.processes.gunicorn_conf"""
+
+    def start() -> subprocess.Popen[bytes]:
+        with (tmp_path / "web.log").open("ab") as log:
+            return subprocess.Popen(
+                ["bash", "-c", script],
+                cwd=ROOT,
+                env=environment,
+                pass_fds=[listening.fileno()],
+                stdout=log,
+                stderr=log,
+            )
+
+    ended = threading.Event()
+    answers: list[int] = []
+
+    def ask() -> None:
+        while not ended.is_set():
+            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            asked.request("GET", "/api/queries/")
+            answers.append(asked.getresponse().status)
+            asked.close()
+
+    def some_more() -> None:
+        before = len(answers)
+        wait_for(lambda: len(answers) > before + 50, what="answers")
+
+    gunicorn = start()
+    try:
+        with ThreadPoolExecutor(4) as people:
+            asking = [people.submit(ask) for _ in range(4)]
+            try:
+                for _ in range(2):
+                    some_more()
+                    gunicorn.terminate()
+                    assert gunicorn.wait(30) == 0
+                    gunicorn = start()
+                some_more()
+            finally:
+                ended.set()
+        for person in asking:
+            person.result()
+        assert set(answers) == {401}, (tmp_path / "web.log").read_text()
+    finally:
+        listening.close()
+        gunicorn.terminate()
+        gunicorn.wait(30)
