@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -48,6 +49,7 @@ def test_every_address_is_of_something_that_is_there(world: World) -> None:
         f"api/queries/{query}/history/": {"image": FIRST_ID},
         f"api/queries/{query}/similar/": {"image": FIRST_ID},
         "api/search/": {"text": "a toad"},
+        f"import/{UUID(world.upload)}/image/": {"path": "one.jpg"},
         "runs/compare/": {"a": run, "b": world.private_run.pk, "release": world.release.pk},
     }
     unchangeable = re.compile(

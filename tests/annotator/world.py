@@ -38,13 +38,13 @@ from retrieval.flags.models import ImageFlag
 from retrieval.flags.services import image_flag_raise, image_withdraw
 from retrieval.importing.services import import_images
 from retrieval.takedown.services import image_take_down
-from retrieval.uploads.services import upload_begin
+from retrieval.uploads.services import upload_begin, upload_folder
 from tests.annotator.addresses import filled, routes
 from tests.benchmark.runs import scored_run, stored_run
 from tests.conftest import person
 from tests.labeling.conftest import FIRST_ID, embed, make_images, make_species, run_jobs
 from tests.labeling.judging import judge
-from tests.retrieval.making import coco
+from tests.retrieval.making import coco, jpeg
 from tests.toy_model import toy_model
 
 #: Images of the toy corpus; those of the import come beside.
@@ -199,6 +199,8 @@ def make_world(settings: Any, folder: Path) -> World:
     AccessAttempt.objects.create(username="nobody", failures_since_start=1)
     AccessLog.objects.create(username="nobody")
     AccessFailureLog.objects.create(username="nobody")
+    upload = upload_begin(by=admin)
+    (upload_folder(upload, admin) / "files" / "one.jpg").write_bytes(jpeg("red", (60, 40)))
     token, _text = token_create(user=admin, name="script", days=30)
     return World(
         people,
@@ -211,6 +213,6 @@ def make_world(settings: Any, folder: Path) -> World:
         private,
         job,
         simulation,
-        upload_begin(by=admin),
+        upload,
         token,
     )
