@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,25 @@ from tests.retrieval.making import jpeg
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
+FORGET = """
+from retrieval.corpus.models import Image, Species
+Image.objects.filter(dataset="pond").delete()
+Species.objects.filter(images=None, scientific_name__in={names!r}).delete()
+"""
+NAMES = ("Rana temporaria", "Bufo bufo")
+
+
+@pytest.fixture
+def forgotten(site: Site) -> Iterator[None]:
+    """What is imported leaves again: other tests need a corpus that is embedded whole."""
+    yield
+    site.served.manage("shell", "-c", FORGET.format(names=NAMES))
 
 
 def test_a_folder_is_uploaded_looked_at_and_imported(
-    site: Site, log_in: Callable[..., Page], tmp_path: Path
+    site: Site, log_in: Callable[..., Page], tmp_path: Path, forgotten: None
 ) -> None:
-    for species, colors in {"Rana temporaria": ("teal", "navy"), "Bufo bufo": ("olive",)}.items():
+    for species, colors in zip(NAMES, (("teal", "navy"), ("olive",)), strict=True):
         (tmp_path / "pond" / species).mkdir(parents=True)
         for color in colors:
             (tmp_path / "pond" / species / f"{color}.jpg").write_bytes(jpeg(color, (60, 40)))
