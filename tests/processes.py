@@ -192,6 +192,7 @@ class Served:
             "SECOND_OPINION_POSITIVE": "0",
             "SECOND_OPINION_NEGATIVE": "0",
             "SECOND_OPINION_BOUNDARY": "0",
+            "SECOND_OPINION_LOOKALIKE": "0",
             **environment,
         }
         var_dir.parent.mkdir(parents=True, exist_ok=True)
