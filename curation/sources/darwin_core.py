@@ -52,7 +52,7 @@ def store(connection: Connection, *, occurrences: str, media: str, as_of: date |
     _count(connection, media, "clean_media", ("address_note", "license_note"))
     _count_several(connection, media)
     connection.execute(_STORE)
-    for table in (*_STAGED, "clean_occurrence", "clean_media", "licenses", "names"):
+    for table in (*_STAGED, "clean_occurrence", "clean_media", "several", "licenses", "names"):
         connection.execute(f"DROP TABLE {table}")
 
 
@@ -67,9 +67,13 @@ def _count(connection: Connection, file: str, table: str, notes: tuple[str, ...]
 
 
 def _count_several(connection: Connection, media: str) -> None:
+    """Count the observations with several photos, which `several` holds from now on."""
+    connection.execute(
+        "CREATE OR REPLACE TABLE several AS SELECT observation_id FROM clean_media "
+        "WHERE refusal IS NULL GROUP BY observation_id HAVING count(*) > 1"
+    )
     [(count, example)] = connection.execute(
-        "SELECT count(*), min(observation_id) FROM (SELECT observation_id FROM clean_media "
-        "WHERE refusal IS NULL GROUP BY observation_id HAVING count(*) > 1)"
+        "SELECT count(*), min(observation_id) FROM several"
     ).fetchall()
     if count:
         reason = "observations with several photos: the first is the primary one"
@@ -252,10 +256,7 @@ INSERT INTO vernacular
 SELECT DISTINCT taxon_id, 'en', unnest(string_split(vernacular, '|')) AS name
   FROM clean_occurrence WHERE refusal IS NULL AND vernacular IS NOT NULL EXCEPT FROM vernacular;
 INSERT INTO photo
-WITH several AS (
-    SELECT observation_id FROM clean_media WHERE refusal IS NULL
-     GROUP BY observation_id HAVING count(*) > 1
-), placed AS (
+WITH placed AS (
     SELECT row, row_number() OVER (PARTITION BY observation_id ORDER BY position, row) - 1 AS place
       FROM clean_media SEMI JOIN several USING (observation_id) WHERE refusal IS NULL
 )
