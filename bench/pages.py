@@ -2,25 +2,34 @@
 
 Two databases of made-up rows (`rows.fill_for_pages`) differ in the number of images alone. Each is
 asked for every page and every reading endpoint of the API, by people of each role, through Django's
-test client: all of the application and of PostgreSQL, without the network.
+test client: all of the application and of PostgreSQL, without the network. Then images are imported
+into both, and the large one's bytes an image say how large the tables of PAPER images would be.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 import psutil
 
 from bench import harness
+from bench.loading_file import write_coco
 
 DEPTH: Final = 3000
 #: Of fewer images PostgreSQL reads the table whole for good reason.
 LARGE_FROM: Final = 100_000
+IMPORTED: Final = 20_000
+IMPORTS: Final = 3
+#: CrypticBio's images.
+PAPER: Final = 166_000_000
+TABLES_HEAD: Final = ("Table", "Bytes an image", "Its indexes", f"{PAPER:,} images")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             statements = ", ".join(dict.fromkeys(map(str, counts)))
             cells = [name, statements, harness.ms(first), harness.ms(second)]
             rows.append([*cells, f"{ratios[-1]:.2f}", "; ".join(whole[1])])
-        memory = [site(_memory) for site in (small, large)]
+        memory, tables = [site(_memory) for site in (small, large)], large(_tables)
+        coco = folder / "train.json"
+        write_coco(coco, images=min(IMPORTED, options.small), species=options.species)
+        imports = harness.in_turn(
+            IMPORTS,
+            {
+                "small": lambda turn: small(_import, coco, turn),
+                "large": lambda turn: large(_import, coco, turn),
+            },
+        )
         [[size]] = large(harness.sql, "SELECT pg_database_size(current_database())")
         [[buffers]] = large(harness.sql, "SHOW shared_buffers")
     own, server = zip(*(map(harness.megabytes, pair) for pair in memory), strict=True)
@@ -84,6 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"long as the small one (median of all pages; at most {max(ratios):.2f}). “Read whole” "
             "names large tables that a statement's plan reads from end to end.",
             harness.table([*head, "Read whole"], rows),
+            f"An import of {min(IMPORTED, options.small):,} images, left in place, takes "
+            f"{median(imports['large']) / median(imports['small']):.2f} times as long beside "
+            f"{options.images:,} images as beside {options.small:,} (medians of {IMPORTS}).",
+            harness.table(TABLES_HEAD, tables),
             f"After all pages the process that answers holds {own[0]} of anonymous memory over the "
             f"small corpus and {own[1]} over the large one; PostgreSQL's processes together hold "
             f"{server[0]} and {server[1]}, and share {buffers} of buffers.",
@@ -135,6 +157,37 @@ def _statements(number: int) -> tuple[int, list[str]]:
     with watched(plans=True) as warm:
         _get(number)
     return len(warm.statements), sorted({table for table, _ in cold.whole + warm.whole})
+
+
+def _import(file: Path, turn: int) -> float:
+    from retrieval.images.roots import image_root_get_or_create
+    from retrieval.importing.services import import_images
+
+    root = image_root_get_or_create(location=str(file.parent))
+    began = time.perf_counter()
+    report = import_images(path=file, dataset=f"made up {turn}", root=root)
+    assert not report.refused_count, report.refused
+    return time.perf_counter() - began
+
+
+def _tables() -> list[list[str]]:
+    """The bytes an image of the tables that grow with the corpus, and what they are for PAPER
+    images.
+    """
+    [[images]] = harness.sql("SELECT count(*) FROM retrieval_image")
+    found = harness.sql(
+        "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class"
+        " WHERE relname ~ '^retrieval_(image|embedding_[0-9]+)$' ORDER BY relname"
+    )
+    return [
+        [
+            name,
+            f"{table / images:.0f}",
+            f"{indexes / images:.0f}",
+            f"{(table + indexes) / images * PAPER / 1e9:.0f} GB",
+        ]
+        for name, table, indexes in found
+    ]
 
 
 def _memory() -> tuple[int, int]:
