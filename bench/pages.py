@@ -4,6 +4,8 @@ Two databases of made-up rows (`rows.fill_for_pages`) differ in the number of im
 asked for every page and every reading endpoint of the API, by people of each role, through Django's
 test client: all of the application and of PostgreSQL, without the network. Then images are imported
 into both, and the large one's bytes an image say how large the tables of PAPER images would be.
+
+With `--folder` the databases stay there, and later runs use them again.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+import uuid
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -45,16 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         species=10_000,
         judgments=212_500,
         rounds=11,
+        folder="",
     )
     os.environ.update(ALLOWED_HOSTS="localhost", EMBEDDING_MODEL="rows", HTTPS_ONLY="false")
     with (
-        harness.temporary_folder("pages") as folder,
+        _folder(options.folder) as folder,
         harness.process(folder / "small", migrate=True) as small,
         harness.process(folder / "large", migrate=True) as large,
     ):
         for site, images in ((small, options.small), (large, options.images)):
-            harness.log(f"Making a database of {images:,} images …")
-            site(_fill, images, options.species, options.judgments, min(DEPTH, options.small))
+            if not site(harness.sql, "SELECT 1 FROM retrieval_image LIMIT 1"):
+                harness.log(f"Making a database of {images:,} images …")
+                site(_fill, images, options.species, options.judgments, min(DEPTH, options.small))
         rows, ratios, faults = [], [], []
         for number, name in enumerate(small(_names)):
             harness.log(f"{name} …")
@@ -83,8 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         imports = harness.in_turn(
             IMPORTS,
             {
-                "small": lambda turn: small(_import, coco, turn),
-                "large": lambda turn: large(_import, coco, turn),
+                "small": lambda _: small(_import, coco),
+                "large": lambda _: large(_import, coco),
             },
         )
         [[size]] = large(harness.sql, "SELECT pg_database_size(current_database())")
@@ -114,6 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for fault in faults:
         harness.log(fault)
     return 1 if faults else 0
+
+
+def _folder(given: str) -> AbstractContextManager[Path]:
+    return nullcontext(Path(given).absolute()) if given else harness.temporary_folder("pages")
 
 
 def _fill(images: int, species: int, judgments: int, depth: int) -> None:
@@ -159,13 +169,13 @@ def _statements(number: int) -> tuple[int, list[str]]:
     return len(warm.statements), sorted({table for table, _ in cold.whole + warm.whole})
 
 
-def _import(file: Path, turn: int) -> float:
+def _import(file: Path) -> float:
     from retrieval.images.roots import image_root_get_or_create
     from retrieval.importing.services import import_images
 
     root = image_root_get_or_create(location=str(file.parent))
     began = time.perf_counter()
-    report = import_images(path=file, dataset=f"made up {turn}", root=root)
+    report = import_images(path=file, dataset=f"made up {uuid.uuid4()}", root=root)
     assert not report.refused_count, report.refused
     return time.perf_counter() - began
 
