@@ -68,8 +68,11 @@ class ImageAdmin(ReadOnly, LargeTableAdmin):
     search_help_text = "An image's id, its id in its data set, or a name of a species."
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        # Within a data set, the order of its index.
-        return ("dataset", "source_id") if request.GET.get("dataset") else ("pk",)
+        # Each the order of an index; by their keys the images of a few species would be looked for
+        # among all.
+        if request.GET.get("dataset"):
+            return ("dataset", "source_id")
+        return ("species_id", "pk") if request.GET.get("q") else ("pk",)
 
     def searched(self, rows: QuerySet[Image], text: str) -> QuerySet[Image]:
         number = id_of(text)
