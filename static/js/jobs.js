@@ -33,6 +33,15 @@ function drawJob(node, job) {
   set("left", timeLeft(job));
   set("failed", job.failed ? `${job.failed} failed` : "");
   drawState(node.querySelector(".badge"), job.state);
+  drawDevices();
+}
+
+/** What the server draws of an embedding job's devices. */
+async function drawDevices() {
+  const node = document.querySelector("[data-devices]");
+  if (!node || node.contains(document.activeElement)) return;
+  const answer = await fetch(node.dataset.devices);
+  if (answer.ok) node.innerHTML = await answer.text();
 }
 
 function drawRelease(node, { state, progress: steps }) {

@@ -13,7 +13,7 @@ from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.studio.preferences import preferences_save
-from labeling.templatetags.durations import duration
+from core.templatetags.durations import duration
 from tests.conftest import client_of
 from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record
