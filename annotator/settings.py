@@ -48,6 +48,10 @@ TEXT_PROCESS = env.flag("TEXT_PROCESS")
 # 0: as suits the device.
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
 EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)
+# A backend of torch.compile for the image side of models.
+EMBEDDING_COMPILE = env.choice(
+    "EMBEDDING_COMPILE", "off", ("off", "inductor", "cudagraphs", "eager")
+)
 # How long torch's threads wait actively for the next step of a model. By default it is some
 # milliseconds, which the decoding of the next images needs; OpenMP reads it when
 # torch is imported.

@@ -50,7 +50,7 @@ def replica_lag() -> float | None:
     Raises a DatabaseError or InterfaceError where one of the two doesn't answer.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_current_wal_lsn()::text, clock_timestamp()")
+        cursor.execute("SELECT pg_current_wal_insert_lsn()::text, clock_timestamp()")
         position = cursor.fetchone()
     with connections[REPLICA].cursor() as cursor:
         cursor.execute(_LAG, position)

@@ -148,6 +148,8 @@ def _model(job: Job, device_is_held: bool) -> Iterator[tuple[EmbeddingModel, Enc
         try:
             encoder = stack.enter_context(encoder_in_use(job.params["model"]))
             model = embedding_model_get_or_create(name=job.params["model"])
+            if settings.EMBEDDING_COMPILE != "off":
+                encoder.images.compile(settings.EMBEDDING_COMPILE)
         except ModelSpecError as error:
             raise JobFailed(str(error)) from error
         yield model, encoder
