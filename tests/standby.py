@@ -83,6 +83,5 @@ class Standby:
 
     def remove(self) -> None:
         """Stop it and remove its files."""
-        shutil.copy(self.layout.log, "/tmp/scale_standby.log")
         self.stop()
         shutil.rmtree(self.folder)

@@ -63,6 +63,8 @@ def replica_state() -> str:
     try:
         lag = replica_lag()
     except (DatabaseError, InterfaceError):
+        # The next look connects anew.
+        connections[REPLICA].close()
         return "unreachable"
     if lag is None:
         return "no replica"

@@ -24,7 +24,7 @@ WINDOW_SECONDS: Final = 120.0
 POINT_SECONDS: Final = 10.0
 PRICE: Final = "price"
 """Among the parameters of a job, what a device costs an hour."""
-REST_SECONDS: Final = 30.0
+REST_SECONDS: Final = 15.0
 """Without a sign of life for longer, a device that holds nothing doesn't take part any more."""
 
 

@@ -93,8 +93,12 @@ def test_every_view_of_the_list_is_answered_by_the_standby(world: World) -> None
                 answer = client.get(path)
             assert answer.status_code in (200, 302), (path, answer.content)
             assert len(read) > 1, path
-            # The session with its person, or the token; the text; and what `replica_lag` asks.
-            expected = ("django_session", "annotator_", "retrieval_textvector", "pg_current_wal")
+            # The session with its person, or the token; the text; whether a matrix is to be packed;
+            # and what `replica_lag` asks.
+            expected = (
+                *("django_session", "annotator_", "retrieval_textvector"),
+                *("retrieval_embeddingcount", "pg_current_wal"),
+            )
             others = [
                 one["sql"]
                 for one in written
@@ -202,11 +206,11 @@ def test_a_replica_that_fails_or_lags_is_left_alone_and_said(
 
     with standby.halted(database_name()):
         Species.objects.create(scientific_name="Rana nova")
-        monkeypatch.setattr(web, "MOST_LAG", 0.0)
-        assert not reads()
-        assert health()[1] == "behind"
-        assert values(client.get("/metrics"))["inquire_replica_lag_seconds",] > 0
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(web, "MOST_LAG", 0.0)
+            assert not reads()
+            assert health()[1] == "behind"
+            assert values(client.get("/metrics"))["inquire_replica_lag_seconds",] > 0
     caught_up()
 
     standby.stop()
@@ -217,7 +221,6 @@ def test_a_replica_that_fails_or_lags_is_left_alone_and_said(
         assert "replica: unreachable; pages read from the primary" in caplog.text
     finally:
         standby.start()
-    monkeypatch.setattr(web, "CHECK_SECONDS", 0.0)
     wait_for(reads, what="the replica's use")
     assert "replica: ok; pages read from the replica" in caplog.text
     assert health()[1] == "ok"
