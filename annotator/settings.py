@@ -48,6 +48,10 @@ TEXT_PROCESS = env.flag("TEXT_PROCESS")
 # 0: as suits the device.
 EMBEDDING_BATCH_SIZE = env.number("EMBEDDING_BATCH_SIZE", 0, minimum=0, maximum=4096)
 EMBEDDING_READERS = env.number("EMBEDDING_READERS", 0, minimum=0, maximum=512)
+# A backend of torch.compile for the image side of models.
+EMBEDDING_COMPILE = env.choice(
+    "EMBEDDING_COMPILE", "off", ("off", "inductor", "cudagraphs", "eager")
+)
 # How long torch's threads wait actively for the next step of a model. By default it is some
 # milliseconds, which the decoding of the next images needs; OpenMP reads it when
 # torch is imported.
@@ -182,6 +186,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
+    # Last: it calls the view.
+    "annotator.web.replica.ReplicaMiddleware",
 ]
 
 ROOT_URLCONF = "annotator.urls"
@@ -224,6 +230,12 @@ DATABASES = {"default": _connecting(_database)}
 # session. Workers hold locks of their sessions, and connect directly.
 _pool = env.database("DATABASE_POOL_URL")
 DATABASE_POOL = _pool and _connecting(_pool | {"DISABLE_SERVER_SIDE_CURSORS": True})
+# The web server's, too: a standby, for the views of annotator.web.replica.
+_replica = env.database("DATABASE_REPLICA_URL")
+if _replica:
+    _options = {"connect_timeout": 2, "options": ""} | _replica.get("OPTIONS", {})
+    _options["options"] += " -c default_transaction_read_only=on"
+    DATABASES["replica"] = _connecting(_replica | {"OPTIONS": _options})
 
 # Tasks: a message only says "look at job N", so no result is kept and losing one loses no work.
 CELERY_BROKER_URL = env.address(

@@ -1,6 +1,9 @@
-"""Processes that do not outlive the one that started them, even when that is killed (Linux)."""
+"""Processes that do not outlive the one that started them, even when that is killed (Linux), and
+learn that it was asked to end.
+"""
 
 import ctypes
+import mmap
 import os
 import signal
 import sys
@@ -9,6 +12,18 @@ import time
 
 PR_SET_PDEATHSIG = 1
 WATCH_SECONDS = 1.0
+# Shared with the processes that are forked from this one.
+_ending = mmap.mmap(-1, 1)
+
+
+def end_soon() -> None:
+    """Have `ending` be true from now on, here and in the processes forked from this one."""
+    _ending[0] = 1
+
+
+def ending() -> bool:
+    """Whether long work should stop at the next piece: the process was asked to end."""
+    return bool(_ending[0])
 
 
 def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:

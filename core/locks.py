@@ -5,7 +5,7 @@ A session's advisory locks end with its connection, so a killed worker blocks no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from django.db import Error, connection
@@ -73,6 +73,19 @@ def is_locked(key: int) -> bool:
     """Whether another session holds `key` now."""
     with try_session_lock(key) as free:
         return not free
+
+
+def locked(keys: Collection[int]) -> set[int]:
+    """Those of the keys that some session holds; unlike `is_locked`, this takes none of them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT key FROM (SELECT classid::bigint << 32 | objid::bigint AS key"
+            " FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database())) held"
+            " WHERE key = ANY(%s)",
+            [list(keys)],
+        )
+        return {key for (key,) in cursor.fetchall()}
 
 
 def _session_unlock(key: int) -> None:

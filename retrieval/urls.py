@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from core.jobs.views import job
 from retrieval import views
 from retrieval.duplicates.views import duplicates
+from retrieval.embedding.views import job
 from retrieval.flags.views import flags
 from retrieval.images.views import image
 from retrieval.lookalikes.views import compare_species, lookalikes

@@ -113,7 +113,7 @@ class Services:
         """
         try:
             with urllib.request.urlopen(f"{self.address}/healthz", timeout=10) as answer:
-                return bool(json.load(answer)["status"] == "ok")
+                return json.load(answer)["status"] in ("ok", "degraded")
         except urllib.error.HTTPError as answer:
             parts = json.load(answer) if answer.code == 503 else {}
         except (OSError, ValueError, KeyError):

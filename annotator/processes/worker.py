@@ -13,7 +13,7 @@ from django.db import close_old_connections, connection
 from django.db.models.functions import Now
 
 from annotator.models import WorkerHeartbeat
-from core.lifelines import end_with_parent, watch_parent
+from core.lifelines import end_soon, end_with_parent, watch_parent
 
 INTERVAL_SECONDS = 15.0
 # A worker's name holds its process number, so restarts leave rows behind.
@@ -86,8 +86,9 @@ def start(sender: Any = None, **_: Any) -> None:
 
 @worker_shutting_down.connect
 def finish(**_: Any) -> None:
-    """Stop attending when the worker is asked to end."""
+    """When the worker is asked to end, stop attending, and have its jobs stop at the next piece."""
     _stop.set()
+    end_soon()
 
 
 @worker_process_init.connect

@@ -8,7 +8,7 @@ from threading import Lock
 
 from celery import current_app
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 from django.http import HttpRequest, JsonResponse
@@ -17,8 +17,10 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 
 from annotator.models import WorkerHeartbeat
+from annotator.web.replica import replica_state
 from core.locks import is_locked, lock_key
 from core.outages import free_bytes
+from core.replica import REPLICA
 
 OK = "ok"
 UNREACHABLE = "unreachable"
@@ -51,6 +53,14 @@ def database_health() -> Parts:
     finally:
         connection.close()
     return parts
+
+
+def replica_health() -> Parts:
+    """`replica`, where there is one: ok, behind, unreachable, or no replica of this database."""
+    try:
+        return {"replica": replica_state()} if REPLICA in settings.DATABASES else {}
+    finally:
+        connections.close_all()
 
 
 def queued_messages() -> int | None:
@@ -87,6 +97,7 @@ CHECKS: dict[Callable[[], Parts], Parts] = {
         "worker": UNKNOWN,
         "texts": UNKNOWN,
     },
+    replica_health: {"replica": NO_ANSWER},
     broker_health: {"broker": NO_ANSWER},
     disk_health: {"disk": NO_ANSWER},
 }
@@ -109,6 +120,8 @@ def _begun(check: Callable[[], Parts]) -> "Future[Parts]":
 def healthz(request: HttpRequest) -> JsonResponse:
     """200 with `status` and every part `ok`, else 503 with what each part is, in ANSWER_SECONDS.
 
+    Without its replica the application is slower at most: 200, `degraded`.
+
     Any answer means that the web server itself is up: what spreads requests over several should
     take 503 for that too, since pages and labels need neither broker nor worker.
     """
@@ -117,6 +130,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
     parts: Parts = {}
     for check, run in runs.items():
         parts |= run.result() if run.done() else CHECKS[check]
-    healthy = all(state == OK for state in parts.values())
-    body = {"status": OK if healthy else "unavailable", **parts}
-    return JsonResponse(body, status=200 if healthy else 503)
+    ill = {part for part, state in parts.items() if state != OK}
+    status = "unavailable" if ill - {"replica"} else "degraded" if ill else OK
+    body = {"status": status, **parts}
+    return JsonResponse(body, status=503 if status == "unavailable" else 200)

@@ -16,7 +16,7 @@ from typing import Any
 from celery import current_app
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import F
+from django.db.models import F, Func, JSONField, Value
 from django.db.models.functions import Coalesce, Now
 
 from core.jobs.kinds import JobCanceled, JobFailed, UnknownJobKind, handler_for
@@ -48,6 +48,14 @@ class Slice(enum.Enum):
     BUSY = "busy"  # another worker has it
     STALE = "stale"  # an old message, or the job has ended
     CANCELED = "canceled"
+
+
+class _Merged(Func):
+    """The members of two JSON objects, in doubt those of the second."""
+
+    template = "(%(expressions)s)"
+    arg_joiner = " || "
+    output_field = JSONField()
 
 
 def job_create(
@@ -92,6 +100,12 @@ def job_advance(
         raise JobCanceled
     job.done += done
     job.failed += failed
+
+
+def job_note(*, job: Job, members: dict[str, Any]) -> None:
+    """Add members to the job's result, or replace them, in the database alone."""
+    result = _Merged(F("result"), Value(members, JSONField()))
+    Job.objects.filter(pk=job.pk).update(result=result)
 
 
 def job_item_error(*, job: Job, item: str, message: str, image_id: int | None = None) -> None:

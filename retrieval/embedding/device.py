@@ -17,21 +17,42 @@ PATIENCE_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 0.05
 
 
+def device_number() -> int:
+    """The number of this process's device: of host name, CUDA_VISIBLE_DEVICES and torch's name for
+    it, so that workers with a GPU each don't wait for each other.
+    """
+    name = "\0".join(
+        (socket.gethostname(), os.environ.get("CUDA_VISIBLE_DEVICES", ""), default_device())
+    )
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")
+
+
+def device_name() -> str:
+    """What people call this process's device: "CPU", or torch's name of the GPU and which."""
+    import torch
+
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    if not torch.cuda.is_available():
+        return f"CPU {visible}".strip()
+    return f"{torch.cuda.get_device_name()} {visible.split(',')[0] or '0'}"
+
+
+def device_lock(number: int) -> int:
+    """The key of the lock of the device with this number."""
+    return lock_key("device", number)
+
+
 @contextmanager
 def device_held() -> Iterator[bool]:
     """Hold this process's device for the block; yields False if another process has it and doesn't
     release it within a second.
 
-    A device is identified by host name, CUDA_VISIBLE_DEVICES and torch's name for it, so that
-    workers with a GPU each don't wait for each other. The lock ends with the worker.
+    The lock ends with the worker.
     """
-    name = "\0".join(
-        (socket.gethostname(), os.environ.get("CUDA_VISIBLE_DEVICES", ""), default_device())
-    )
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:6], "big")
+    key = device_lock(device_number())
     latest = time.monotonic() + PATIENCE_SECONDS
     while True:
-        with try_session_lock(lock_key("device", number)) as held:
+        with try_session_lock(key) as held:
             if held or time.monotonic() >= latest:
                 yield held
                 return

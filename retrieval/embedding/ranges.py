@@ -81,6 +81,11 @@ class Ranges:
         while self._held:
             self._held.popitem()[1].close()
 
+    @property
+    def held(self) -> list[int]:
+        """The keys of the ranges that have images left."""
+        return list(self._unsettled)
+
     def take(self, count: int, *, range_size: int) -> list[Item]:
         """Return up to `count` images without embeddings, by id.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,15 @@ from django.db import connection, transaction
 
 from core.jobs.kinds import JobCanceled, JobFailed, workers_alive
 from core.jobs.models import Job
-from core.jobs.services import job_advance, job_cancel, job_create, job_item_error, slice_prolonged
+from core.jobs.services import (
+    job_advance,
+    job_cancel,
+    job_create,
+    job_item_error,
+    job_note,
+    slice_prolonged,
+)
+from core.lifelines import ending
 from core.locks import lock_key, transaction_lock
 from core.sql import fetch_all
 from retrieval.corpus.models import Image
@@ -25,6 +34,7 @@ from retrieval.embedding.device import device_held
 from retrieval.embedding.embedding_models import embedding_model_get_or_create, embedding_model_lock
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.embedding.pipeline import Item, encoded, reader_count
+from retrieval.embedding.progress import PRICE, DeviceProgress
 from retrieval.embedding.ranges import START, Left, Ranges
 from retrieval.embedding.store import embeddings_copy, embeddings_stored
 from retrieval.encoding.encoders import Encoder, ModelSpecError, describe, encoder_in_use
@@ -75,6 +85,14 @@ def embedding_job_create(*, model_name: str = "", created_by: Any = None) -> Job
             created_by=created_by,
             title=f"Embed the corpus with {name}",
         )
+
+
+def embedding_price_set(*, job: Job, price: Decimal | None) -> None:
+    """Set what a device costs an hour; None for no price."""
+    with transaction.atomic():
+        kept = Job.objects.select_for_update().get(pk=job.pk)
+        kept.params[PRICE] = None if price is None else float(price)
+        kept.save(update_fields=["params"])
 
 
 def embedding_step(job: Job, deadline: float) -> bool:
@@ -130,6 +148,8 @@ def _model(job: Job, device_is_held: bool) -> Iterator[tuple[EmbeddingModel, Enc
         try:
             encoder = stack.enter_context(encoder_in_use(job.params["model"]))
             model = embedding_model_get_or_create(name=job.params["model"])
+            if settings.EMBEDDING_COMPILE != "off":
+                encoder.images.compile(settings.EMBEDDING_COMPILE)
         except ModelSpecError as error:
             raise JobFailed(str(error)) from error
         yield model, encoder
@@ -172,6 +192,7 @@ class _Slice:
         self._taken = self._stored = 0
         self._rate: float | None = None
         self._late = False
+        self._device = DeviceProgress(job)
 
     def work(self, deadline: float) -> Left:
         """Embed at least one batch, then more until `deadline`; returns what is left."""
@@ -183,17 +204,52 @@ class _Slice:
                 batches = self._batches(ranges, deadline)
                 with closing(encoded(self._encoder, batches, readers=readers)) as done:
                     for items in done:
-                        _store(self._job, self._own, self._model, ranges, items)
+                        self._store(ranges, items)
                         self._stored += len(items)
                         self._rate = self._stored / (time.monotonic() - self._began)
-                if self._late:
-                    return Left.UNKNOWN
-                if self._stored == before:
-                    return ranges.left
+                        if ending():
+                            # What is in hand goes back with the ranges.
+                            self._late = True
+                            break
+                if self._late or self._stored == before:
+                    job_note(job=self._job, members=self._device.noted(0, []))
+                    return Left.UNKNOWN if self._late else ranges.left
+
+    @transaction.atomic
+    def _store(self, ranges: Ranges, items: list[Item]) -> None:
+        """Store a batch's vectors and the job's progress in one transaction."""
+        job, model = self._job, self._model
+        if all(item.unavailable for item in items):
+            raise JobFailed(items[0].problem)
+        # Shared with other inserts; freezing a candidate list takes it exclusively.
+        transaction_lock(embedding_model_lock(model), shared=True)
+        # An image whose file was replaced since it was read gets its vector in the next pass.
+        rows = fetch_all(_CURRENT, [[item.image_id for item in items]])
+        current = {row[0]: ImageRef(*row[1:]) for row in rows}
+        unchanged = [item for item in items if current.get(item.image_id) == item.ref]
+        ready = [(item.image_id, item.vector) for item in unchanged if item.vector is not None]
+        failed = [item for item in unchanged if item.problem]
+        if ready:
+            embeddings_copy(
+                model=model,
+                image_ids=np.array([image_id for image_id, _ in ready], dtype=np.int64),
+                vectors=np.stack([vector for _, vector in ready]),
+            )
+        for item in failed:
+            name, image_id = f"image {item.image_id}", item.image_id
+            job_item_error(job=job, item=name, message=item.problem, image_id=image_id)
+        ranges.settle(items)
+        job_advance(job=job, done=len(ready), failed=len(failed))
+        job_note(job=job, members=self._device.noted(len(ready) + len(failed), ranges.held))
+        if self._own.pk != job.pk:
+            job_advance(job=self._own, done=len(ready), failed=len(failed))
 
     def _batches(self, ranges: Ranges, deadline: float) -> Iterator[list[Item]]:
         """Yield batches of images while there are some and there is time."""
         while True:
+            if ending():
+                self._late = True
+                return
             if self._taken and time.monotonic() + self._seconds_ahead() >= deadline:
                 deadline = slice_prolonged(
                     deadline=deadline, began=self._began, beside=self._family()
@@ -231,31 +287,3 @@ def batch_size(encoder: Encoder) -> int:
     """
     usual = BATCH_SIZES.get(encoder.device.partition(":")[0], BATCH_SIZES["cpu"])
     return min(settings.EMBEDDING_BATCH_SIZE or usual, encoder.largest_batch)
-
-
-@transaction.atomic
-def _store(job: Job, own: Job, model: EmbeddingModel, ranges: Ranges, items: list[Item]) -> None:
-    """Store a batch's vectors and the job's progress in one transaction."""
-    if all(item.unavailable for item in items):
-        raise JobFailed(items[0].problem)
-    # Shared with other inserts; freezing a candidate list takes it exclusively.
-    transaction_lock(embedding_model_lock(model), shared=True)
-    # An image whose file was replaced since it was read gets its vector in the next pass.
-    rows = fetch_all(_CURRENT, [[item.image_id for item in items]])
-    current = {row[0]: ImageRef(*row[1:]) for row in rows}
-    unchanged = [item for item in items if current.get(item.image_id) == item.ref]
-    ready = [(item.image_id, item.vector) for item in unchanged if item.vector is not None]
-    failed = [item for item in unchanged if item.problem]
-    if ready:
-        embeddings_copy(
-            model=model,
-            image_ids=np.array([image_id for image_id, _ in ready], dtype=np.int64),
-            vectors=np.stack([vector for _, vector in ready]),
-        )
-    for item in failed:
-        name, image_id = f"image {item.image_id}", item.image_id
-        job_item_error(job=job, item=name, message=item.problem, image_id=image_id)
-    ranges.settle(items)
-    job_advance(job=job, done=len(ready), failed=len(failed))
-    if own.pk != job.pk:
-        job_advance(job=own, done=len(ready), failed=len(failed))

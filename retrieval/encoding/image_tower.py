@@ -47,6 +47,7 @@ class ImageTower:
             raise ValueError("the preparation of its images is not open_clip's")
         self._crops = any(type(step).__name__ == "CenterCrop" for step in self._steps)
         self._encode = model.encode_image
+        self._compiled_by = ""
         self._cuda = device.startswith("cuda")
         self._device = torch.device(device)
         self._mean = torch.tensor(normalize.mean, device=device).mul(255).view(1, 3, 1, 1)
@@ -65,6 +66,13 @@ class ImageTower:
 
             noise = torch.Generator().manual_seed(0)
             pack_linears(model.visual, torch.randn(1, 3, self.height, self.width, generator=noise))
+
+    def compile(self, backend: str) -> None:
+        """Encode by `torch.compile` from now on, with one of its backends."""
+        import torch
+
+        if self._compiled_by != backend:
+            self._encode, self._compiled_by = torch.compile(self._encode, backend=backend), backend
 
     @property
     def side(self) -> int:

@@ -29,10 +29,21 @@ function drawJob(node, job) {
     if (target) target.textContent = text;
   };
   set("count", job.total === null ? `${job.done}` : `${job.done + job.failed} of ${job.total}`);
-  set("rate", job.rate ? `${job.rate.toFixed(1)} per second` : "");
-  set("left", timeLeft(job));
+  // Several devices are faster than the job's own slices: their figures stand below.
+  const alone = !document.querySelector("[data-devices]");
+  set("rate", alone && job.rate ? `${job.rate.toFixed(1)} per second` : "");
+  set("left", alone ? timeLeft(job) : "");
   set("failed", job.failed ? `${job.failed} failed` : "");
   drawState(node.querySelector(".badge"), job.state);
+  drawDevices();
+}
+
+/** What the server draws of an embedding job's devices. */
+async function drawDevices() {
+  const node = document.querySelector("[data-devices]");
+  if (!node || node.contains(document.activeElement)) return;
+  const answer = await fetch(node.dataset.devices);
+  if (answer.ok) node.innerHTML = await answer.text();
 }
 
 function drawRelease(node, { state, progress: steps }) {

@@ -1,4 +1,6 @@
-"""The web server behind PgBouncer in transaction mode, with fewer connections than threads."""
+"""The web server behind PgBouncer in transaction mode, with fewer connections than threads, and
+with a replica beside.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,6 @@ import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 import psycopg2
 import pytest
@@ -17,8 +18,9 @@ import pytest
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
 from tests.e2e.conftest import start_site
-from tests.processes import free_port, wait_for
+from tests.processes import database_url, free_port, wait_for
 from tests.site import Site
+from tests.standby import Standby
 
 pytestmark = pytest.mark.e2e
 
@@ -27,15 +29,23 @@ CONNECTIONS = 2
 ACTS = 60
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    """A site whose web server reaches its database by a pool of CONNECTIONS."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site whose web server reaches its database by a pool of CONNECTIONS, with an address of a
+    replica that isn't there yet.
+    """
     if PROGRAM is None:
         pytest.skip("pgbouncer is not installed")
-    var_dir, port = tmp_path / "var", free_port()
+    folder, port = tmp_path_factory.mktemp("pooled"), free_port()
+    var_dir = folder / "var"
     url = f"postgres://{DATABASE_USER}@127.0.0.1:{port}/{DATABASE}"
-    made = start_site(var_dir, DATABASE_POOL_URL=url)
-    config, people = tmp_path / "pgbouncer.ini", tmp_path / "people.txt"
+    replica = {"HOST": Layout(folder / "standby").socket_dir, "USER": DATABASE_USER}
+    made = start_site(
+        var_dir,
+        DATABASE_POOL_URL=url,
+        DATABASE_REPLICA_URL=database_url({**replica, "NAME": DATABASE}),
+    )
+    config, people = folder / "pgbouncer.ini", folder / "people.txt"
     people.write_text(f'"{DATABASE_USER}" ""\n')
     # As root it runs as PostgreSQL's own account, which may enter the socket's folder.
     account = f"user = {(var_dir / 'postgres').owner()}\n" if os.geteuid() == 0 else ""
@@ -54,7 +64,9 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
     try:
         wait_for(listens, what="PgBouncer")
-        made.served.wait_healthy()
+        wait_for(
+            lambda: made.served.health().get("status") == "degraded", what="a site without replica"
+        )
         yield made
     finally:
         made.served.end()
@@ -88,3 +100,33 @@ def test_requests_share_few_connections_and_nothing_is_lost(site: Site) -> None:
     assert 1 <= servers(site) <= CONNECTIONS
     judged = site.api("rita", "GET", f"/api/queries/{query}/judgments/?limit=100")
     assert {one["image"] for one in judged["results"]} == set(ids)
+
+
+def test_search_reads_from_a_replica_beside_the_pool(site: Site) -> None:
+    [species] = site.api("ann", "GET", "/api/species/?search=hop")["results"][:1]
+    path, name = f"/api/species/{species['id']}/", species["scientific_name"]
+
+    def read() -> str:
+        return str(site.api("ann", "GET", path)["scientific_name"])
+
+    standby = Standby(site.served.var_dir, site.served.var_dir.with_name("standby"))
+    try:
+        site.served.wait_healthy()
+        with standby.halted(DATABASE):
+            with site.served.database() as cursor:
+                cursor.execute(
+                    "UPDATE retrieval_species SET scientific_name = 'Bufo new' WHERE id = %s",
+                    [species["id"]],
+                )
+            # Each of the web server's processes looks at the replica within some seconds.
+            wait_for(lambda: read() == name, what="the replica's use")
+            # The text's vector is asked for and stored on the primary.
+            found = site.api("ann", "GET", "/api/search/?text=what+nobody+has+searched+for")
+            assert found["results"]
+        wait_for(lambda: read() == "Bufo new", what="the replica")
+        standby.stop()
+        assert read() == "Bufo new"
+        parts = site.served.health()
+        assert (parts["status"], parts["replica"]) == ("degraded", "unreachable")
+    finally:
+        standby.remove()

@@ -8,12 +8,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from core.templatetags.durations import duration
 from labeling.judging.models import Judgment
 from labeling.lifecycle.imports import LARGEST_UPLOAD
 from labeling.lifecycle.services import query_transition
 from labeling.queries.models import Query, QueryTransition
 from labeling.studio.preferences import preferences_save
-from labeling.templatetags.durations import duration
 from tests.conftest import client_of
 from tests.labeling.conftest import MakeQuery, make_images, make_species, run_jobs
 from tests.labeling.judging import item, judge, record

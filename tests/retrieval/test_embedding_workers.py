@@ -1,5 +1,7 @@
 """Two real workers on one embedding job, as on two machines with a device each."""
 
+import os
+import signal
 from collections import Counter
 
 import pytest
@@ -10,6 +12,7 @@ from core.jobs.services import job_cancel
 from core.locks import lock_key, transaction_lock
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding, EmbeddingRange
+from retrieval.embedding.progress import embedding_progress
 from retrieval.embedding.services import KIND, PARTICIPANT_KIND, embedding_job_create
 from tests.processes import wait_for
 from tests.retrieval.making import repeated_images
@@ -67,20 +70,64 @@ def test_both_stop_when_the_job_is_cancelled_and_one_goes_on_when_the_other_is_k
     Job.objects.all().delete()
     Embedding.objects.all().delete()
 
-    begin()
+    main = begin()
     two[1].kill()
+
+    def taken_over():
+        main.refresh_from_db()
+        here, gone = embedding_progress(main).devices
+        assert (here.device, here.gone) == ("CPU none-a", False)
+        return gone.gone and gone.device == "CPU none-b" and gone.taken and not gone.left
+
+    wait_for(taken_over, what="the range of the worker that was killed")
+    main = finish()
+    assert_each_once(main)
+    wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
+    parts = Job.objects.filter(kind=PARTICIPANT_KIND).values_list("done", flat=True)
+    assert 0 < sum(parts) < main.done
+
+
+def test_a_worker_that_is_told_to_end_gives_back_what_it_holds_and_ends(two, start_worker):
+    main = begin()
+    progress = embedding_progress(main)
+    assert progress.working == 2
+    assert progress.remaining == main.total - main.done
+    # As Kubernetes and systemd do; and, to the second one, as one that signals all processes does.
+    two[1].process.terminate()
+    two[1].process.wait(30)
+    main.refresh_from_db()
+    [held] = [one["ranges"] for one in main.result.values() if one["device"] == "CPU none-b"]
+    assert held == []
+    assert "Warm shutdown" in two[1].log.read_text()
+    three = start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES="none-c", concurrency=1)
+
+    def third_works():
+        main.refresh_from_db()
+        return any(one["device"] == "CPU none-c" for one in main.result.values())
+
+    wait_for(third_works, seconds=120, what="the third worker's part")
+    os.killpg(three.process.pid, signal.SIGTERM)
+    three.process.wait(30)
+    main = finish()
+    assert_each_once(main)
+    assert sum(one["done"] for one in main.result.values()) == main.done
+
+
+def finish():
+    """The job at its end, which comes soon: what nobody has claimed needn't be waited for."""
     with transaction.atomic():
-        # Nobody claims meanwhile, and what nobody has claimed needn't be waited for.
+        # Nobody claims meanwhile.
         transaction_lock(lock_key("embedding_ranges", Job.objects.get(kind=KIND).pk))
         reached = Job.objects.get(kind=KIND).cursor["last"]
         Image.objects.filter(pk__gt=reached).delete()
     wait_for(lambda: ended(KIND), seconds=120, what="the end of the job")
     main = Job.objects.get(kind=KIND)
     assert (main.state, main.error, main.failed) == ("done", "", 0)
+    return main
+
+
+def assert_each_once(main):
     images = Counter(Image.objects.values_list("pk", flat=True))
     assert Counter(Embedding.objects.values_list("image_id", flat=True)) == images
     assert main.done == len(images)
     assert EmbeddingRange.objects.count() == 0
-    wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
-    parts = Job.objects.filter(kind=PARTICIPANT_KIND).values_list("done", flat=True)
-    assert 0 < sum(parts) < main.done

@@ -196,3 +196,13 @@ def test_the_image_side_is_released_after_its_last_use(tiny_model, monkeypatch):
     held = weakref.ref(encoder)
     del encoder, again
     assert wait_for(lambda: gc.collect() >= 0 and held() is None, what="the model to be released")
+
+
+def test_a_compiled_image_side_gives_the_same_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoders, "_encoders", {})
+    encoder = load_encoder("demo")
+    plain = encoder.encode_images(images())
+    encoder.images.compile("eager")
+    np.testing.assert_allclose(encoder.encode_images(images()), plain, atol=1e-5)
+    # Of another size of batch.
+    np.testing.assert_allclose(encoder.encode_images(images()[:1]), plain[:1], atol=1e-5)
