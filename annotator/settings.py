@@ -379,6 +379,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "annotator.web.static.StaticFilesStorage"},
 }
 
+# Requests by one API token; browsers' sessions have no limit, so that labeling never waits for one.
+API_RATE = env.rate("API_RATE")
 REST_FRAMEWORK = {
     # Token first: its WWW-Authenticate header makes an anonymous request a 401, not a 403.
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -386,6 +388,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabeling"],
+    "DEFAULT_THROTTLE_CLASSES": ["annotator.people.rates.TokenRate"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["annotator.web.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "annotator.web.pagination.Pagination",
