@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
@@ -109,8 +109,8 @@ def _begun(check: Callable[[], Parts]) -> "Future[Parts]":
 def healthz(request: HttpRequest) -> JsonResponse:
     """200 with `status` and every part `ok`, else 503 with what each part is, in ANSWER_SECONDS.
 
-    Any answer means that the web server itself is up: what spreads requests over several should
-    take 503 for that too, since pages and labels need neither broker nor worker.
+    What spreads requests over several web servers asks `web_health`: pages and labels need neither
+    broker nor worker, and without the database each web server says what is away.
     """
     runs = {check: _begun(check) for check in CHECKS}
     wait(runs.values(), timeout=ANSWER_SECONDS)
@@ -120,3 +120,10 @@ def healthz(request: HttpRequest) -> JsonResponse:
     healthy = all(state == OK for state in parts.values())
     body = {"status": OK if healthy else "unavailable", **parts}
     return JsonResponse(body, status=200 if healthy else 503)
+
+
+@never_cache
+@require_safe
+def web_health(request: HttpRequest) -> HttpResponse:
+    """200 as soon as the web server itself answers."""
+    return HttpResponse("ok\n", content_type="text/plain")
