@@ -463,6 +463,8 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "propagate": True},
         "gunicorn.error": {"handlers": [], "propagate": True},
+        # Of an answer 4xx it writes the address, which may be somebody's link for a new password.
+        "django.request": {"level": "ERROR"},
         # They log each request, at the level DEBUG with the whole image.
         "openai": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},

@@ -153,8 +153,7 @@ class Worker:
             self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "celery", "-A", "annotator", "worker"),
-                    *("--concurrency", str(concurrency), "--loglevel", "INFO"),
-                    *("--without-gossip", "--without-mingle"),
+                    *("--concurrency", str(concurrency), "--without-gossip", "--without-mingle"),
                 ],
                 cwd=ROOT,
                 env={**os.environ, "DJANGO_SETTINGS_MODULE": "annotator.settings", **environment},

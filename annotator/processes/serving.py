@@ -26,7 +26,7 @@ UNUSED_STATIC_FILES = ["rest_framework", "jquery.js", "select2.full.js", "xregex
 """No page needs these, and half of the time went into them: the API has no pages of its own, and
 Django's admin takes the short forms of its libraries.
 """
-WORKER_OPTIONS = ("--loglevel", "INFO", "--without-gossip", "--without-mingle")
+WORKER_OPTIONS = ("--without-gossip", "--without-mingle")
 
 
 class Services:
