@@ -17,8 +17,10 @@ from django.db import connection
 from packaging.requirements import Requirement
 
 from core.jobs.models import Job
+from retrieval.embedding.embedding_models import embedding_model_get_or_create
 from retrieval.embedding.models import Embedding
 from retrieval.embedding.services import embedding_job_create
+from retrieval.embedding.text_vectors import text_vector
 from tests.annotator.test_start import ANSWERS
 from tests.annotator.world import make_world
 from tests.processes import ROOT, Worker, database_url, wait_for
@@ -81,6 +83,30 @@ def test_a_worker_embeds_without_what_serves_pages(
     assert (job.state, job.error) == ("done", "")
     assert Embedding.objects.count() == 40
     assert "ModuleNotFoundError" not in worker.log.read_text()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_texts_are_encoded_without_what_serves_pages(
+    demo_encoder: str, settings: Any, tmp_path: Path
+) -> None:
+    settings.TEXT_PROCESS = True
+    environment = os.environ | {
+        "DATABASE_URL": database_url(connection.settings_dict),
+        "DJANGO_SETTINGS_MODULE": "annotator.settings",
+        "TEXT_PROCESS": "true",
+        "EMBEDDING_MODEL": demo_encoder,
+        "PYTHONPATH": path_without("worker", tmp_path),
+    }
+    encoding = subprocess.Popen(
+        [sys.executable, "manage.py", "encode_texts"], cwd=ROOT, env=environment
+    )
+    try:
+        model = embedding_model_get_or_create(name=demo_encoder)
+        assert len(text_vector(model, "a frog", patience=120)) == model.dimension
+        assert encoding.poll() is None
+    finally:
+        encoding.terminate()
+        encoding.wait(30)
 
 
 def test_every_page_is_answered_without_models(

@@ -55,9 +55,7 @@ def test_a_token_above_the_rate_waits_for_the_next_period(annotator: Any) -> Non
 
 
 @pytest.mark.usefixtures("three_an_hour")
-def test_browsers_and_the_unknown_are_not_counted(
-    annotator: Any, anonymous_api: APIClient
-) -> None:
+def test_browsers_and_the_unknown_are_not_counted(annotator: Any, anonymous_api: APIClient) -> None:
     browser = client_of(annotator)
     assert [browser.get("/api/queries/").status_code for _ in range(5)] == [200] * 5
     anonymous_api.credentials(HTTP_AUTHORIZATION="Token unknown")

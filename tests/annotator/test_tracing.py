@@ -62,9 +62,7 @@ class Collector:
 
 def values(holder: Any) -> dict[str, Any]:
     """Attributes of a span or a resource."""
-    return {
-        one.key: getattr(one.value, one.value.WhichOneof("value")) for one in holder.attributes
-    }
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in holder.attributes}
 
 
 @pytest.fixture
@@ -92,9 +90,7 @@ def test_requests_sql_and_jobs_are_traced(collector: Collector, tmp_path: Path) 
         assert len(described["inquire.request_id"]) == 16
         assert described["http.status_code"] == 200
         # The request's statements and its message to the workers are parts of its trace.
-        within = [
-            span for _, span in collector.spans if span.parent_span_id == opening.span_id
-        ]
+        within = [span for _, span in collector.spans if span.parent_span_id == opening.span_id]
         statements = [str(values(one).get("db.statement")) for one in within]
         assert any("labeling_query" in one for one in statements)
         (message,) = [one for one in within if one.name == "apply_async/core.run_job"]
@@ -144,13 +140,11 @@ def test_nothing_is_imported_without_a_collector() -> None:
 
 
 def test_missing_packages_are_named() -> None:
-    code = (
-        "import sys; sys.modules['opentelemetry.sdk'] = None; import django; django.setup()"
-    )
+    code = "import sys; sys.modules['opentelemetry.sdk'] = None; import django; django.setup()"
     done = run(code, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "OTEL_EXPORTER_OTLP_ENDPOINT needs packages that are missing (opentelemetry.sdk): "
+        "OTEL_EXPORTER_OTLP_ENDPOINT needs packages that are missing (opentelemetry.sdk.trace): "
         "pip install 'inquire-annotator[otel]'."
     )
 
