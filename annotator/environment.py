@@ -93,7 +93,7 @@ class Environment:
         return share
 
     def rate(self, name: str) -> tuple[int, int] | None:
-        """Written "6000/minute": how many at most, in how many seconds; None where there is none."""
+        """Written "6000/minute": how many at most, in how many seconds; None for no value."""
         value = self.text(name)
         if not value:
             return None

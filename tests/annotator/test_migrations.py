@@ -32,8 +32,8 @@ SQUAWK = shutil.which("squawk", path=Path(sys.executable).parent)
 OURS = ["annotator", "core", "retrieval", "labeling", "benchmark"]
 #: The last migration of each app before the rule: what they did is done.
 BEFORE_THE_RULE = {"annotator": 4, "core": 1, "retrieval": 5, "labeling": 17, "benchmark": 5}
-#: Rules of squawk that a migration breaks with a reason, which stands beside: as where a column goes
-#: that the version before doesn't use any more.
+#: Rules of squawk that a migration breaks with a reason, which stands beside: as where a column
+#: goes that the version before doesn't use any more.
 ACCEPTED: dict[str, set[str]] = {}
 EXCLUDED = [
     "require-lock-timeout",  # `migrate` sets it
@@ -143,8 +143,9 @@ def older(db: None) -> Iterator[str]:
             )
             inside.execute(
                 "INSERT INTO annotator_user (id, password, is_superuser, username, first_name, "
-                "last_name, email, is_staff, is_active, date_joined, role, theme, time_zone) VALUES "
-                "(1, '', false, 'ann', '', '', '', false, true, now(), 'annotator', 'system', 'UTC')"
+                "last_name, email, is_staff, is_active, date_joined, role, theme, time_zone) "
+                "VALUES (1, '', false, 'ann', '', '', '', false, true, now(), 'annotator', "
+                "'system', 'UTC')"
             )
             inside.execute(
                 "INSERT INTO annotator_apitoken (id, user_id, name, digest, expires_at) "
@@ -162,7 +163,7 @@ def session(name: str) -> Any:
     return made
 
 
-def migrate(name: str, folder: Path, before: str = "") -> "subprocess.Popen[str]":
+def migrate(name: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
     """`migrate` on a database, after some Python that changes the command's module `m`."""
     code = (
         "from django.core.management import call_command\n"

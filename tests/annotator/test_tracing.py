@@ -149,7 +149,7 @@ def test_missing_packages_are_named() -> None:
     )
 
 
-def run(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Some Python with the application's settings."""
     return subprocess.run(
         [sys.executable, "-c", code],

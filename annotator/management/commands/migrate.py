@@ -1,4 +1,4 @@
-"""`manage.py migrate`, which dumps the database before it changes it and stops nobody's requests."""
+"""`manage.py migrate`, which dumps the database before it changes it, and lets requests pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from core.locks import lock_key, try_session_lock
 
 PREFIX = "before-migration"
 KEPT = 3
-# Requests queue behind a migration that waits for a table's lock; so long, and no longer, they wait.
+# Requests for a table queue behind a migration that waits for its lock: so long they wait at most.
 LOCK_SECONDS = 2
 TRIES = 60
 PAUSE_SECONDS = 5.0
