@@ -88,7 +88,7 @@ def test_a_worker_embeds_without_what_serves_pages(
         job.refresh_from_db()
         return job.state not in Job.UNFINISHED
 
-    wait_for(ended, what="the end of the job")
+    wait_for(ended, seconds=180, what="the end of the job")
     assert (job.state, job.error) == ("done", "")
     assert Embedding.objects.count() == 40
     assert "ModuleNotFoundError" not in worker.log.read_text()

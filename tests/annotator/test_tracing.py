@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -137,6 +138,12 @@ def test_nothing_is_imported_without_a_collector() -> None:
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     assert run(code).stdout.strip() == "[]"
+
+
+def test_the_extra_is_installed_where_tests_run() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    installed = (ROOT / "requirements-dev.txt").read_text().splitlines()
+    assert set(project["optional-dependencies"]["otel"]) <= set(installed)
 
 
 def test_missing_packages_are_named() -> None:
