@@ -1,5 +1,7 @@
 """The app of users and of workers' heartbeats."""
 
+import os
+
 from django.apps import AppConfig
 
 
@@ -10,8 +12,12 @@ class AnnotatorConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Connect the worker's signals, and register how workers are counted."""
+        """Connect the worker's signals, register how workers are counted, and begin traces."""
         from annotator.processes.worker import live_workers
         from core.jobs.kinds import count_workers_by
 
         count_workers_by(live_workers)
+        if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+            from annotator.tracing import start_tracing
+
+            start_tracing()

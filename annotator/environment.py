@@ -12,6 +12,7 @@ import dj_database_url
 MODEL_FILE = "embedding_model"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
+PERIODS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 class BadSetting(SystemExit):
@@ -90,6 +91,16 @@ class Environment:
             least = "0 or a number" if zero else "a number"
             raise BadSetting(f"{name}={value!r}: write {least} between 0 and 1.")
         return share
+
+    def rate(self, name: str) -> tuple[int, int] | None:
+        """Written "6000/minute": how many at most, in how many seconds; None for no value."""
+        value = self.text(name)
+        if not value:
+            return None
+        number, _, period = (part.strip() for part in value.partition("/"))
+        if not number.isdecimal() or not 0 < int(number) < 2**31 or period not in PERIODS:
+            raise BadSetting(f"{name}={value!r}: write a rate such as 6000/minute.")
+        return int(number), PERIODS[period]
 
     def words(self, name: str, default: list[str]) -> list[str]:
         """A comma-separated list; blank items are dropped."""

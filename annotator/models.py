@@ -103,6 +103,19 @@ class ApiToken(models.Model):
         return f"token {self.pk} of {self.user_id}"
 
 
+class TokenRequests(models.Model):
+    """How many requests a token was sent with in the present period of API_RATE. The table is
+    unlogged: a crash of the database empties it, and counting waits for no disk.
+    """
+
+    token = models.OneToOneField(ApiToken, on_delete=models.CASCADE, primary_key=True)
+    period = models.BigIntegerField(help_text="number of the period since 1970")
+    requests = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.requests} requests by token {self.token_id}"
+
+
 class WorkerHeartbeat(models.Model):
     """When a Celery worker process was last alive, by the database's clock."""
 

@@ -341,7 +341,7 @@ CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", [])
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_SSL_REDIRECT = HTTPS_ONLY
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz(/web)?$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
 SECURE_HSTS_PRELOAD = HTTPS_ONLY
@@ -391,6 +391,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "annotator.web.static.StaticFilesStorage"},
 }
 
+# Requests by one API token; browsers' sessions have no limit, so that labeling never waits for one.
+API_RATE = env.rate("API_RATE")
 REST_FRAMEWORK = {
     # Token first: its WWW-Authenticate header makes an anonymous request a 401, not a 403.
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -398,6 +400,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["core.api.permissions.TakesPartInLabeling"],
+    "DEFAULT_THROTTLE_CLASSES": ["annotator.people.rates.TokenRate"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["annotator.web.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "annotator.web.pagination.Pagination",

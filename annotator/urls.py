@@ -9,7 +9,7 @@ from annotator.log.views import log, log_csv
 from annotator.people import oidc
 from annotator.people import views as people
 from annotator.people.api import TokenView
-from annotator.web.health import healthz
+from annotator.web.health import healthz, web_health
 from annotator.web.metrics import MetricsView
 from core.ids import IdConverter
 
@@ -17,6 +17,7 @@ register_converter(IdConverter, "id")
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    path("healthz/web", web_health, name="healthz-web"),
     path("metrics", MetricsView.as_view(), name="metrics"),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

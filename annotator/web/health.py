@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
@@ -122,8 +122,8 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
     Without its replica the application is slower at most: 200, `degraded`.
 
-    Any answer means that the web server itself is up: what spreads requests over several should
-    take 503 for that too, since pages and labels need neither broker nor worker.
+    What spreads requests over several web servers asks `web_health`: pages and labels need neither
+    broker nor worker, and without the database each web server says what is away.
     """
     runs = {check: _begun(check) for check in CHECKS}
     wait(runs.values(), timeout=ANSWER_SECONDS)
@@ -134,3 +134,10 @@ def healthz(request: HttpRequest) -> JsonResponse:
     status = "unavailable" if ill - {"replica"} else "degraded" if ill else OK
     body = {"status": status, **parts}
     return JsonResponse(body, status=503 if status == "unavailable" else 200)
+
+
+@never_cache
+@require_safe
+def web_health(request: HttpRequest) -> HttpResponse:
+    """200 as soon as the web server itself answers."""
+    return HttpResponse("ok\n", content_type="text/plain")

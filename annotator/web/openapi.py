@@ -69,6 +69,7 @@ def problem_statuses(path: str, operation: dict[str, Any]) -> set[HTTPStatus]:
     if operation.get("security"):
         # A conflict: X-Annotator is not who is logged in.
         found |= {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT}
+        found.add(HTTPStatus.TOO_MANY_REQUESTS)  # API_RATE
     if "{" in path:
         found.add(HTTPStatus.NOT_FOUND)
     if "requestBody" in operation:

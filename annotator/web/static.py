@@ -51,4 +51,6 @@ class VegaFinder(BaseStorageFinder):
     """Finds `js/vega.mjs`: Vega, Vega-Lite and Vega-Embed as one script that sets
     `window.vegaEmbed`; vl-convert carries it."""
 
-    storage = _VegaStorage()  # type: ignore[assignment]
+    def __init__(self) -> None:
+        # Django's own asks what kind of storage it is, which would make the script.
+        self.storage = _VegaStorage()  # type: ignore[assignment]

@@ -12,6 +12,7 @@ NAMES = {"app_label", "extension", "name", "url", "version"}
 #: What anybody may ask.
 OPEN = {
     "healthz",
+    "healthz/web",
     "login/",
     "logout/",
     "oidc/",

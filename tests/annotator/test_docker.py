@@ -17,7 +17,7 @@ def variables_read():
     return set(re.findall(r"env\.\w+\(\s*['\"](\w+)['\"]", text))
 
 
-@pytest.mark.parametrize("service", ["web", "worker"])
+@pytest.mark.parametrize("service", ["web", "worker", "gpu-worker", "texts"])
 def test_every_variable_that_compose_sets_is_read(service):
     names = set(COMPOSE["services"][service]["environment"])
     assert {"DATABASE_URL", "CELERY_BROKER_URL", "SECRET_KEY"} <= names
@@ -41,11 +41,21 @@ def test_secrets_have_no_defaults_and_nothing_is_open_to_the_network():
     assert set(published.values()) == {None}
 
 
-def test_the_image_does_not_run_as_root():
-    lines = (ROOT / "docker/Dockerfile").read_text().splitlines()
-    assert lines.index("USER inquire") < next(
-        number for number, line in enumerate(lines) if line.startswith("CMD")
-    )
+@pytest.mark.parametrize("target", ["web", "worker"])
+def test_the_images_do_not_run_as_root(target):
+    text = (ROOT / "docker/Dockerfile").read_text()
+    stage = text.partition(f"FROM base AS {target}\n")[2].partition("FROM ")[0]
+    assert "USER inquire" in stage.partition("\nCMD ")[0].splitlines()
+    assert f"not-in-{target}.txt" in stage
+
+
+def test_each_service_has_an_image_that_is_built():
+    targets = {
+        name: service["build"]["target"]
+        for name, service in COMPOSE["services"].items()
+        if "build" in service
+    }
+    assert targets == {"web": "web", **dict.fromkeys(("worker", "gpu-worker", "texts"), "worker")}
 
 
 @pytest.mark.parametrize("service", ["web", "database", "broker"])

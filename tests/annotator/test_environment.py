@@ -44,6 +44,18 @@ def test_a_value_comes_from_a_file(tmp_path):
         Environment({"X_FILE": str(file)}).text("X")
 
 
+def test_rates_are_a_number_in_a_period():
+    assert Environment({"X": "6000/minute"}).rate("X") == (6000, 60)
+    assert Environment({"X": "5 / second"}).rate("X") == (5, 1)
+    assert Environment({}).rate("X") is None
+
+
+@pytest.mark.parametrize("text", ["60", "0/minute", "-1/minute", "1/year", "a/minute", "1/"])
+def test_a_wrong_rate_is_named(text):
+    with pytest.raises(BadSetting, match=r"write a rate such as 6000/minute."):
+        Environment({"X": text}).rate("X")
+
+
 def test_words_are_cut_at_commas_without_blanks():
     assert Environment({"X": " a.org, ,b.org "}).words("X", []) == ["a.org", "b.org"]
 

@@ -57,6 +57,7 @@ def test_plain_http_is_sent_to_https_except_for_monitors(client, https_only):
     assert answer.status_code == 301
     assert answer.headers["Location"] == "https://labels.example.org/login/?next=/"
     assert client.get("/healthz", HTTP_HOST="labels.example.org").status_code in (200, 503)
+    assert client.get("/healthz/web", HTTP_HOST="labels.example.org").status_code == 200
 
 
 def test_over_https_cookies_are_secure_and_the_browser_is_bound_to_it(

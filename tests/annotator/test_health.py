@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 from django.db import connection, connections
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from annotator.models import WorkerHeartbeat
 from annotator.processes.worker import beat
@@ -35,6 +36,12 @@ def pass_time(seconds):
 def test_healthy_with_a_worker_that_lives(client):
     beat("worker@here:1")
     assert health(client) == (200, WELL)
+
+
+def test_the_web_server_alone_is_well_whatever_is_away(client):
+    with CaptureQueriesContext(connection) as asked:
+        answer = client.get("/healthz/web")
+    assert (answer.status_code, answer.content, len(asked)) == (200, b"ok\n", 0)
 
 
 def test_no_worker_ever(client):

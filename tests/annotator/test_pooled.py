@@ -18,7 +18,7 @@ import pytest
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
 from tests.e2e.conftest import start_site
-from tests.processes import database_url, free_port, wait_for
+from tests.processes import ROOT, database_url, free_port, wait_for
 from tests.site import Site
 from tests.standby import Standby
 
@@ -49,12 +49,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     people.write_text(f'"{DATABASE_USER}" ""\n')
     # As root it runs as PostgreSQL's own account, which may enter the socket's folder.
     account = f"user = {(var_dir / 'postgres').owner()}\n" if os.geteuid() == 0 else ""
-    config.write_text(
-        f"[databases]\n{DATABASE} = host={Layout(var_dir).socket_dir} port={PORT}\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        f"auth_type = trust\nauth_file = {people}\nadmin_users = {DATABASE_USER}\n"
-        f"pool_mode = transaction\ndefault_pool_size = {CONNECTIONS}\n{account}"
-    )
+    # As the pods have it, with this machine's database and without passwords.
+    text = (ROOT / "deploy/kubernetes/base/pgbouncer.ini").read_text()
+    for wanted, here in {
+        "host=inquire-database port=5432": f"host={Layout(var_dir).socket_dir} port={PORT}",
+        "listen_addr = 0.0.0.0": "listen_addr = 127.0.0.1",
+        "listen_port = 6432": f"listen_port = {port}",
+        "auth_type = scram-sha-256": f"auth_type = trust\nadmin_users = {DATABASE_USER}",
+        "auth_file = /run/secrets/inquire/PGBOUNCER_USERS": f"auth_file = {people}",
+        "default_pool_size = 20": f"default_pool_size = {CONNECTIONS}",
+    }.items():
+        assert wanted in text
+        text = text.replace(wanted, here)
+    config.write_text(f"{text}\n{account}")
     pool = subprocess.Popen([PROGRAM, "-q", str(config)])
 
     def listens() -> bool:
