@@ -75,7 +75,7 @@ class Bucket(S3Storage):
         """As `Disk.writing`; a large file lies in VAR_DIR until it is sent. Raises StorageAway
         besides.
         """
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=settings.VAR_DIR) as draft:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(settings.VAR_DIR)) as draft:
             yield cast(BinaryIO, draft)
             draft.seek(0)
             with _answering():

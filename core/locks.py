@@ -35,6 +35,7 @@ _SUBJECTS = {
     "places": 22,
     "duplicates": 23,
     "import": 24,
+    "matrix": 25,
 }
 
 

@@ -101,6 +101,11 @@ def _storage() -> Disk | Bucket:
     return cast("Disk | Bucket", default_storage)
 
 
+def check() -> None:
+    """Raise an error where the bucket can't be read."""
+    cast("Bucket", default_storage).check()
+
+
 def exists(path: Path) -> bool:
     """Whether there is such a file."""
     return _storage().exists(name_of(path))

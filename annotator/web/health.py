@@ -1,5 +1,6 @@
 """The health check for monitoring, without a log-in and without secrets."""
 
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -17,8 +18,11 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import KombuError
 
 from annotator.models import WorkerHeartbeat
+from core import storage
 from core.locks import is_locked, lock_key
 from core.outages import free_bytes
+
+logger = logging.getLogger(__name__)
 
 OK = "ok"
 UNREACHABLE = "unreachable"
@@ -79,6 +83,18 @@ def disk_health() -> Parts:
         return {"disk": UNREACHABLE}
 
 
+def storage_health() -> Parts:
+    """`storage`: whether the bucket of STORAGE_URL can be read; nothing where there is none."""
+    if not storage.is_shared():
+        return {}
+    try:
+        storage.check()
+    except Exception:
+        logger.exception("The bucket of STORAGE_URL can't be read")
+        return {"storage": UNREACHABLE}
+    return {"storage": OK}
+
+
 # Each check with what stands for its parts when it doesn't end in time.
 CHECKS: dict[Callable[[], Parts], Parts] = {
     database_health: {
@@ -89,6 +105,7 @@ CHECKS: dict[Callable[[], Parts], Parts] = {
     },
     broker_health: {"broker": NO_ANSWER},
     disk_health: {"disk": NO_ANSWER},
+    storage_health: {"storage": NO_ANSWER},
 }
 _threads = ThreadPoolExecutor(max_workers=len(CHECKS), thread_name_prefix="health")
 _running: "dict[Callable[[], Parts], Future[Parts]]" = {}
