@@ -11,6 +11,7 @@ import logging
 import shutil
 import tempfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from core import storage
@@ -60,18 +61,17 @@ def fetch(folder: Path) -> None:
     missing = [file for file in there.files if not file.whole(folder)]
     if sum(file.size for file in missing) > shutil.disk_usage(folder).free:
         return
-    try:
+    with suppress(FileNotFoundError):
         for file in missing:
             path = folder / file.name
             with storage.reading(path) as source, whole_file(path) as target:
                 storage.copied(source, target)
-    except FileNotFoundError:
-        logger.warning("Another machine just replaced the matrix in the bucket")
-        return
     if all(file.whole(folder) for file in missing):
         there.save(folder)
     else:
-        logger.warning("The matrix in the bucket is damaged, or was just replaced")
+        logger.warning("The matrix in the bucket is damaged or was just replaced: %s", folder)
+        # So that all of it is stored again.
+        storage.remove(folder / MANIFEST)
 
 
 def _shared(folder: Path) -> Manifest | None:
