@@ -97,6 +97,11 @@ def name_of(path: Path) -> str:
     return path.relative_to(settings.VAR_DIR).as_posix()
 
 
+def shown(path: Path) -> str:
+    """Where a file is, for people."""
+    return f"{settings.STORAGE_URL}/{name_of(path)}" if is_shared() else str(path)
+
+
 def _storage() -> Disk | Bucket:
     return cast("Disk | Bucket", default_storage)
 

@@ -324,11 +324,11 @@ def release_copy(*, release: Release, directory: Path) -> None:
                 found = storage.copied(file, copy)
         except FileNotFoundError:
             raise ReleaseUnusable(
-                f"{source} is gone: restore it from a backup, or make a new version."
+                f"{storage.shown(source)} is gone: restore it from a backup, or make a new version."
             ) from None
         if found != entry["sha256"]:
             raise ReleaseUnusable(
-                f"{source} is not as it was made (its SHA-256 differs): restore it from a backup, "
+                f"{storage.shown(source)} is not as it was made (its SHA-256 differs): restore it from a backup, "
                 "or make a new version."
             )
 

@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, TypeVar
 
 from django.conf import settings
 
+from core.storage import is_shared
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.images.decoding import (
     DISPLAY_SIDE,
@@ -85,8 +86,8 @@ def roots_load() -> None:
 
 
 def any_far() -> bool:
-    """Whether a root is remote, so that reading takes time; call `roots_load` before."""
-    return any(not root_files(location).near for location in _locations.values())
+    """Whether images are remote, so that reading takes time; call `roots_load` before."""
+    return is_shared() or any(not root_files(location).near for location in _locations.values())
 
 
 def source_bytes(ref: ImageRef) -> bytes:

@@ -59,7 +59,7 @@ def connected(database: dict[str, Any]) -> Any:
 
 
 def manage(
-    database: dict[str, Any], var_dir: Path, *arguments: str, model: str = "demo"
+    database: dict[str, Any], var_dir: Path, *arguments: str, model: str = "demo", **more: str
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "manage.py", *arguments],
@@ -70,6 +70,7 @@ def manage(
             "VAR_DIR": str(var_dir),
             "EMBEDDING_MODEL": model,
             "DJANGO_SETTINGS_MODULE": "annotator.settings",
+            **more,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
