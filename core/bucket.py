@@ -78,8 +78,12 @@ class Bucket(S3Storage):
         with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(settings.VAR_DIR)) as draft:
             yield cast(BinaryIO, draft)
             draft.seek(0)
-            with _answering():
-                self.client.upload_fileobj(draft, self.bucket_name, self.key(name))
+            self.send(draft, name)
+
+    def send(self, file: Any, name: str) -> None:
+        """Store an open file, which it closes. Raises StorageAway."""
+        with _answering():
+            self.client.upload_fileobj(file, self.bucket_name, self.key(name))
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object."""

@@ -106,11 +106,6 @@ def _storage() -> Disk | Bucket:
     return cast("Disk | Bucket", default_storage)
 
 
-def check() -> None:
-    """Raise an error where the bucket can't be read."""
-    cast("Bucket", default_storage).check()
-
-
 def exists(path: Path) -> bool:
     """Whether there is such a file."""
     return _storage().exists(name_of(path))
@@ -166,9 +161,9 @@ def _publish(folder: Path, path: Path) -> None:
 
 
 def publish(file: Path, path: Path) -> None:
-    """Store a file of this machine as `path`."""
-    with file.open("rb") as source, writing(path) as target:
-        shutil.copyfileobj(source, target, BUFFER)
+    """Store a file of this machine in the bucket as `path`. Raises StorageAway, OSError."""
+    with file.open("rb") as source:
+        cast("Bucket", default_storage).send(source, name_of(path))
 
 
 def local_file(path: Path, sha256: str = "") -> Path:

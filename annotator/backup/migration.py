@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -17,85 +16,50 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 16
 _PART: Final = 1000
-_MATRICES: Final = "matrices"
-#: Of one machine alone.
-_NOT_SHARED: Final = ("lock", "building.json")
+#: Of a folder with a matrix, what is one machine's own.
+_OWN: Final = ("lock", "building.json")
 
 
-@dataclass(slots=True)
-class Migration:
-    """What became of the files."""
+def migrate(source: Disk | Bucket, target: Disk | Bucket) -> Iterator[tuple[str, str]]:
+    """Copy files, and read them again where they were copied to; yields the name of each with what
+    became of it: "copied", "same" where it was there, "missing", or "damaged" where its SHA-256
+    isn't the one in the database, so that it isn't copied, or differs after it was.
 
-    copied: int = 0
-    same: int = 0
-    """Those that were there already."""
-    missing: list[str] = field(default_factory=list)
-    damaged: list[str] = field(default_factory=list)
-    """Those whose SHA-256 isn't the one in the database, or that differ after they were copied."""
-
-
-class _Damaged(Exception):
-    pass
-
-
-def migrate(
-    source: Disk | Bucket, target: Disk | Bucket, report: Callable[[int], None] = lambda files: None
-) -> Migration:
-    """Copy each file that isn't the same in the target, and read it again there; damaged ones
-    aren't copied. Done again, it goes on. Raises StorageAway, OSError.
+    Done again, it goes on. Raises StorageAway, OSError.
     """
-    found = Migration()
+
+    def carry(name: str, sha256: str, needed: bool) -> tuple[str, str]:
+        expected = sha256 or _sha256(source, name)
+        if not expected:
+            return name, "missing" if needed else ""
+        if _sha256(target, name) == expected:
+            return name, "same"
+        try:
+            with source.reading(name) as file, target.writing(name) as copy:
+                if copied(file, copy) != expected:
+                    raise ValueError
+        except FileNotFoundError:
+            return name, "missing"
+        except ValueError:
+            return name, "damaged"
+        return name, "copied" if _sha256(target, name) == expected else "damaged"
+
     files = _files(source)
-
-    def carry(one: tuple[str, str, bool]) -> tuple[str, str]:
-        return one[0], _carry(source, target, *one)
-
     with ThreadPoolExecutor(AT_ONCE) as pool:
         while part := list(islice(files, _PART)):
-            for name, outcome in pool.map(carry, part):
-                if outcome in ("missing", "damaged"):
-                    getattr(found, outcome).append(name)
-                elif outcome:
-                    setattr(found, outcome, getattr(found, outcome) + 1)
-            report(found.copied + found.same)
-    return found
+            outcomes = pool.map(lambda one: carry(*one), part)
+            yield from ((name, outcome) for name, outcome in outcomes if outcome)
 
 
 def _files(source: Disk | Bucket) -> Iterator[tuple[str, str, bool]]:
-    for one in named_files(images=True):
-        name = name_of(one.path)
-        if name.startswith(tuple(f"{folder}/" for folder in FOLDERS)):
-            yield name, one.sha256, one.needed
-    for name in _matrices(source.names(_MATRICES)):
-        yield name, "", True
-
-
-def _matrices(names: Iterable[str]) -> Iterator[str]:
-    """Manifests last, as they are written."""
-    for name in sorted(names, key=lambda name: (name.endswith(".json"), name)):
-        own = name.rpartition("/")[2]
-        if own not in _NOT_SHARED and not own.startswith("."):
-            yield name
-
-
-def _carry(
-    source: Disk | Bucket, target: Disk | Bucket, name: str, sha256: str, needed: bool
-) -> str:
-    """Copy a file; "same", "copied", "missing", "damaged", or "" where there need be none."""
-    expected = sha256 or _sha256(source, name)
-    if not expected:
-        return "missing" if needed else ""
-    if _sha256(target, name) == expected:
-        return "same"
-    try:
-        with source.reading(name) as file, target.writing(name) as copy:
-            if copied(file, copy) != expected:
-                raise _Damaged
-    except _Damaged:
-        return "damaged"
-    except FileNotFoundError:
-        return "missing"
-    return "copied" if _sha256(target, name) == expected else "damaged"
+    """Names with the SHA-256, if the database has it, and whether they are missed."""
+    for path, sha256, needed in named_files(images=True):
+        if name_of(path).partition("/")[0] in FOLDERS:
+            yield name_of(path), sha256, needed
+    # Manifests last, as they are written.
+    for name in sorted(source.names("matrices"), key=lambda name: (name.endswith(".json"), name)):
+        if not name.endswith(_OWN) and "/." not in name:
+            yield name, "", True
 
 
 def _sha256(storage: Disk | Bucket, name: str) -> str:

@@ -328,8 +328,8 @@ def release_copy(*, release: Release, directory: Path) -> None:
             ) from None
         if found != entry["sha256"]:
             raise ReleaseUnusable(
-                f"{storage.shown(source)} is not as it was made (its SHA-256 differs): restore it from a backup, "
-                "or make a new version."
+                f"{storage.shown(source)} is not as it was made (its SHA-256 differs): restore it "
+                "from a backup, or make a new version."
             )
 
 

@@ -48,7 +48,7 @@ def two(
 ) -> Iterator[Served]:
     """The second machine: web server, worker and encoder of texts. The tests' process is `one`."""
     settings.VAR_DIR = tmp_path / "one"
-    settings.VAR_DIR.mkdir()
+    (settings.VAR_DIR / "releases").mkdir(parents=True)
     settings.EMBEDDING_MODEL = "demo"
     with redis_server(tmp_path) as redis:
         served = Served(
@@ -58,7 +58,7 @@ def two(
             **in_bucket,
         )
         try:
-            yield served.wait_healthy()
+            yield served.wait_healthy(180)
         finally:
             served.end()
 

@@ -1,6 +1,7 @@
 """`manage.py migrate_storage --from files --to s3://bucket/prefix`."""
 
 from argparse import ArgumentParser
+from collections import Counter
 from typing import Any
 
 from django.conf import settings
@@ -38,14 +39,17 @@ class Command(BaseCommand):
         source, target = (
             storage_at(settings.VAR_DIR if place == FILES else place) for place in places
         )
+        counts: Counter[str] = Counter()
         with Progress("files", quiet=options["quiet"]) as show:
-            found = migrate(source, target, show)
-        for what in ("missing", "damaged"):
-            for name in getattr(found, what):
-                self.stdout.write(f"{what}: {name}")
-        self.stdout.write(f"{found.copied} files copied, {found.same} were there already")
-        if found.missing or found.damaged:
+            for name, outcome in migrate(source, target):
+                counts[outcome] += 1
+                if outcome in ("missing", "damaged"):
+                    show.close()
+                    self.stdout.write(f"{outcome}: {name}")
+                show(counts.total())
+        self.stdout.write(f"{counts['copied']} files copied, {counts['same']} were there already")
+        if counts["missing"] or counts["damaged"]:
             raise CommandError(
-                f"{len(found.missing)} files are missing and {len(found.damaged)} damaged: restore "
+                f"{counts['missing']} files are missing and {counts['damaged']} damaged: restore "
                 "them from a backup."
             )
