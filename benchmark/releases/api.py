@@ -265,12 +265,13 @@ class ReleaseViewSet(
         },
     )
     def file(self, request: Request, pk: int, name: str) -> HttpResponseBase:
-        """One file of a release, as it was made; 403 for one that you may not have."""
+        """One file of a release, as it was made, or a redirect to it; 403 for one that you may not
+        have."""
         return file_response(request, self.get_object(), name)
 
     @extend_schema(
         responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
     )
     def archive(self, request: Request, pk: int) -> HttpResponseBase:
-        """All files of a release that you may have, in one ZIP archive."""
+        """All files of a release that you may have, in one ZIP archive, or a redirect to it."""
         return archive_response(request, self.get_object())

@@ -97,6 +97,7 @@ def test_files_move_into_a_bucket_and_back_and_damage_is_found(
     before = files(settings.VAR_DIR)
 
     def migrate(source: str, target: str) -> str:
+        capsys.readouterr()
         call_command("migrate_storage", "--from", source, "--to", target, "--quiet")
         return str(capsys.readouterr().out)
 
