@@ -131,6 +131,15 @@ class Environment:
             raise BadSetting(f"{name}: write an address such as {example}.")
         return value
 
+    def bucket(self, name: str) -> str:
+        """An S3 bucket with a prefix of its keys, or an empty text."""
+        example = "s3://bucket/prefix"
+        value = self.address(name, "", schemes=("s3",), example=example).rstrip("/")
+        place = urlsplit(value)
+        if value and (not place.netloc or place.query or ".." in place.path.split("/")):
+            raise BadSetting(f"{name}: write an address such as {example}.")
+        return value
+
     def database(self, name: str) -> dict[str, Any]:
         """Django's settings of a PostgreSQL by its address, or an empty dict."""
         example = "postgres://user:password@host/name"

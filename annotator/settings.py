@@ -30,6 +30,8 @@ _USUAL_VAR_DIR = BASE_DIR / "var" if CHECKOUT else Path(_STATE) / "inquire-annot
 VAR_DIR = env.folder("VAR_DIR", _USUAL_VAR_DIR, _PRIVATE)
 DISK_MIN_FREE_BYTES = env.number("DISK_MIN_FREE_BYTES", 512 * 2**20, minimum=0, maximum=2**60)
 BACKUP_DIR = env.text("BACKUP_DIR")
+if BACKUP_DIR.startswith("s3:"):
+    BACKUP_DIR = env.bucket("BACKUP_DIR")
 BACKUP_KEEP = env.number("BACKUP_KEEP", 7, minimum=1, maximum=10_000)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
@@ -64,6 +66,7 @@ THUMBNAIL_CACHE_BYTES = env.number(
 S3_ENDPOINT_URL = env.address(
     "S3_ENDPOINT_URL", "", schemes=("https", "http"), example="https://s3.example.org"
 )
+STORAGE_URL = env.bucket("STORAGE_URL")
 MATRIX = env.flag("MATRIX", default=True)
 # The models whose rankings are fused into the lists of queries opened from now on; none for
 # EMBEDDING_MODEL alone.
@@ -387,7 +390,7 @@ STATICFILES_FINDERS = [
 ]
 STATICFILES_DIRS = [FILES_DIR / "static"]
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": "core.bucket.Bucket" if STORAGE_URL else "core.storage.Disk"},
     "staticfiles": {"BACKEND": "annotator.web.static.StaticFilesStorage"},
 }
 

@@ -36,6 +36,7 @@ _SUBJECTS = {
     "duplicates": 23,
     "import": 24,
     "migrations": 25,
+    "matrix": 26,
 }
 
 

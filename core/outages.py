@@ -1,4 +1,4 @@
-"""Temporary outages: no database, or no space on the disk."""
+"""Temporary outages: no database, no storage, or no space on the disk."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ LASTING_CLASS = "54"
 LOG_SEGMENT_BYTES = 16 * 2**20
 
 
+class StorageAway(Exception):
+    """The bucket of STORAGE_URL can't be reached, or its server fails."""
+
+
 @dataclass(frozen=True)
 class Outage:
     """An outage, with the HTTP status, a sentence for people, and the seconds until a retry."""
@@ -32,6 +36,9 @@ class Outage:
 DATABASE_AWAY = Outage(
     HTTPStatus.SERVICE_UNAVAILABLE, "The server's database doesn't answer now.", 5
 )
+STORAGE_AWAY = Outage(
+    HTTPStatus.SERVICE_UNAVAILABLE, "The server's storage of files doesn't answer now.", 5
+)
 DISK_FULL = Outage(HTTPStatus.INSUFFICIENT_STORAGE, "The server's disk is full.", 30)
 
 
@@ -41,6 +48,8 @@ def outage_of(error: BaseException | None) -> Outage | None:
     codes = [str(getattr(one, "pgcode", None) or "") for one in errors]
     if DISK_FULL_CODE in codes or any(_says_full(one) for one in errors):
         return DISK_FULL
+    if any(isinstance(one, StorageAway) for one in errors):
+        return STORAGE_AWAY
     away = any(isinstance(one, OperationalError | InterfaceError) for one in errors)
     if not away or any(code.startswith(LASTING_CLASS) for code in codes):
         return None

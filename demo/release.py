@@ -116,7 +116,7 @@ def _work(job: Job) -> Iterator[Job | None]:
         run = runs.filter(task=baseline.task, name=DAMAGED).first() or run_submit(
             release=release,
             owner=people.get(pk=job.params["researcher"]),
-            file=damaged_run(load_run(baseline.path)),
+            file=damaged_run(load_run(baseline.local_path)),
             file_name="damaged.trec",
             task=baseline.task,
             card={

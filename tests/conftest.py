@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from annotator.postgres.embedded import embedded_postgres
 from core.access import Role
 from tests.databases import empty_written_tables, use_copy
 from tests.processes import ROOT, Served, Worker, database_url, mounted_disk, wait_for
+from tests.retrieval.buckets import KEYS, bucket
+from tests.retrieval.buckets import bucket_server as server_of_buckets
 from tests.site import PASSWORD
 
 
@@ -163,6 +166,28 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own that a test can fill or make read-only."""
     with mounted_disk(tmp_path / "disk") as folder:
         yield folder
+
+
+@pytest.fixture
+def bucket_server() -> Iterator[str]:
+    """A real S3 server with the buckets `state` and `other`; its address."""
+    with server_of_buckets() as address:
+        # It remembers what servers before it in this process had.
+        urllib.request.urlopen(f"{address}/moto-api/reset", data=b"")
+        for name in ("state", "other"):
+            bucket(address, name, {})
+        yield address
+
+
+@pytest.fixture
+def in_bucket(bucket_server: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The files of the state lie in a bucket; the variables that say so to other processes."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    settings.S3_ENDPOINT_URL = bucket_server
+    settings.STORAGE_URL = "s3://state/here"
+    settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": "core.bucket.Bucket"}}
+    return {"S3_ENDPOINT_URL": bucket_server, "STORAGE_URL": settings.STORAGE_URL, **KEYS}
 
 
 @pytest.fixture

@@ -21,6 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
+from django.core.files.base import File
+
+from core.storage import storage_of
+
 HEADER: Final = "backup.json"
 SUMS: Final = "SHA256SUMS"
 DATABASE: Final = "database/"
@@ -39,10 +43,9 @@ class ArchiveWriter:
         self._tar = tar
         self._sums = sums
 
-    def add_file(self, name: str, path: Path) -> str:
-        """Add a file; its SHA-256. Raises OSError where it can't be read whole."""
-        with path.open("rb") as file:
-            return self._add(name, path.stat().st_size, file)
+    def add_file(self, name: str, file: File) -> str:
+        """Add an open file; its SHA-256. Raises OSError where it can't be read whole."""
+        return self._add(name, file.size, file)  # type: ignore[arg-type]
 
     def add_bytes(self, name: str, data: bytes) -> str:
         """Add a member with these bytes; their SHA-256."""
@@ -86,8 +89,10 @@ class Member:
     file: IO[bytes]
 
 
-def archive_header(path: Path) -> dict[str, Any]:
-    """What an archive says of itself. Raises BackupDamaged, OSError."""
+def archive_header(path: Path | str) -> dict[str, Any]:
+    """What an archive, a path or s3://bucket/prefix/name, says of itself. Raises BackupDamaged,
+    OSError.
+    """
     for member in members(path):
         if member.name != HEADER:
             break
@@ -98,12 +103,17 @@ def archive_header(path: Path) -> dict[str, Any]:
     raise BackupDamaged(f"{path} is no backup.")
 
 
-def members(path: Path) -> Iterator[Member]:
+def members(path: Path | str) -> Iterator[Member]:
     """The members of an archive in their order, each to be read before the next is asked for.
 
     Raises BackupDamaged where the file ends early or is no archive, OSError.
     """
-    with _readable(path), tarfile.open(path, "r|") as tar:
+    storage, name = storage_of(path)
+    with (
+        _readable(path),
+        storage.reading(name) as stored,
+        tarfile.open(fileobj=stored, mode="r|") as tar,  # type: ignore[call-overload]
+    ):
         while (info := tar.next()) is not None:
             tar.members.clear()  # type: ignore[attr-defined]
             file = tar.extractfile(info)
@@ -113,7 +123,7 @@ def members(path: Path) -> Iterator[Member]:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _readable(path: Path | str) -> Iterator[None]:
     """Raise BackupDamaged where the block can't read the archive."""
     try:
         yield
@@ -121,7 +131,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise BackupDamaged(f"{path} is cut off or is no backup ({error}).") from error
 
 
-def archive_verify(path: Path) -> int:
+def archive_verify(path: Path | str) -> int:
     """Compare every member with its checksum; returns how many there are.
 
     Raises BackupDamaged, with the first member that differs, and OSError.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.conf import settings
 
@@ -14,6 +14,7 @@ from annotator.environment import MODEL_FILE
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.species.models import SpeciesRun
+from core.storage import is_shared
 from retrieval.corpus.models import Image
 from retrieval.images.storage import stored_paths
 
@@ -21,31 +22,39 @@ FOLDERS: Final = ("releases", "runs", "species_runs", "images")
 """The folders below VAR_DIR in which they lie."""
 
 
-def named_files(*, images: bool) -> Iterator[tuple[Path, str]]:
-    """Each file with the SHA-256 that its name promises, or "".
+class Named(NamedTuple):
+    """A file that the database names."""
 
-    Small ones first, which may be deleted while the others are read. Where a file must exist it is
-    named whether or not it does; call it within one transaction.
+    path: Path
+    sha256: str = ""
+    """What the database promises, or empty."""
+    needed: bool = True
+    """Whether it is missed where it isn't there."""
+
+
+def named_files(*, images: bool) -> Iterator[Named]:
+    """Each file that there is or may be. Small ones first, which may be deleted while the others
+    are read; call it within one transaction.
     """
-    var_dir = Path(settings.VAR_DIR)
-    if (var_dir / MODEL_FILE).is_file():
-        yield var_dir / MODEL_FILE, ""
+    # One machine's own choice, where several share the files.
+    if not is_shared():
+        yield Named(Path(settings.VAR_DIR) / MODEL_FILE, needed=False)
     for run in Run.objects.order_by("pk").iterator():
         # The random order is none that is stored.
         if run.sha256:
-            yield run.path, run.sha256
-        if run.upload.exists():
-            yield run.upload, ""
+            yield Named(run.path, run.sha256)
+        else:
+            yield Named(run.upload, needed=False)
     for species_run in SpeciesRun.objects.order_by("pk"):
         if species_run.done:
-            yield species_run.path, ""
+            yield Named(species_run.path)
     for release in Release.objects.made().order_by("pk"):
         archives = [release.archive, release.archive.get("open")]
         for entry in filter(None, [*release.file_list, *archives]):
-            yield release.directory / entry["name"], entry["sha256"]
+            yield Named(release.directory / entry["name"], entry["sha256"])
     if images:
         copied = Image.objects.filter(root=None, takedown=None).order_by("sha256").distinct()
         for sha256 in copied.values_list("sha256", flat=True).iterator():
             source, *derived = stored_paths(sha256)
-            yield source, sha256
-            yield from ((path, "") for path in derived if path.exists())
+            yield Named(source, sha256)
+            yield from (Named(path, needed=False) for path in derived)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Final
 
 from django.conf import settings
@@ -34,7 +33,6 @@ def daily_backup() -> Contents | None:
     """
     if not backup_is_due():
         return None
-    folder = Path(settings.BACKUP_DIR)
-    contents = backup_write(folder / file_name(DAILY), daily=True)
-    prune(folder, DAILY, keep=settings.BACKUP_KEEP)
+    contents = backup_write(f"{settings.BACKUP_DIR}/{file_name(DAILY)}", daily=True)
+    prune(settings.BACKUP_DIR, DAILY, keep=settings.BACKUP_KEEP)
     return contents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -27,11 +28,11 @@ from annotator.backup.archive import (
     archive_writer,
     members,
 )
-from annotator.backup.contents import FOLDERS, named_files
+from annotator.backup.contents import FOLDERS, Named, named_files
 from annotator.environment import MODEL_FILE
 from annotator.models import Backup
 from annotator.postgres.programs import program
-from core import __version__, moments
+from core import __version__, moments, storage
 from core.errors import Conflict
 from core.files import is_below, whole_file
 from core.locks import lock_key, try_session_lock
@@ -48,7 +49,6 @@ RESTORING: Final = "restoring"
 """The file below VAR_DIR that says that a restore has begun and not ended."""
 
 Report = Callable[[int], None]
-NamedFiles = Iterable[tuple[Path, str]]
 
 
 class BackupRunning(Conflict):
@@ -82,22 +82,29 @@ class Contents:
 
 
 def backup_write(
-    path: Path, *, images: bool = True, daily: bool = False, report: Report = lambda files: None
+    path: Path | str,
+    *,
+    images: bool = True,
+    daily: bool = False,
+    report: Report = lambda files: None,
 ) -> Contents:
-    """Write a backup to `path`, where it appears whole or not at all, while everything goes on.
+    """Write a backup to `path`, which may be s3://bucket/prefix/name, where it appears whole or not
+    at all, while everything goes on.
 
     The files are those that the database names at the moment of the dump, without `images` none of
     copied images. What is missing or damaged is listed, and the rest written. Raises BackupRunning,
     ProgramFailed where pg_dump fails, and OSError.
     """
-    path = path.absolute()
+    place, name = storage.storage_of(path)
     with try_session_lock(lock_key("backup")) as held:
         if not held:
             raise BackupRunning("Another backup is being written.")
         # Nobody else writes now, so these are of backups that were killed.
-        killed = f".{DAILY}-*.tar.????????" if daily else f".{path.name[:100]}.????????"
-        for draft in path.parent.glob(killed):
-            draft.unlink(missing_ok=True)
+        if isinstance(place, storage.Disk):
+            killed = f".{DAILY}-*.tar.????????" if daily else f".{name[:100]}.????????"
+            for draft in Path(place.location).glob(killed):
+                draft.unlink(missing_ok=True)
+            path = Path(place.path(name))
         backup = Backup.objects.create(file=str(path), daily=daily, images=images)
         rows = Backup.objects.filter(pk=backup.pk)
         try:
@@ -117,19 +124,21 @@ def dump_write(path: Path) -> None:
     _write(path, (), images=False, report=lambda files: None)
 
 
-def _write(path: Path, files: NamedFiles, *, images: bool, report: Report) -> Contents:
+def _write(path: Path | str, files: Iterable[Named], *, images: bool, report: Report) -> Contents:
     contents = Contents()
-    with whole_file(path) as file, moments.snapshot():
+    place, name = storage.storage_of(path)
+    with place.writing(name) as file, moments.snapshot():
         with archive_writer(file, _header(images=images)) as archive:
-            for source, sha256 in files:
-                name = source.relative_to(settings.VAR_DIR).as_posix()
+            for one in files:
+                member = storage.name_of(one.path)
                 try:
-                    found = archive.add_file(name, source)
+                    with storage.reading(one.path) as source:
+                        found = archive.add_file(member, source)
                 except FileNotFoundError:
-                    contents.missing.append(name)
+                    contents.missing += [member] if one.needed else []
                     continue
-                if sha256 and found != sha256:
-                    contents.damaged.append(name)
+                if one.sha256 and found != one.sha256:
+                    contents.damaged.append(member)
                 contents.files += 1
                 report(contents.files)
             with connection.cursor() as cursor:
@@ -157,9 +166,9 @@ def _header(*, images: bool) -> dict[str, Any]:
     }
 
 
-def backup_restore(path: Path, *, report: Report = lambda files: None) -> dict[str, Any]:
-    """Bring a backup's files into VAR_DIR and its database into the empty one of the settings;
-    returns what the backup says of itself.
+def backup_restore(path: Path | str, *, report: Report = lambda files: None) -> dict[str, Any]:
+    """Bring a backup's files into VAR_DIR, or the bucket of STORAGE_URL, and its database into the
+    empty one of the settings; returns what the backup says of itself.
 
     Everything is checked first. The database comes last and whole or not at all; a restore that was
     cut short is done again. Raises BackupDamaged, RestoreRefused, ProgramFailed, OSError.
@@ -181,7 +190,8 @@ def backup_restore(path: Path, *, report: Report = lambda files: None) -> dict[s
                         break
                     shutil.copyfileobj(piece.file, restoring.stdin)
         elif member.name not in (HEADER, SUMS):
-            with whole_file(_target(member.name), durable=False) as file:
+            writing = whole_file if member.name == MODEL_FILE else storage.writing
+            with writing(_target(member.name), durable=False) as file:
                 shutil.copyfileobj(member.file, file)
             count += 1
             report(count)
@@ -216,9 +226,12 @@ def _check_place(header: dict[str, Any]) -> None:
             "folder by VAR_DIR or another database by DATABASE_URL."
         )
     var_dir = Path(settings.VAR_DIR)
-    filled = [name for name in FOLDERS if any((var_dir / name).glob("*"))]
+    filled = [name for name in FOLDERS if any(storage.names_below(var_dir / name))]
     if header["images"] and filled and not (var_dir / RESTORING).exists():
-        raise RestoreRefused(f"{var_dir / filled[0]} isn't empty: name another folder by VAR_DIR.")
+        place, setting = (
+            (settings.STORAGE_URL, "STORAGE_URL") if storage.is_shared() else (var_dir, "VAR_DIR")
+        )
+        raise RestoreRefused(f"{place}/{filled[0]} isn't empty: name another by {setting}.")
 
 
 def file_name(prefix: str) -> str:
@@ -226,8 +239,10 @@ def file_name(prefix: str) -> str:
     return f"{prefix}-{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.tar"
 
 
-def prune(folder: Path, prefix: str, *, keep: int) -> None:
-    """Delete all but the last `keep` backups that `file_name` has named in a folder."""
-    stamp = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9][0-9][0-9][0-9][0-9]Z"
-    for old in sorted(folder.glob(f"{prefix}-{stamp}.tar"))[:-keep]:
-        old.unlink(missing_ok=True)
+def prune(folder: Path | str, prefix: str, *, keep: int) -> None:
+    """Delete all but the last `keep` backups that `file_name` has named in a folder or bucket."""
+    place = storage.storage_at(folder)
+    named = re.compile(rf"{prefix}-\d{{4}}-\d\d-\d\dT\d{{6}}Z\.tar")
+    _, names = place.listdir("")
+    for old in sorted(filter(named.fullmatch, names))[:-keep]:
+        place.delete(old)

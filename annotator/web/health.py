@@ -1,5 +1,6 @@
 """The health check for monitoring, without a log-in and without secrets."""
 
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -8,6 +9,7 @@ from threading import Lock
 
 from celery import current_app
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import DatabaseError, InterfaceError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
@@ -21,6 +23,9 @@ from annotator.web.replica import replica_state
 from core.locks import is_locked, lock_key
 from core.outages import free_bytes
 from core.replica import REPLICA
+from core.storage import is_shared
+
+logger = logging.getLogger(__name__)
 
 OK = "ok"
 UNREACHABLE = "unreachable"
@@ -89,6 +94,18 @@ def disk_health() -> Parts:
         return {"disk": UNREACHABLE}
 
 
+def storage_health() -> Parts:
+    """`storage`: whether the bucket of STORAGE_URL can be read; nothing where there is none."""
+    if not is_shared():
+        return {}
+    try:
+        default_storage.check()  # type: ignore[attr-defined]
+    except Exception:
+        logger.exception("The bucket of STORAGE_URL can't be read")
+        return {"storage": UNREACHABLE}
+    return {"storage": OK}
+
+
 # Each check with what stands for its parts when it doesn't end in time.
 CHECKS: dict[Callable[[], Parts], Parts] = {
     database_health: {
@@ -100,6 +117,7 @@ CHECKS: dict[Callable[[], Parts], Parts] = {
     replica_health: {"replica": NO_ANSWER},
     broker_health: {"broker": NO_ANSWER},
     disk_health: {"disk": NO_ANSWER},
+    storage_health: {"storage": NO_ANSWER},
 }
 _threads = ThreadPoolExecutor(max_workers=len(CHECKS), thread_name_prefix="health")
 _running: "dict[Callable[[], Parts], Future[Parts]]" = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django.http import FileResponse
+from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiParameter,
@@ -264,13 +264,14 @@ class ReleaseViewSet(
             (200, "*/*"): OpenApiResponse(OpenApiTypes.ANY, "of the kind that its name says")
         },
     )
-    def file(self, request: Request, pk: int, name: str) -> FileResponse:
-        """One file of a release, as it was made; 403 for one that you may not have."""
-        return file_response(request.user, self.get_object(), name)
+    def file(self, request: Request, pk: int, name: str) -> HttpResponseBase:
+        """One file of a release, as it was made, or a redirect to it; 403 for one that you may not
+        have."""
+        return file_response(request, self.get_object(), name)
 
     @extend_schema(
         responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
     )
-    def archive(self, request: Request, pk: int) -> FileResponse:
-        """All files of a release that you may have, in one ZIP archive."""
-        return archive_response(request.user, self.get_object())
+    def archive(self, request: Request, pk: int) -> HttpResponseBase:
+        """All files of a release that you may have, in one ZIP archive, or a redirect to it."""
+        return archive_response(request, self.get_object())

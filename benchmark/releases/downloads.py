@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import mimetypes
-from pathlib import PurePosixPath
-from typing import Any, Final
+from pathlib import Path, PurePosixPath
+from typing import Final
 
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, Http404
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from whitenoise.middleware import WhiteNoiseMiddleware
+from whitenoise.responders import StaticFile
 
 from benchmark.releases import selectors
 from benchmark.releases.access import file_visible_to
 from benchmark.releases.models import Release
+from core import storage
 
 _TYPES: Final = {
     ".csv": "text/csv; charset=utf-8",
@@ -21,33 +25,45 @@ _TYPES: Final = {
 }
 
 
-def file_response(user: Any, release: Release, name: str) -> FileResponse:
+def file_response(request: HttpRequest, release: Release, name: str) -> HttpResponseBase:
     """A listed file of a release as a download. Http404 for another name or a lost file,
     PermissionDenied for a file that the user may not have.
     """
     entry = selectors.release_file_entry(release=release, name=name)
     if entry is None:
         raise Http404("The release has no such file.")
-    if not file_visible_to(user, release, selectors.access_of(entry)):
+    if not file_visible_to(request.user, release, selectors.access_of(entry)):
         raise PermissionDenied("This file holds labels of the test split.")
     path = selectors.release_file_path(release=release, name=name)
     if path is None:
         raise Http404("The file is lost.")
-    return FileResponse(
-        path.open("rb"), as_attachment=True, filename=path.name, content_type=content_type(name)
-    )
+    return _download(request, path, content_type(name))
 
 
-def archive_response(user: Any, release: Release) -> FileResponse:
+def archive_response(request: HttpRequest, release: Release) -> HttpResponseBase:
     """The archive of the files that the user may have, as a download. Http404 where there is
     none."""
-    archive = selectors.archive_for(user, release)
+    archive = selectors.archive_for(request.user, release)
     path = release.directory / archive["name"] if archive else None
-    if path is None or not path.is_file():
+    if path is None or not storage.exists(path):
         raise Http404("The release has no archive.")
-    return FileResponse(
-        path.open("rb"), as_attachment=True, filename=path.name, content_type="application/zip"
-    )
+    return _download(request, path, "application/zip")
+
+
+def _download(request: HttpRequest, path: Path, kind: str) -> HttpResponseBase:
+    """The file, or the range of it that is asked for; from a bucket by a signed address."""
+    if storage.is_shared():
+        return redirect(storage.signed_address(path, content_type=kind))
+    headers = [
+        ("Content-Type", kind),
+        ("Content-Disposition", f'attachment; filename="{path.name}"'),
+        ("Accept-Ranges", "bytes"),
+    ]
+    file = StaticFile(str(path), headers)
+    # A range of an earlier version, before a takedown.
+    if request.META.get("HTTP_IF_RANGE", file.etag) != file.etag:
+        request.META.pop("HTTP_RANGE", None)
+    return WhiteNoiseMiddleware.serve(file, request)
 
 
 def content_type(name: str) -> str:

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.text import slugify
 
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
+from core import storage
 from core.jobs.models import Job
 from core.locks import is_locked, lock_key
 from labeling.queries.models import Benchmark, first_benchmark
@@ -169,5 +170,13 @@ class Release(models.Model):
 
     @property
     def snapshot_directory(self) -> Path:
-        """What every other file is written from."""
-        return self.directory / SNAPSHOT_FOLDER
+        """What every other file is written from, on this machine, beside the open snapshot where
+        there is one. Raises StorageAway.
+        """
+        directory = self.directory
+        if storage.is_shared():
+            listed = {one["name"]: one["sha256"] for one in self.file_list}
+            # The name of the open one's folder begins with it too.
+            tables = {name: listed[name] for name in listed if name.startswith(SNAPSHOT_FOLDER)}
+            directory = storage.local_directory(directory, tables)
+        return directory / SNAPSHOT_FOLDER

@@ -23,6 +23,7 @@ from benchmark.releases.formats.image_files import REFUSED_FILE
 from benchmark.releases.formats.registry import FORMATS
 from benchmark.releases.models import Release
 from benchmark.releases.snapshot.snapshot import Snapshot
+from core import storage
 from core.ids import id_of
 from core.jobs.models import Job
 
@@ -169,7 +170,8 @@ def release_certificate_for(user: Any, release: Release) -> dict[str, Any] | Non
     path = release_file_path(release=release, name=name)
     if path is None or not file_visible_to(user, release, Access.OPEN):
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    with storage.reading(path) as file:
+        found: dict[str, Any] = json.load(file)
     percents = {
         f"{name}_percent": f"{floor(1000 * value + 1e-9) / 10:g}"
         for name, value in (
@@ -187,14 +189,14 @@ def access_of(entry: dict[str, Any]) -> Access:
 
 
 def release_file_path(*, release: Release, name: str) -> Path | None:
-    """Where a file of a release is; None if the release isn't made, has no such file or lost it.
+    """The path of a file of a release; None if the release isn't made, has no such file or lost it.
 
     Only names that the release lists are looked for, so a name from outside leads nowhere else.
     """
     if release_file_entry(release=release, name=name) is None:
         return None
     path = release.directory / name
-    return path if path.is_file() else None
+    return path if storage.exists(path) else None
 
 
 def release_file_entry(*, release: Release, name: str) -> dict[str, Any] | None:

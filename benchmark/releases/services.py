@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import hashlib
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from benchmark.releases import selectors
-from benchmark.releases.files import Written, file_sha256, file_steps, files_write
+from benchmark.releases.files import Written, file_steps, files_write
 from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress, Report, job_report
 from benchmark.releases.selectors import SNAPSHOT_KEY
@@ -25,6 +25,7 @@ from benchmark.releases.snapshot.manifest import listed_names
 from benchmark.releases.snapshot.release_files import RELEASE_FILES, SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import Snapshot
 from benchmark.releases.snapshots import SNAPSHOT_STEPS, snapshot_take
+from core import storage
 from core.errors import Conflict
 from core.files import atomic_directory
 from core.jobs.models import Job
@@ -225,8 +226,8 @@ def release_fill(
 
         progress = Progress((*steps, *file_steps()), advanced)
         if not release.files_ready:
-            written = _files_make(release, take, progress)
-            _record(release, written)
+            written, ended = _files_make(release, take, progress)
+            _record(release, written, ended)
         if job is not None:
             total = len(progress.steps)
             job_advance(job=job, done=total - job.done, total=total)
@@ -234,20 +235,30 @@ def release_fill(
     return release
 
 
-def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> Written:
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The keys of draws that a snapshot reveals."""
+
+    rounds: set[bytes]
+    audits: set[bytes]
+
+
+def _files_make(release: Release, take: TakeSnapshot, progress: Progress) -> tuple[Written, _Ended]:
     # Replacing: a maker that was killed before its commit may have left a whole directory.
-    with atomic_directory(release.directory, replace=True, replaceable=None) as partial:
-        snapshot = partial / SNAPSHOT_FOLDER
-        snapshot.mkdir()
-        take(snapshot, progress)
-        return files_write(release=release, directory=partial, progress=progress)
+    with storage.writing_directory(release.directory) as partial:
+        snapshot = Snapshot(partial / SNAPSHOT_FOLDER)
+        snapshot.directory.mkdir()
+        take(snapshot.directory, progress)
+        written = files_write(release=release, directory=partial, progress=progress)
+        rounds = {bytes.fromhex(one.key) for one in snapshot.rounds()}
+        audits = {bytes.fromhex(one.key) for one in snapshot.release_audits()}
+    return written, _Ended(rounds, audits)
 
 
 @transaction.atomic
-def _record(release: Release, written: Written) -> None:
-    snapshot = Snapshot(release.snapshot_directory)
-    draw_keys_end(keys={bytes.fromhex(one.key) for one in snapshot.rounds()})
-    release_keys_end(keys={bytes.fromhex(one.key) for one in snapshot.release_audits()})
+def _record(release: Release, written: Written, ended: _Ended) -> None:
+    draw_keys_end(keys=ended.rounds)
+    release_keys_end(keys=ended.audits)
     counts = written.counts
     Release.objects.filter(pk=release.pk).update(
         made_at=Now(),
@@ -309,15 +320,16 @@ def release_copy(*, release: Release, directory: Path) -> None:
         source, target = release.directory / entry["name"], directory / entry["name"]
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            shutil.copyfile(source, target)
+            with storage.reading(source) as file, target.open("wb") as copy:
+                found = storage.copied(file, copy)
         except FileNotFoundError:
             raise ReleaseUnusable(
-                f"{source} is gone: restore it from a backup, or make a new version."
+                f"{storage.shown(source)} is gone: restore it from a backup, or make a new version."
             ) from None
-        if file_sha256(target) != entry["sha256"]:
+        if found != entry["sha256"]:
             raise ReleaseUnusable(
-                f"{source} is not as it was made (its SHA-256 differs): restore it from a backup, "
-                "or make a new version."
+                f"{storage.shown(source)} is not as it was made (its SHA-256 differs): restore it "
+                "from a backup, or make a new version."
             )
 
 
@@ -356,9 +368,12 @@ def _archives(release: Release) -> list[dict[str, Any]]:
 
 
 def _stored_problem(path: Path, entry: dict[str, Any]) -> str:
-    if not path.is_file():
+    try:
+        with storage.reading(path) as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    except FileNotFoundError:
         return "is gone"
-    return "" if file_sha256(path) == entry["sha256"] else "is not as it was made"
+    return "" if found == entry["sha256"] else "is not as it was made"
 
 
 def _written_again(release: Release) -> dict[str, str]:

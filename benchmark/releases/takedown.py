@@ -16,7 +16,7 @@ from benchmark.releases.models import Release
 from benchmark.releases.progress import Progress
 from benchmark.releases.snapshot.release_files import SNAPSHOT_FOLDER
 from benchmark.releases.snapshot.snapshot import HEADER_FILE, Snapshot, software, write_header
-from core.files import atomic_directory
+from core import storage
 from core.jobs.models import Job
 from core.jobs.services import job_advance
 from core.locks import session_lock
@@ -67,13 +67,14 @@ def release_redact(*, release: Release, image_ids: Sequence[int] = ()) -> bool:
         }
         before = release.file_list
         release.takedowns = [*release.takedowns, takedown]
-        with atomic_directory(release.directory, replace=True, replaceable=None) as partial:
+        with storage.writing_directory(release.directory) as partial:
             snapshot = partial / SNAPSHOT_FOLDER
             snapshot.mkdir()
-            for path in release.snapshot_directory.iterdir():
+            before_it = release.snapshot_directory
+            for path in before_it.iterdir():
                 if path.name != HEADER_FILE:
                     os.link(path, snapshot / path.name)
-            header = Snapshot(release.snapshot_directory).header_data
+            header = Snapshot(before_it).header_data
             write_header(snapshot, header | {"made_by": made_by})
             written = files_write(
                 release=release, directory=partial, progress=Progress(file_steps())

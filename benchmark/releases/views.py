@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -100,15 +100,15 @@ def release_retry(request: HttpRequest, pk: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def release_file(request: HttpRequest, pk: int, name: str) -> FileResponse:
+def release_file(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """One file of a release, as it was made."""
     require_evaluator(request.user)
-    return file_response(request.user, get_object_or_404(selectors.releases(), pk=pk), name)
+    return file_response(request, get_object_or_404(selectors.releases(), pk=pk), name)
 
 
 @login_required
 @require_safe
-def release_archive(request: HttpRequest, pk: int) -> FileResponse:
+def release_archive(request: HttpRequest, pk: int) -> HttpResponseBase:
     """All files of a release that the person may have, in one archive."""
     require_evaluator(request.user)
-    return archive_response(request.user, get_object_or_404(selectors.releases(), pk=pk))
+    return archive_response(request, get_object_or_404(selectors.releases(), pk=pk))

@@ -14,6 +14,7 @@ from benchmark.runs.models import Run
 from benchmark.runs.services import run_finish, run_store
 from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.run_files import Ranking
+from core import storage
 from core.jobs.kinds import JobCanceled, JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance
@@ -47,9 +48,10 @@ def embedding_rerank_step(run: Run, job: Job, deadline: float) -> bool:
     depth = run.rerank_depth or 0
     if job.total is None:
         # Of no run that had this number in another life of the database.
-        run.path.unlink(missing_ok=True)
+        storage.remove(run.path)
         job_advance(job=job, total=sum(min(depth, len(ids)) for ids in images.values()))
-    rankings = load_run(run.path) if run.path.is_file() else {}
+    stored = storage.local_file(run.path)
+    rankings = load_run(stored) if stored.is_file() else {}
     for query_id in sorted(images.keys() - rankings.keys()):
         head = images[query_id][:depth]
         try:

@@ -41,7 +41,7 @@ def first_stage_images(*, release: Release, first_stage: Run | None) -> dict[int
     if first_stage is None:
         return release_data(release).fixed
     queries = release_data(release).queries
-    rankings = load_run(first_stage.path)
+    rankings = load_run(first_stage.local_path)
     return {
         query_id: ranking.image_ids for query_id, ranking in rankings.items() if query_id in queries
     }

@@ -24,6 +24,7 @@ from benchmark.runs.selectors import NoSnapshot, ReleaseData, release_data
 from benchmark.runs.services import run_finish, run_store
 from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.run_files import Ranking
+from core import storage
 from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create, job_item_error, job_retry
@@ -247,7 +248,7 @@ def _model_step(
             progress.store()
             return False
         run = run_store(run=run, rankings=made.rankings)
-        made.partial.unlink(missing_ok=True)
+        storage.remove(made.partial)
     # Also of a run that is scored: its best possible re-ranks may be missing.
     run_finish(run=run)
     progress.done += len(texts)
@@ -283,8 +284,9 @@ def _model_run(release: Release, model: EmbeddingModel, task: str, texts: Sequen
 
 def _taken_up(made: _ModelRun) -> _ModelRun:
     """With the rankings that an earlier slice left."""
-    if made.partial.is_file():
-        made.rankings = load_run(made.partial)
+    partial = storage.local_file(made.partial)
+    if partial.is_file():
+        made.rankings = load_run(partial)
         made.texts = {
             query_id: text for query_id, text in made.texts.items() if query_id not in made.rankings
         }

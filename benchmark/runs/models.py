@@ -10,6 +10,7 @@ from django.db import models
 
 from benchmark.releases.models import Release
 from core.jobs.models import Job
+from core.storage import local_file
 from retrieval.embedding.models import EmbeddingModel
 
 
@@ -167,6 +168,11 @@ class Run(models.Model):
     def path(self) -> Path:
         """Where its ranking is once it is ready."""
         return Path(settings.VAR_DIR) / "runs" / f"{self.pk}.npz"
+
+    @property
+    def local_path(self) -> Path:
+        """Where its ranking can be mapped on this machine. Raises StorageAway."""
+        return local_file(self.path, self.sha256)
 
     @property
     def upload(self) -> Path:

@@ -20,6 +20,7 @@ from benchmark.runs.models import Run, RunScores
 from benchmark.scoring.evaluation import fit_queries, restrict
 from benchmark.scoring.measures import DEFAULT_MEASURES, JUDGED_KINDS, Measure
 from benchmark.scoring.qrels import Qrels
+from core import storage
 from core.access import Role, at_least, is_evaluator
 from core.errors import Conflict
 from core.jobs.models import Job
@@ -204,7 +205,7 @@ def may_score_again(run: Run) -> bool:
     and nothing scores it: its job failed, or is gone."""
     if run.ready or (run.job is not None and run.job.state in Job.UNFINISHED):
         return False
-    return bool(run.sha256) or (run.job is not None and run.upload.exists())
+    return bool(run.sha256) or (run.job is not None and storage.exists(run.upload))
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -20,6 +20,7 @@ from benchmark.runs.store import load_run, save_run
 from benchmark.scoring.evaluation import best_rerank, random_scores, score_run, scored_query_ids
 from benchmark.scoring.measures import Measure
 from benchmark.scoring.run_files import Ranking
+from core import storage
 from core.errors import Conflict
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_cancel, job_create, job_retry
@@ -111,8 +112,8 @@ def rankings_on(run: Run, release: Release) -> dict[int, Ranking]:
 
 def _rankings(run: Run, data: ReleaseData) -> dict[int, Ranking]:
     if run.kind == Run.Kind.BEST and run.first_stage is not None:
-        return best_rerank(load_run(run.first_stage.path), data.qrels, run.rerank_depth or 0)
-    rankings = load_run(run.path)
+        return best_rerank(load_run(run.first_stage.local_path), data.qrels, run.rerank_depth or 0)
+    rankings = load_run(run.local_path)
     if run.task != Run.Task.RERANK:
         return rankings
     return {
@@ -260,7 +261,7 @@ def run_delete(*, run: Run) -> None:
         job_cancel(job=run.job)
     for one in [*_bests(run), run]:
         for path in (one.path, one.upload):
-            transaction.on_commit(partial(path.unlink, missing_ok=True))
+            transaction.on_commit(partial(storage.remove, path), robust=True)
         one.delete()
 
 

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmark.scoring.run_files import Ranking
+from core import storage
 from core.errors import Conflict
-from core.files import whole_file
 
 #: The earliest date that a zip archive can hold, so that no clock gets into the bytes.
 _NO_DATE: Final = (1980, 1, 1, 0, 0, 0)
@@ -52,7 +52,7 @@ def save_run(path: Path, run: Mapping[int, Ranking]) -> str:
         "image_ids": _joined([ranking.image_ids for ranking in rankings], np.int64),
         "scores": _joined([ranking.scores for ranking in rankings], np.float64),
     }
-    with whole_file(path) as file:
+    with storage.writing(path) as file:
         _write(file, arrays)
         file.seek(0)
         return _sha256(file)
@@ -61,7 +61,7 @@ def save_run(path: Path, run: Mapping[int, Ranking]) -> str:
 def save_upload(path: Path, upload: BinaryIO) -> None:
     """Keep an upload as it came, whole or not at all. OSError: the disk's."""
     upload.seek(0)
-    with whole_file(path) as file:
+    with storage.writing(path) as file:
         shutil.copyfileobj(upload, file, _CHUNK)
 
 
@@ -92,8 +92,8 @@ def load_run(path: Path) -> dict[int, Ranking]:
 
 
 def _short_path(path: Path) -> str:
-    """A file's path below VAR_DIR, for messages."""
-    return f"{path.parent.name}/{path.name}"
+    """A ranking's path below VAR_DIR, for messages."""
+    return f"runs/{path.name}"
 
 
 def _joined(arrays: list[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:

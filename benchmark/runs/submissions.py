@@ -22,6 +22,7 @@ from benchmark.runs.services import CARD_FIELDS, card_validate, run_score_begin,
 from benchmark.runs.store import save_upload
 from benchmark.scoring import hidden
 from benchmark.scoring.run_files import Ranking, read_run
+from core import storage
 from core.csv_rows import MAX_ERRORS, RowError
 from core.errors import Conflict, FileRefused, LimitReached
 from core.jobs.kinds import JobFailed
@@ -162,7 +163,7 @@ def run_submit(
     except BaseException:
         # Nothing but this run could have had the number.
         if run.pk is not None:
-            run.upload.unlink(missing_ok=True)
+            storage.remove(run.upload)
         raise
     return run
 
@@ -179,7 +180,7 @@ def run_read(*, run: Run, job: Job) -> None:
         return
     if not run.sha256:
         try:
-            with run.upload.open("rb") as file:
+            with storage.local_file(run.upload).open("rb") as file:
                 rankings = read_submission(
                     file, upload["name"], release=run.release, task=run.task, split=upload["split"]
                 )
@@ -189,10 +190,10 @@ def run_read(*, run: Run, job: Job) -> None:
             with transaction.atomic():
                 job_advance(job=job, result={"errors": [asdict(one) for one in error.errors]})
                 Submission.objects.filter(run=run).delete()
-            run.upload.unlink(missing_ok=True)
+            storage.remove(run.upload)
             raise JobFailed(f"The file is refused. {error}") from None
         _store(run, rankings, job)
-    run.upload.unlink(missing_ok=True)
+    storage.remove(run.upload)
 
 
 def _store(run: Run, rankings: dict[int, Ranking], job: Job) -> None:

@@ -12,8 +12,8 @@ from django.db import transaction
 
 from benchmark.species.measures import Ids, Truth, best_named
 from benchmark.species.models import SpeciesRun
+from core import storage
 from core.errors import Invalid
-from core.files import whole_file
 from core.jobs.kinds import JobFailed
 from core.jobs.models import Job
 from core.jobs.services import job_advance, job_create
@@ -100,7 +100,7 @@ def species_step(job: Job, deadline: float) -> bool:
     if not image_ids:
         raise JobFailed("No image of a species that can be named has an embedding of this model.")
     whole_ids, whole_hits = np.concatenate(image_ids), np.concatenate(correct)
-    with whole_file(run.path) as file:
+    with storage.writing(run.path) as file:
         np.savez_compressed(file, image_ids=whole_ids, correct=whole_hits)
     run.species, run.images, run.correct = len(groups), len(whole_ids), int(whole_hits.sum())
     run.left_out = left_out
@@ -129,7 +129,7 @@ def species_texts(run: SpeciesRun) -> dict[int, str]:
 
 def answers(run: SpeciesRun) -> tuple[Ids, Truth]:
     """The ids of the images that a run named, ascending, and whether each was right."""
-    with np.load(run.path) as arrays:
+    with np.load(storage.local_file(run.path)) as arrays:
         return arrays["image_ids"], arrays["correct"]
 
 

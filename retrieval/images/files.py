@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, TypeVar
 
 from django.conf import settings
 
+from core.storage import is_shared
 from retrieval.corpus.models import Image, ImageRoot
 from retrieval.images.decoding import (
     DISPLAY_SIDE,
@@ -35,10 +36,10 @@ from retrieval.images.roots import (
 from retrieval.images.storage import (
     StoredImage,
     content_hash,
-    display_path,
+    display_read,
     image_remove,
     source_read,
-    thumbnail_path,
+    thumbnail_read,
 )
 from retrieval.images.thumbnails import cached, forget
 
@@ -85,8 +86,8 @@ def roots_load() -> None:
 
 
 def any_far() -> bool:
-    """Whether a root is remote, so that reading takes time; call `roots_load` before."""
-    return any(not root_files(location).near for location in _locations.values())
+    """Whether images are remote, so that reading takes time; call `roots_load` before."""
+    return is_shared() or any(not root_files(location).near for location in _locations.values())
 
 
 def source_bytes(ref: ImageRef) -> bytes:
@@ -97,10 +98,7 @@ def source_bytes(ref: ImageRef) -> bytes:
     SHA-256 is not the known one, RootUnavailable if its root doesn't answer.
     """
     if ref.root_id is None:
-        data = source_read(ref.sha256)
-        if data is None:
-            raise ImageGone(_GONE)
-        return data
+        return _stored(source_read(ref.sha256))
     data = _files_at(ref.root_id).read(ref.file_name)
     if ref.sha256 and content_hash(data) != ref.sha256:
         raise ImageChanged("The image's file has changed since it was checked.")
@@ -136,7 +134,7 @@ def display_file(ref: ImageRef) -> BinaryIO:
     pixels a side. Raises ImageGone as `public_bytes`.
     """
     if ref.root_id is None:
-        return _stored(display_path(ref.sha256))
+        return io.BytesIO(_public(_stored(display_read(ref.sha256))))
     files = _files_at(ref.root_id)
 
     def make() -> tuple[bytes, bool]:
@@ -151,7 +149,7 @@ def display_file(ref: ImageRef) -> BinaryIO:
 def thumbnail_file(ref: ImageRef) -> BinaryIO:
     """Open the thumbnail, a JPEG without metadata. Raises ImageGone as `public_bytes`."""
     if ref.root_id is None:
-        return _stored(thumbnail_path(ref.sha256))
+        return io.BytesIO(_public(_stored(thumbnail_read(ref.sha256))))
 
     def make() -> tuple[bytes, bool]:
         return _from_pixels(source_bytes(ref), THUMBNAIL_SIDE, thumbnail_bytes), True
@@ -193,11 +191,10 @@ def _files_at(root_id: int) -> RootFiles:
     return root_files(_locations[root_id])
 
 
-def _stored(path: Path) -> BinaryIO:
-    try:
-        return io.BytesIO(_public(path.read_bytes()))
-    except FileNotFoundError as error:
-        raise ImageGone(_GONE) from error
+def _stored(data: bytes | None) -> bytes:
+    if data is None:
+        raise ImageGone(_GONE)
+    return data
 
 
 def _cached(

@@ -1,4 +1,5 @@
-"""The store of copied images, by the SHA-256 of their source bytes, under VAR_DIR/images.
+"""The store of copied images, by the SHA-256 of their source bytes, under VAR_DIR/images (or its
+bucket, see `core.storage`).
 
 Names given by others are never used as file names. Each content has one source file
 (`<sha256>.source`), one thumbnail (`.thumb.jpg`) and, if browsers can't show the source, one
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from core.files import whole_file
+from core import storage
 from retrieval.images.decoding import DISPLAY_SIDE, display_bytes, open_image, thumbnail_bytes
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -56,21 +57,28 @@ def image_store(data: bytes) -> StoredImage:
 
 def is_stored(sha256: str) -> bool:
     """Whether a content is stored, with its thumbnail and display copy."""
-    return _path(sha256, "source").exists()
+    return storage.exists(_path(sha256, "source"))
 
 
 def source_read(sha256: str) -> bytes | None:
     """Return the unchanged bytes of the source file, or None if it isn't stored."""
-    try:
-        return _path(sha256, "source").read_bytes()
-    except FileNotFoundError:
-        return None
+    return _read(_path(sha256, "source"))
+
+
+def display_read(sha256: str) -> bytes | None:
+    """Return a JPEG that shows the content upright, or None if it isn't stored."""
+    return _read(display_path(sha256))
+
+
+def thumbnail_read(sha256: str) -> bytes | None:
+    """Return the content's thumbnail, a JPEG, or None if it isn't stored."""
+    return _read(thumbnail_path(sha256))
 
 
 def display_path(sha256: str) -> Path:
     """Return the path of a JPEG that shows the content upright."""
     copy = _path(sha256, "display.jpg")
-    return copy if copy.exists() else _path(sha256, "source")
+    return copy if storage.exists(copy) else _path(sha256, "source")
 
 
 def thumbnail_path(sha256: str) -> Path:
@@ -81,7 +89,7 @@ def thumbnail_path(sha256: str) -> Path:
 def image_remove(sha256: str) -> None:
     """Delete a content with its thumbnail and display copy; what isn't there is no error."""
     for path in stored_paths(sha256):
-        path.unlink(missing_ok=True)
+        storage.remove(path)
 
 
 def stored_paths(sha256: str) -> tuple[Path, Path, Path]:
@@ -98,6 +106,15 @@ def _path(sha256: str, kind: str) -> Path:
     return folder / f"{sha256}.{kind}"
 
 
+def _read(path: Path) -> bytes | None:
+    try:
+        with storage.reading(path) as file:
+            data: bytes = file.read()
+    except FileNotFoundError:
+        return None
+    return data
+
+
 def _write(path: Path, data: bytes) -> None:
-    with whole_file(path) as file:
+    with storage.writing(path) as file:
         file.write(data)

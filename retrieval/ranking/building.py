@@ -45,6 +45,7 @@ from retrieval.ranking.files import (
 )
 from retrieval.ranking.reading import Chunk, ids_by, partition, read_embeddings
 from retrieval.ranking.scan import Rows, ids_of, moments_of, vectors_of
+from retrieval.ranking.sharing import fetch, publish
 
 MOST_RUNS: Final = 16
 """More runs make each ranking slower."""
@@ -117,13 +118,19 @@ def pack(model: EmbeddingModel, *, until: float | None = None, rebuild: bool = F
     with sole_writer(folder) as held:
         if not held:
             return Packing(0, 0, busy=True)
+        if not rebuild:
+            fetch(folder)
         plan = _Plan.load(folder)
         if plan is None or (rebuild and plan.base is not None):
             plan = _planned(model, folder, rebuild=rebuild)
             if plan is None:
                 tidy(folder, keep=[])
+                publish(folder)
                 return Packing(0, 0, finished=True)
-        return _carry_out(model, folder, plan, until)
+        packing = _carry_out(model, folder, plan, until)
+        if packing.finished:
+            publish(folder)
+        return packing
 
 
 def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | None:

@@ -1,13 +1,19 @@
 """Files that an admin uploads to import them: stored piece by piece, unpacked, looked through.
 
 An upload is a folder below VAR_DIR/uploads: `owner` names the person, `files` holds what came.
+In a bucket it is the pieces as they came, which a machine that needs the files stores once more in
+its own folder.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
+import json
 import lzma
 import shutil
+import tempfile
 import time
 import uuid
 import zipfile
@@ -21,6 +27,7 @@ from typing import Any, BinaryIO, Final
 from django.conf import settings
 from django.db import transaction
 
+from core import storage
 from core.errors import Conflict, Invalid
 from core.files import is_below
 from core.jobs.kinds import JobFailed
@@ -71,7 +78,8 @@ def upload_begin(*, by: Any) -> str:
     upload = uuid.uuid4().hex
     folder = _uploads() / upload
     (folder / "files").mkdir(parents=True)
-    (folder / "owner").write_text(str(by.pk))
+    with storage.writing(folder / "owner") as file:
+        file.write(str(by.pk).encode())
     return upload
 
 
@@ -79,9 +87,10 @@ def upload_folder(upload: str, by: Any) -> Path:
     """The folder of a person's upload; raises UploadGone."""
     folder = _uploads() / uuid.UUID(upload).hex
     try:
-        if (folder / "owner").read_text() == str(by.pk):
-            return folder
-    except OSError:
+        with storage.reading(folder / "owner") as file:
+            if file.read().decode() == str(by.pk):
+                return folder
+    except FileNotFoundError:
         pass
     raise UploadGone(upload)
 
@@ -93,16 +102,22 @@ def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO)
     path out of the folder, a piece that doesn't follow or goes beyond the size, Conflict where the
     disk or MOST_FILES is at its end.
     """
-    files = folder / "files"
     name = PurePosixPath(path)
     hidden = any(part.startswith(".") for part in name.parts)
     if not path or len(path) > 500 or hidden or not is_below(path) or "\0" in path:
         raise Invalid({"path": ["must be a path below the upload's folder"]})
     if size > free_bytes() - settings.DISK_MIN_FREE_BYTES:
         raise Conflict("The server's disk has no room for this file.")
+    if storage.is_shared():
+        _piece_share(folder, path, at, size, piece)
+    else:
+        _piece_add(folder / "files", path, at, size, piece)
+
+
+def _piece_add(files: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
     if at == 0 and sum(1 for _ in islice(files.rglob("*"), MOST_FILES)) >= MOST_FILES:
         raise Conflict(f"At most {MOST_FILES:,} files can be uploaded at once.")
-    target = files / name
+    target = files / path
     part = target.with_name(f".{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -129,11 +144,56 @@ def piece_store(*, folder: Path, path: str, at: int, size: int, piece: BinaryIO)
         part.replace(target)
 
 
+def _piece_share(folder: Path, path: str, at: int, size: int, piece: BinaryIO) -> None:
+    """Store a piece in the bucket; whether it follows is seen when the file is put together."""
+    known = hashlib.sha256(path.encode()).hexdigest()
+    with storage.writing(folder / "pieces" / f"{at:020}-{known}") as file:
+        file.write(json.dumps({"path": path, "at": at, "size": size}).encode() + b"\n")
+        end = at
+        while block := piece.read(_BUFFER):
+            end += file.write(block)
+        if end > size:
+            raise Invalid({"size": ["the piece goes beyond it"]})
+
+
+def _gather(folder: Path) -> None:
+    """Put the pieces of the bucket together that aren't yet. Raises ImportRefused for those that
+    don't fit.
+    """
+    files, gathered = folder / "files", folder / "gathered"
+    before = set(gathered.read_text().split()) if gathered.exists() else set()
+    # By the place in their files: each follows the one before it.
+    for one in sorted(storage.names_below(folder / "pieces")):
+        if one.name in before:
+            continue
+        with storage.reading(one) as stored, tempfile.TemporaryFile(dir=folder) as piece:
+            storage.copied(stored, piece)
+            piece.seek(0)
+            try:
+                _piece_add(files, piece=piece, **json.loads(piece.readline()))
+            except (Invalid, Conflict) as error:
+                raise ImportRefused("upload", f"{error} Upload the files again.") from None
+        with gathered.open("a") as done:
+            done.write(f"{one.name}\n")
+
+
+def _unpacked(folder: Path) -> Path:
+    """The files of an upload, with what is packed in them. Raises ImportRefused."""
+    files = folder / "files"
+    files.mkdir(parents=True, exist_ok=True)
+    # Several thumbnails may be asked for at once.
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if storage.is_shared():
+            _gather(folder)
+        for archive in list(files.glob("*.zip")):
+            _unpack(archive, files)
+    return files
+
+
 def preview(folder: Path) -> Preview:
     """Unpack what is packed, and list images, species and refusals. Raises ImportRefused."""
-    files = folder / "files"
-    for archive in list(files.glob("*.zip")):
-        _unpack(archive, files)
+    files = _unpacked(folder)
     path = _source_path(files)
     refused: list[Refusal] = []
     source = open_source(path, refused.append)
@@ -155,6 +215,8 @@ def upload_thumbnail(folder: Path, path: str) -> bytes:
     no image.
     """
     file = folder / "files" / path
+    if storage.is_shared() and not (folder / "gathered").exists():
+        _unpacked(folder)
     if not is_below(path) or not file.is_file():
         raise LookupError(path)
     try:
@@ -199,6 +261,8 @@ def import_step(job: Job, deadline: float) -> bool:
     again, and passes over what is there. The files are removed in the end.
     """
     path = _uploads() / job.params["path"]
+    if storage.is_shared():
+        _unpacked(_uploads() / job.params["upload"])
     if not path.exists():
         raise JobFailed("The uploaded files aren't on this machine any more. Upload them again.")
     refused = 0
@@ -233,7 +297,7 @@ def import_step(job: Job, deadline: float) -> bool:
             "refused": report.refused_count,
         },
     )
-    shutil.rmtree(_uploads() / job.params["upload"], ignore_errors=True)
+    _remove(_uploads() / job.params["upload"])
     return True
 
 
@@ -251,7 +315,14 @@ def _remove_old() -> None:
     before = time.time() - LIFETIME
     for folder in _uploads().glob("*"):
         if folder.name not in busy and folder.stat().st_mtime < before:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    if storage.is_shared():
+        for one in storage.names_below(folder):
+            storage.remove(one)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unpack(archive: Path, into: Path) -> None:

@@ -28,7 +28,7 @@ from annotator.models import Backup
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.species.models import SpeciesRun
-from core.files import whole_file
+from core import storage
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.images.storage import stored_paths
@@ -59,7 +59,7 @@ def connected(database: dict[str, Any]) -> Any:
 
 
 def manage(
-    database: dict[str, Any], var_dir: Path, *arguments: str, model: str = "demo"
+    database: dict[str, Any], var_dir: Path, *arguments: str, model: str = "demo", **more: str
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "manage.py", *arguments],
@@ -70,6 +70,7 @@ def manage(
             "VAR_DIR": str(var_dir),
             "EMBEDDING_MODEL": model,
             "DJANGO_SETTINGS_MODULE": "annotator.settings",
+            **more,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -117,7 +118,7 @@ def backup_of_world(settings: Any, folder: Path) -> Path:
     species_run = SpeciesRun.objects.create(
         embedding_model=EmbeddingModel.objects.earliest("pk"), scope="all", naming="sci", images=1
     )
-    with whole_file(species_run.path) as file:
+    with storage.writing(species_run.path) as file:
         file.write(b"answers")
     # The toy images have no files, and one was taken down; the random order has none to have.
     assert len(backup_write(folder / "a.tar").missing) == IMAGES - 1

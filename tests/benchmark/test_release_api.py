@@ -130,6 +130,19 @@ def test_a_file_says_of_which_kind_it_is(release, reviewer_api):
         assert b"".join(response.streaming_content) == (release.directory / name).read_bytes()
 
 
+def test_a_download_that_was_cut_short_goes_on(release, reviewer_api):
+    address = f"/api/releases/{release.pk}/archive"
+    whole = reviewer_api.get(address)
+    data = b"".join(whole.streaming_content)
+    assert whole["Accept-Ranges"] == "bytes"
+    rest = reviewer_api.get(address, HTTP_RANGE="bytes=1000-", HTTP_IF_RANGE=whole["ETag"])
+    assert (rest.status_code, b"".join(rest.streaming_content)) == (206, data[1000:])
+    assert rest["Content-Range"] == f"bytes 1000-{len(data) - 1}/{len(data)}"
+    # The rest of another version would fit nothing.
+    other = reviewer_api.get(address, HTTP_RANGE="bytes=1000-", HTTP_IF_RANGE='"1-1"')
+    assert (other.status_code, b"".join(other.streaming_content)) == (200, data)
+
+
 def test_a_lost_file_is_a_404(release, reviewer_api):
     (release.directory / "judgments.csv").unlink()
     assert reviewer_api.get(f"/api/releases/{release.pk}/files/judgments.csv").status_code == 404

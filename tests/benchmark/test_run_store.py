@@ -17,6 +17,11 @@ def ranking(*image_ids: int) -> Ranking:
     )
 
 
+@pytest.fixture(autouse=True)
+def _below_the_state_folder(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+
+
 RUN = {7: ranking(3, 1, 2), 2: ranking(9), 5: ranking()}
 
 

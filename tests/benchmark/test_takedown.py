@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from annotator.people.services import person_leave
 from benchmark.releases import services
 from benchmark.releases.models import Release
 from benchmark.releases.services import release_verify
+from benchmark.runs.selectors import release_data
+from core import storage
 from core.access import Role
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
@@ -163,3 +167,42 @@ def test_the_name_of_a_maker_who_left_goes(
             assert b"anastasia" not in path.read_bytes()
     assert pseudonym.encode() in (release.directory / "manifest.json").read_bytes()
     assert release_verify(release=release) == []
+
+
+def test_its_bytes_leave_the_bucket(
+    in_bucket: dict[str, str], release: Release, admin: Any, settings: Any, tmp_path: Path
+) -> None:
+    assert not release.directory.exists()
+    assert release_data(release).header.corpus_images == 6
+
+    def held() -> dict[str, bytes]:
+        found = {}
+        for path in storage.names_below(Path(settings.VAR_DIR) / "releases"):
+            with storage.reading(path) as file:
+                found[storage.name_of(path)] = file.read()
+        return found
+
+    def archives() -> Iterator[bytes]:
+        for name, data in held().items():
+            if name.endswith(".zip"):
+                with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                    yield from map(archive.read, archive.namelist())
+
+    red, green = jpeg("red")[-200:], jpeg("green")[-200:]
+    for needle in (red, green):
+        assert any(needle in data for data in archives())
+    # Another machine does it.
+    settings.VAR_DIR = tmp_path / "two"
+    settings.VAR_DIR.mkdir()
+    take_down(1, admin)
+    release.refresh_from_db()
+    assert any(green in data for data in archives())
+    assert not any(red in data for data in [*held().values(), *archives()])
+    listed = {entry["name"] for entry in release.file_list}
+    listed |= {release.archive["name"], release.archive["open"]["name"]}
+    assert {name.removeprefix(f"releases/{release.pk}/") for name in held()} == listed
+    assert release_verify(release=release) == []
+    assert not any(red in p.read_bytes() for p in settings.VAR_DIR.rglob("*") if p.is_file())
+    settings.VAR_DIR = tmp_path / "three"
+    settings.VAR_DIR.mkdir()
+    assert release_data(release).header.corpus_images == 6

@@ -15,6 +15,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from core import storage
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_slice_run
 from labeling.lifecycle.services import query_create
@@ -292,3 +293,54 @@ def test_what_is_broken_is_answered_and_an_import_asked_twice_begins_once(client
     send(client, address, "Rana temporaria/1.jpg", jpeg(size=(40, 30)))
     answers = [client.post(address, {"dataset": "x"}) for _ in range(2)]
     assert {one["Location"] for one in answers} == {f"/jobs/{Job.objects.get(kind='import').pk}/"}
+
+
+def test_pieces_reach_any_machine_and_another_imports_them(
+    in_bucket: dict[str, str], clients: dict[str, Client], settings: Any, tmp_path: Path
+) -> None:
+    client = clients["admin"]
+
+    def on(name: str) -> None:
+        settings.VAR_DIR = tmp_path / name
+        settings.VAR_DIR.mkdir(exist_ok=True)
+
+    on("one")
+    address = begin(client)
+    data = zipped({"Rana temporaria/one.jpg": jpeg(size=(40, 30))})
+    third = len(data) // 3
+    pieces = [data[:third], data[third : 2 * third], data[2 * third :]]
+    # The second comes first, and the first twice.
+    for name, number in (("one", 1), ("two", 0), ("one", 0), ("two", 2)):
+        on(name)
+        sent = send(client, address, "a.zip", pieces[number], at=number * third, size=len(data))
+        assert sent.status_code == 204
+    assert send(client, address, "Bufo bufo/two.jpg", jpeg(size=(30, 40))).status_code == 204
+    too_long = send(client, address, "a.jpg", b"123", size=2)
+    assert (too_long.status_code, send(client, address, ".hidden", b"").status_code) == (400, 400)
+    on("three")
+    assert "<dd>2</dd>" in client.get(address).content.decode()
+    on("four")
+    for path in ("Rana temporaria/one.jpg", "Bufo bufo/two.jpg"):
+        assert client.get(f"{address}image/", {"path": path}).status_code == 200
+    on("one")
+    assert client.post(address, {"dataset": "Mine"}).status_code == 302
+    on("five")
+    job = Job.objects.get(kind="import")
+    assert job_slice_run(job_id=job.pk) is Slice.FINISHED
+    job.refresh_from_db()
+    assert (job.state, job.done, job.failed) == ("done", 2, 0)
+    assert Image.objects.filter(dataset="Mine").count() == 2
+    assert list(storage.names_below(settings.VAR_DIR / "uploads")) == []
+    on("one")
+    assert client.get(address).status_code == 404
+
+
+def test_a_file_that_lacks_a_piece_isnt_imported(
+    in_bucket: dict[str, str], clients: dict[str, Client], settings: Any, tmp_path: Path
+) -> None:
+    settings.VAR_DIR = tmp_path
+    address = begin(clients["admin"])
+    send(clients["admin"], address, "a.zip", b"end", at=5, size=8)
+    page = clients["admin"].get(address).content.decode()
+    assert "0 bytes are there" in page
+    assert "Upload the files again" in page

@@ -1,7 +1,6 @@
 """`manage.py backup FILE`."""
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -10,6 +9,7 @@ from annotator.backup.daily import daily_backup
 from annotator.backup.services import BackupRunning, backup_write
 from annotator.postgres.programs import ProgramFailed
 from core.commands.progress import Progress
+from core.outages import StorageAway
 
 
 class Command(BaseCommand):
@@ -22,7 +22,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", nargs="?", type=Path, help="where to write it, such as a.tar")
+        parser.add_argument(
+            "file", nargs="?", help="where to write it, such as a.tar or s3://bucket/a.tar"
+        )
         parser.add_argument(
             "--no-images", action="store_true", help="without the files of copied images"
         )
@@ -34,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--quiet", action="store_true", help="show no progress")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        path: Path | None = options["file"]
+        path: str | None = options["file"]
         if (path is None) != options["daily"]:
             raise CommandError("Name the file to write, or use --daily.")
         with Progress("files", quiet=options["quiet"]) as show:
@@ -44,7 +46,7 @@ class Command(BaseCommand):
                     if path is None
                     else backup_write(path, images=not options["no_images"], report=show)
                 )
-            except (BackupRunning, ProgramFailed, OSError) as error:
+            except (BackupRunning, ProgramFailed, OSError, StorageAway) as error:
                 raise CommandError(f"No backup was written: {error}") from error
         if contents is None:
             self.stdout.write("No daily backup is due.")

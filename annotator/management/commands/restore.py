@@ -1,7 +1,6 @@
 """`manage.py restore FILE`."""
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -11,6 +10,7 @@ from annotator.backup.services import RestoreRefused, backup_restore
 from annotator.postgres.programs import ProgramFailed
 from core.commands import command
 from core.commands.progress import Progress
+from core.outages import StorageAway
 
 
 class Command(BaseCommand):
@@ -23,14 +23,14 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", help="a path, or s3://bucket/prefix/name")
         parser.add_argument("--quiet", action="store_true", help="show no progress")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with Progress("files", quiet=options["quiet"]) as show:
             try:
                 header = backup_restore(options["file"], report=show)
-            except (BackupDamaged, RestoreRefused, ProgramFailed, OSError) as error:
+            except (BackupDamaged, RestoreRefused, ProgramFailed, OSError, StorageAway) as error:
                 raise CommandError(f"Nothing was restored: {error}") from error
         self.stdout.write(
             f"Restored the state of {header['moment']}. {command('serve')} brings the database to "

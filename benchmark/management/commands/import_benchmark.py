@@ -21,6 +21,7 @@ from benchmark.releases.models import Release
 from benchmark.releases.progress import Step
 from core.commands.progress import Progress
 from core.jobs.kinds import JobFailed
+from core.storage import shown
 from retrieval.importing.records import Refusal
 
 
@@ -144,7 +145,7 @@ class Command(BaseCommand):
                 "here. Nothing says that those are the same, so they aren't taken for the "
                 "benchmark's."
             )
-        self.stdout.write(f"Its files are in {release.directory}")
+        self.stdout.write(f"Its files are in {shown(release.directory)}")
 
 
 def _folder(images: str | None) -> Path | None:
