@@ -35,6 +35,8 @@ _SUBJECTS = {
     "places": 22,
     "duplicates": 23,
     "import": 24,
+    "shard": 25,
+    "shard_holders": 26,
 }
 
 
@@ -69,16 +71,44 @@ def session_lock(key: int) -> Iterator[None]:
         _session_unlock(key)
 
 
+@contextmanager
+def shared_session_lock(key: int) -> Iterator[None]:
+    """Wait for `key` and hold it on this connection for the block, beside others that do so."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock_shared(%s)", [key])
+    try:
+        yield
+    finally:
+        _session_unlock(key, "pg_advisory_unlock_shared")
+
+
 def is_locked(key: int) -> bool:
     """Whether another session holds `key` now."""
     with try_session_lock(key) as free:
         return not free
 
 
-def _session_unlock(key: int) -> None:
+def lock_owners(subject: str) -> dict[int, list[int]]:
+    """Return for each number below 2**32 of a subject that is locked now the process ids of the
+    connections that hold it. What is locked belongs to no snapshot: it is seen at once.
+    """
+    with connection.cursor() as cursor:
+        # pg_locks has both halves of a lock's number as unsigned 32-bit integers.
+        cursor.execute(
+            "SELECT l.objid::bigint, array_agg(l.pid) FROM pg_locks l "
+            "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
+            " AND l.database = (SELECT d.oid FROM pg_database d"
+            "                   WHERE d.datname = current_database())"
+            " AND l.classid::bigint = %s GROUP BY 1",
+            [lock_key(subject) >> 32],
+        )
+        return dict(cursor.fetchall())
+
+
+def _session_unlock(key: int, function: str = "pg_advisory_unlock") -> None:
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+            cursor.execute(f"SELECT {function}(%s)", [key])
     except Error:
         # The connection is gone or unusable, and ending it frees the lock.
         connection.close()
