@@ -48,14 +48,12 @@ def lock_key(subject: str, number: int = 0) -> int:
 @contextmanager
 def try_session_lock(key: int) -> Iterator[bool]:
     """Hold `key` on this connection for the block if it is free; yields whether it was."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        held = cursor.fetchone()[0]
+    held = session_lock_try(key)
     try:
         yield held
     finally:
         if held:
-            _session_unlock(key)
+            session_unlock(key)
 
 
 @contextmanager
@@ -68,18 +66,7 @@ def session_lock(key: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _session_unlock(key)
-
-
-@contextmanager
-def shared_session_lock(key: int) -> Iterator[None]:
-    """Wait for `key` and hold it on this connection for the block, beside others that do so."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock_shared(%s)", [key])
-    try:
-        yield
-    finally:
-        _session_unlock(key, "pg_advisory_unlock_shared")
+        session_unlock(key)
 
 
 def is_locked(key: int) -> bool:
@@ -105,7 +92,19 @@ def lock_owners(subject: str) -> dict[int, list[int]]:
         return dict(cursor.fetchall())
 
 
-def _session_unlock(key: int, function: str = "pg_advisory_unlock") -> None:
+def session_lock_try(key: int, *, shared: bool = False) -> bool:
+    """Take `key` for this connection if it is free; whether it was. `shared` takes it beside others
+    that do so.
+    """
+    function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [key])
+        return bool(cursor.fetchone()[0])
+
+
+def session_unlock(key: int, *, shared: bool = False) -> None:
+    """Release what `session_lock_try` took."""
+    function = "pg_advisory_unlock_shared" if shared else "pg_advisory_unlock"
     try:
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {function}(%s)", [key])

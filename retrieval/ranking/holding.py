@@ -2,7 +2,8 @@
 
 A shard belongs to the process that holds its session advisory lock, which ends with the process.
 Nobody takes more shards than the least number at which all are taken if nobody takes more; who has
-more gives the last ones back, and answers for them until the next holder does.
+more gives some back, and answers for them until the next holder does. Each takes first of the model
+of which it has fewest, so that all work for a ranking.
 """
 
 from __future__ import annotations
@@ -11,32 +12,36 @@ import logging
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, Final
 
+import numpy as np
 from celery import shared_task
 from django.conf import settings
 from django.db import Error, connection, transaction
 from django.db.models.functions import Now
 
 from core.ids import LARGEST_ID
-from core.locks import lock_key, lock_owners, shared_session_lock, try_session_lock
+from core.locks import lock_key, lock_owners, session_lock_try, session_unlock
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import MatrixRefused, pack
+from retrieval.ranking.corpus_filter import CorpusFilter
 from retrieval.ranking.current import lag_of
 from retrieval.ranking.files import BUILDING, MatrixUnusable, folder_of, open_matrix
 from retrieval.ranking.matrices import lags, place
 from retrieval.ranking.models import RankingShard
-from retrieval.ranking.reading import partition
+from retrieval.ranking.reading import Span, partition
 from retrieval.ranking.scan import ImpreciseProduct
 from retrieval.ranking.selectors import rank_by_matrix
 from retrieval.ranking.sharded import (
     CHECK,
     RANK,
     Answer,
-    Question,
+    array_of,
     places_of,
     queue_of,
     shards_as_cut,
@@ -70,29 +75,40 @@ SELECT number FROM cut WHERE number IS NOT NULL
 @shared_task(
     name=RANK, ignore_result=False, acks_late=False, throws=(MatrixUnusable, ImpreciseProduct)
 )
-def rank_shard(**message: Any) -> dict[str, Any]:
-    """Rank a shard's images; see `Question` and `Answer`."""
+def rank_shard(
+    *,
+    shard: int,
+    model: int,
+    images: Sequence[int],
+    moment: str,
+    queries: str,
+    limit: int,
+    species_ids: Sequence[int],
+    created_before: datetime | None,
+    corpus_at: datetime | None,
+    behind: Sequence[Any] | None,
+) -> dict[str, Any]:
+    """Rank a shard's images in the snapshot `moment`: the message of an `Answer`."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute("SET TRANSACTION SNAPSHOT %s", [message["snapshot"]])
-        model = EmbeddingModel.objects.get(pk=message["model"])
-        asked = Question.read(message, model.dimension)
+            cursor.execute("SET TRANSACTION SNAPSHOT %s", [moment])
+        known = EmbeddingModel.objects.get(pk=model)
+        halves = array_of(queries, np.float16).reshape(-1, known.dimension)
+        narrow = CorpusFilter(species_ids, created_before, corpus_at, Span(*images))
+        place = None if behind is None else (behind[0], behind[1])
         try:
-            lists, current = rank_by_matrix(
-                model, asked.queries, asked.limit, asked.narrow, asked.behind
-            )
+            lists, current = rank_by_matrix(known, halves, limit, narrow, place)
         except MatrixUnusable as error:
-            shards = shards_as_cut().filter(model=model, first_image=asked.images.first)
-            _doubted.update((shard.pk, error.rebuild) for shard in shards)
+            _doubted[shard] = error.rebuild
             raise
     return Answer(current.state.embedded, current.state.fingerprint, places_of(lists)).message()
 
 
 @shared_task(name=CHECK, acks_late=False)
-def check_shard(shard_id: int) -> None:
+def check_shard(*, shard: int, images: Sequence[int]) -> None:
     """Have a shard's rows counted in the database."""
-    _doubted.setdefault(shard_id, False)
+    _doubted.setdefault(shard, False)
 
 
 def share(shards: int, rooms: Sequence[int]) -> int:
@@ -144,10 +160,8 @@ class Holder:
     ) -> None:
         self.name, self._most = name, most
         self._consume, self._leave = consume, leave
-        self._locks: dict[int, ExitStack] = {}
         self._ranked: dict[int, RankingShard] = {}
         self._looked: dict[int, float] = {}
-        self._joined = ExitStack()
 
     def run(self, stop: threading.Event) -> None:
         """Take turns until `stop` is set, and then release all."""
@@ -161,9 +175,7 @@ class Holder:
             except Exception:
                 logger.exception("A turn of holding shards failed; the next one tries again")
             stop.wait(0 if busy else TURN_SECONDS)
-        for lock in self._locks.values():
-            lock.close()
-        self._part()
+        # It frees all locks.
         connection.close()
 
     def turn(self) -> bool:
@@ -174,24 +186,26 @@ class Holder:
         owners, here = lock_owners("shard"), self._backend()
         room = self._room(len(shards), here)
         mine = [pk for pk in shards if here in owners.get(pk, [])]
-        for pk in [pk for pk in self._locks if pk not in mine]:
-            # The lock has ended with its connection.
-            del self._locks[pk]
-        surplus = max(0, len(mine) - room)
-        for pk in sorted(mine, key=lambda pk: (pk in self._ranked, -pk))[:surplus]:
-            self._locks.pop(pk).close()
+        of_model = Counter(shards[pk].model_id for pk in mine)
+
+        def number(pk: int) -> int:
+            return of_model[shards[pk].model_id]
+
+        while len(mine) > room:
+            pk = max(mine, key=lambda pk: (pk not in self._ranked, number(pk), pk))
+            session_unlock(lock_key("shard", pk))
             mine.remove(pk)
-        free = [pk for pk in shards if pk not in owners]
-        for pk in sorted(free, key=lambda pk: (not self._folder(shards[pk]).exists(), pk)):
-            if len(mine) >= room:
-                break
-            lock = ExitStack()
-            if lock.enter_context(try_session_lock(lock_key("shard", pk))):
-                self._locks[pk] = lock
+            of_model[shards[pk].model_id] -= 1
+        free = {pk for pk in shards if pk not in owners}
+        while free and len(mine) < room:
+            pk = min(free, key=lambda pk: (not self._folder(shards[pk]).exists(), number(pk), pk))
+            free.remove(pk)
+            if session_lock_try(lock_key("shard", pk)):
                 mine.append(pk)
+                of_model[shards[pk].model_id] += 1
         for pk in [pk for pk in self._ranked if pk not in mine]:
             if pk not in shards or shards[pk].worker != self.name:
-                self._leave(queue_of(self._ranked[pk].model, span_of(self._ranked.pop(pk))))
+                self._leave(queue_of(self._ranked.pop(pk)))
         self._remove_moved([shards[pk] for pk in owners if pk in shards and pk not in mine])
         packed = [self._keep(shards[pk]) for pk in mine]
         return not all(packed)
@@ -200,14 +214,10 @@ class Holder:
         """How many shards to hold, after saying to the other holders how many we could."""
         holders = lock_owners("shard_holders")
         if not any(here in pids for pids in holders.values()):
-            self._joined.enter_context(shared_session_lock(lock_key("shard_holders", self._most)))
+            session_lock_try(lock_key("shard_holders", self._most), shared=True)
             holders = lock_owners("shard_holders")
         rooms = [most for most, pids in holders.items() for _ in pids]
         return min(self._most, share(shards, rooms))
-
-    def _part(self) -> None:
-        """Say no longer how many shards we could hold."""
-        self._joined.close()
 
     def _keep(self, shard: RankingShard) -> bool:
         """Pack a held shard if it needs it, and rank it once it is packed; returns whether it is.
@@ -216,12 +226,13 @@ class Holder:
         """
         images, ranked = span_of(shard), shard.pk in self._ranked
         doubted, now = shard.pk in _doubted, time.monotonic()
-        if ranked and not (shard.anew or doubted or self._lags(shard, now)):
+        unfinished = self._folder(shard) / BUILDING
+        if ranked and not (shard.anew or doubted or unfinished.exists() or self._lags(shard, now)):
             return True
         try:
             if shard.anew:
-                # What a killed process had read so far may hold what was removed since.
-                (self._folder(shard) / BUILDING).unlink(missing_ok=True)
+                # What was read so far may hold what was removed since.
+                unfinished.unlink(missing_ok=True)
             packing = pack(
                 shard.model,
                 images=images,
@@ -237,8 +248,9 @@ class Holder:
             rows = open_matrix(shard.model, images).manifest.live
         except MatrixRefused as error:
             logger.warning("%s Others take that shard.", error)
-            self._most = len(self._locks) - 1
-            self._part()
+            session_unlock(lock_key("shard_holders", self._most), shared=True)
+            session_unlock(lock_key("shard", shard.pk))
+            self._most = len(self._ranked)
             return True
         except (MatrixUnusable, OSError) as error:
             logger.warning("A shard, %s, isn't packed: %s", shard, error)
@@ -249,7 +261,7 @@ class Holder:
         RankingShard.objects.filter(pk=shard.pk).update(**changes)
         if not ranked:
             self._ranked[shard.pk] = shard
-            self._consume(queue_of(shard.model, images))
+            self._consume(queue_of(shard))
         return True
 
     def _lags(self, shard: RankingShard, now: float) -> bool:

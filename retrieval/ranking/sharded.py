@@ -14,11 +14,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-from celery import Signature, group, signature
+from celery import group, signature
 from celery.exceptions import TimeoutError as NotInTime
 from celery.result import AsyncResult, allow_join_result
 from django.conf import settings
@@ -51,45 +50,6 @@ Scan = Callable[[Halves, CorpusFilter], list[Place]]
 
 class ShardsUnusable(Exception):
     """The shards can't rank, so the database must; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a shard is asked."""
-
-    model: int
-    images: Span
-    snapshot: str
-    queries: Halves
-    limit: int
-    species_ids: Sequence[int] | None
-    created_before: datetime | None
-    corpus_at: datetime | None
-    behind: tuple[float, int] | None
-
-    def message(self) -> dict[str, Any]:
-        """The question as the arguments of a message."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        species = None if self.species_ids is None else list(self.species_ids)
-        return fields | {"queries": text_of(self.queries), "species_ids": species}
-
-    @classmethod
-    def read(cls, message: dict[str, Any], dimension: int) -> Question:
-        """The question that a message holds, for a model of this dimension."""
-        behind = message["behind"]
-        return cls(
-            **message
-            | {
-                "images": Span(*message["images"]),
-                "queries": array_of(message["queries"], np.float16).reshape(-1, dimension),
-                "behind": None if behind is None else tuple(behind),
-            }
-        )
-
-    @property
-    def narrow(self) -> CorpusFilter:
-        """The filter, with the shard's images."""
-        return CorpusFilter(self.species_ids, self.created_before, self.corpus_at, self.images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +99,9 @@ def places_of(lists: Sequence[Sequence[Place]]) -> list[tuple[Rows, Scores]]:
     ]
 
 
-def queue_of(model: EmbeddingModel, images: Span) -> str:
+def queue_of(shard: RankingShard) -> str:
     """The queue of a shard's messages."""
-    return f"rank.{model.identity}.{images.first}-{images.last}"
+    return f"rank.{shard.model.identity}.{shard.first_image}-{shard.last_image}"
 
 
 def span_of(shard: RankingShard) -> Span:
@@ -176,45 +136,46 @@ def rank_by_shards(
     `scan` ranks a query (d,) within a filter by the database.
     """
     shards = list(shards_as_cut().filter(model=model))
+    lists: list[list[Place]] = []
     try:
         if limit is None or limit > _PLACES_AT_ONCE:
             raise ShardsUnusable("so many places are not sent")
         if not set(lock_owners("shard")) & {shard.pk for shard in shards}:
             raise ShardsUnusable("no process holds one")
+        size = max(1, min(_QUERIES_AT_ONCE, _PLACES_AT_ONCE // limit))
         with _moment(model) as (moment, embedded, fingerprint):
-            lists = []
-            size = max(1, min(_QUERIES_AT_ONCE, _PLACES_AT_ONCE // limit))
             for start in range(0, len(queries), size):
                 some = queries[start : start + size]
-                questions = {
-                    shard.pk: Question(
-                        model=model.pk,
-                        images=span_of(shard),
-                        snapshot=moment,
-                        queries=some,
-                        limit=limit,
-                        species_ids=narrow.species_ids,
-                        created_before=narrow.created_before,
-                        corpus_at=narrow.corpus_at,
-                        behind=behind,
-                    )
-                    for shard in shards
+                question = {
+                    "model": model.pk,
+                    "moment": moment,
+                    "queries": text_of(some),
+                    "limit": limit,
+                    "species_ids": [*(narrow.species_ids or ())],
+                    "created_before": narrow.created_before,
+                    "corpus_at": narrow.corpus_at,
+                    "behind": behind,
                 }
-                answers = _answers(model, questions)
-                gaps = _gaps([questions[pk].images for pk in answers])
+                answers = _answers(shards, question)
+                gaps = _gaps([span_of(shard) for shard in shards if shard.pk in answers])
                 found = [*answers.values(), *_scanned(model, some, narrow, gaps, scan)]
-                if (sum(one.embedded for one in found), sum(one.fingerprint for one in found)) != (
-                    embedded,
-                    fingerprint,
-                ):
-                    _doubt(model, shards)
+                held = sum(one.embedded for one in found), sum(one.fingerprint for one in found)
+                if held != (embedded, fingerprint):
+                    _send(shards, CHECK, {})
                     raise ShardsUnusable("they hold other embeddings than the database")
-                for own in zip(*(one.lists for one in found), strict=True):
-                    ids, scores = map(np.concatenate, zip(*own, strict=True))
-                    lists.append(ranked(ids, scores, limit=limit))
+                lists += merged(found, limit)
     except (ShardsUnusable, BrokerError, RedisError) as error:
         logger.warning("The database ranks, not the shards of %s: %s", model, error)
         return None
+    return lists
+
+
+def merged(answers: Sequence[Answer], limit: int) -> list[list[Place]]:
+    """The first `limit` places of all answers, for each query."""
+    lists = []
+    for own in zip(*(one.lists for one in answers), strict=True):
+        ids, scores = map(np.concatenate, zip(*own, strict=True))
+        lists.append(ranked(ids, scores, limit=limit))
     return lists
 
 
@@ -241,25 +202,23 @@ def _moment(model: EmbeddingModel) -> Iterator[tuple[str, int, int]]:
         yield moment, int(embedded), int(fingerprint)
 
 
-def _answers(model: EmbeddingModel, questions: dict[int, Question]) -> dict[int, Answer]:
+def _answers(shards: Sequence[RankingShard], question: dict[str, Any]) -> dict[int, Answer]:
     """The answers of the shards that give one in time, by the shard's key."""
     deadline = time.monotonic() + settings.RANKING_SHARD_SECONDS
     answers: dict[int, Answer] = {}
     with allow_join_result():
         owners = lock_owners("shard")
-        messages = {pk: _message(model, question) for pk, question in questions.items()}
-        sent = group(list(messages.values())).apply_async()
-        waiting: dict[int, AsyncResult] = dict(zip(messages, sent.results, strict=True))
+        waiting = _send(shards, RANK, question)
         while waiting and (left := deadline - time.monotonic()) > 0:
             pk, result = next(iter(waiting.items()))
             try:
                 found = result.get(timeout=min(_PATIENCE, left), propagate=False)
             except NotInTime:
                 now = lock_owners("shard")
-                for other in waiting:
-                    # Who was killed has taken its message along; one that nobody took is waiting.
-                    if other in owners and now.get(other, owners[other]) != owners[other]:
-                        waiting[other] = messages[other].apply_async()
+                # Who was killed has taken its message along; one that nobody took is waiting.
+                moved = {one for one in owners if now.get(one, owners[one]) != owners[one]}
+                again = [shard for shard in shards if shard.pk in moved & set(waiting)]
+                waiting |= _send(again, RANK, question)
                 owners |= now
                 continue
             del waiting[pk]
@@ -267,20 +226,28 @@ def _answers(model: EmbeddingModel, questions: dict[int, Question]) -> dict[int,
             if isinstance(found, dict):
                 answers[pk] = Answer.read(found)
             else:
-                logger.warning("Shard %s of %s doesn't rank: %s", pk, model, found)
+                logger.warning("Shard %s doesn't rank: %s", pk, found)
     for pk in waiting:
-        logger.warning("Shard %s of %s doesn't answer in time", pk, model)
+        logger.warning("Shard %s doesn't answer in time", pk)
     return answers
 
 
-def _message(model: EmbeddingModel, question: Question) -> Signature:
-    return signature(
-        RANK,
-        kwargs=question.message(),
-        queue=queue_of(model, question.images),
-        expires=settings.RANKING_SHARD_SECONDS,
-        ignore_result=False,
-    )
+def _send(
+    shards: Sequence[RankingShard], task: str, question: dict[str, Any]
+) -> dict[int, AsyncResult]:
+    """Send each shard's holder a message; the results by the shard's key."""
+    messages = [
+        signature(
+            task,
+            kwargs=question | {"images": span_of(shard), "shard": shard.pk},
+            queue=queue_of(shard),
+            expires=settings.RANKING_SHARD_SECONDS,
+            ignore_result=task != RANK,
+        )
+        for shard in shards
+    ]
+    sent = group(messages).apply_async().results if messages else []
+    return dict(zip((shard.pk for shard in shards), sent, strict=True))
 
 
 def _gaps(covered: Sequence[Span]) -> list[Span]:
@@ -312,10 +279,3 @@ def _scanned(
         if embedded:
             lists = [scan(query, replace(narrow, images=gap)) for query in queries]
             yield Answer(embedded, int(fingerprint), places_of(lists))
-
-
-def _doubt(model: EmbeddingModel, shards: Sequence[RankingShard]) -> None:
-    """Have the shards' holders count their rows in the database."""
-    for shard in shards:
-        message = signature(CHECK, args=[shard.pk], queue=queue_of(model, span_of(shard)))
-        message.apply_async(expires=settings.RANKING_SHARD_SECONDS)

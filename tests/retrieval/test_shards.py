@@ -1,21 +1,23 @@
 """Rankings by shards that other processes hold are those of the database, bit for bit."""
 
+import json
 import logging
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from celery import Celery
+from celery import Celery, current_app
+from celery.contrib.testing.worker import start_worker
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from annotator.celery import app as application
 from core.access import Role
@@ -27,10 +29,10 @@ from retrieval.embedding.embedding_models import (
     embedding_model_get_or_create,
 )
 from retrieval.embedding.models import Embedding
-from retrieval.ranking import holding, matrices, sharded
+from retrieval.ranking import holding
 from retrieval.ranking.building import pack
-from retrieval.ranking.files import Manifest, MatrixUnusable, folder_of
-from retrieval.ranking.holding import Holder, share, shards_open
+from retrieval.ranking.files import Manifest, folder_of
+from retrieval.ranking.holding import MOST, Holder, rank_shard, shards_open, share
 from retrieval.ranking.models import RankingShard
 from retrieval.ranking.reading import Span
 from retrieval.ranking.selectors import (
@@ -39,7 +41,7 @@ from retrieval.ranking.selectors import (
     rank_images_many,
     ranking_method,
 )
-from retrieval.ranking.sharded import Question, shards_ready, span_of
+from retrieval.ranking.sharded import Answer, merged, shards_ready, text_of
 from retrieval.takedown.services import image_take_down
 from tests.conftest import person
 from tests.processes import ROOT, database_url, redis_server, wait_for
@@ -133,7 +135,9 @@ def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     embed(model, numbers[:160], vectors[:160])
     assert ranking_method(model) == "scan"
     processes = [hold(), hold()]
-    wait_for(lambda: all(len(held(one)) == 2 for one in processes), what="two shards each", seconds=150)
+    wait_for(
+        lambda: all(len(held(one)) == 2 for one in processes), what="two shards each", seconds=150
+    )
     assert ranking_method(model) == "matrix"
     first = embedding_model_freeze(model=model)
     embed(model, numbers[160:], vectors[160:])
@@ -172,7 +176,7 @@ def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     # A new image far behind opens a shard, which the database ranks until somebody has it.
     images([5_000])
     embed(model, [5_000], vectors[:1])
-    assert (5_000, 1) in [(pk, round(score)) for pk, score in same_as_scan(model, vectors[0], limit=99)]
+    assert 5_000 in dict(same_as_scan(model, vectors[0], limit=99))
     wait_for(lambda: shards_ready(model) and shards_as(model) == 5, what="the new shard")
     by_shards(caplog, model, queries[0], limit=20)
 
@@ -193,13 +197,19 @@ def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     wait_for(lambda: rank_by(model, queries[0], caplog), what="the shard to be used again")
 
     # Vectors that were removed leave the files.
-    gone = min(pk for pk, _ in same_as_scan(model, queries[0], limit=400) if pk >= min(held(damaged)))
-    image_take_down(image=Image.objects.get(pk=gone), reason="asked for", by=person("ada", Role.ADMIN))
+    gone = min(
+        pk for pk, _ in same_as_scan(model, queries[0], limit=400) if pk >= min(held(damaged))
+    )
+    image_take_down(
+        image=Image.objects.get(pk=gone), reason="asked for", by=person("ada", Role.ADMIN)
+    )
     wait_for(lambda: not RankingShard.objects.filter(anew__gt=0).exists(), what="the takedown")
     wait_for(
         lambda: all(
             gone not in np.fromfile(path, np.int64)
-            for path in tmp_path.glob(f"machine-*/matrices/*/{span_text(gone // SIZE * SIZE)}/*.ids")
+            for path in tmp_path.glob(
+                f"machine-*/matrices/*/{span_text(gone // SIZE * SIZE)}/*.ids"
+            )
         ),
         what="files without the vector",
     )
@@ -240,8 +250,7 @@ def test_a_shard_moves_from_a_killed_process_while_a_ranking_waits(hold, caplog,
     first.send_signal(signal.SIGSTOP)
     caplog.clear()
     with ThreadPoolExecutor(1) as other:
-        app = Celery("other", broker=settings_url(), backend=settings_url(), set_as_current=False)
-        ranking = other.submit(ranked_elsewhere, app, model, vectors[0])
+        ranking = other.submit(ranked_elsewhere, current_app, model, vectors[0])
         time.sleep(1.5)
         assert not ranking.done()
         third = hold()
@@ -253,15 +262,214 @@ def test_a_shard_moves_from_a_killed_process_while_a_ranking_waits(hold, caplog,
     assert len(held(second)) <= 2
 
 
-def settings_url():
-    from celery import current_app
-
-    return current_app.conf.broker_url
-
-
 def ranked_elsewhere(app, model, query):
     app.set_current()
     try:
         return rank_images(model=model, text_vector=query, limit=50)
     finally:
         connection.close()
+
+
+def test_each_holder_takes_no_more_than_its_share():
+    assert share(8, [MOST]) == 8
+    assert share(8, [MOST, MOST]) == 4
+    assert share(9, [MOST, MOST]) == 5
+    assert share(8, [2, MOST, MOST]) == 3
+    assert share(8, [1, 1]) == 8  # nobody can take all
+    assert share(8, []) == 8
+    assert share(0, [MOST]) == 0
+
+
+@contextmanager
+def holders(count, tmp_path, settings):
+    """Holders in threads of their own, which have each their connection, and what they consume."""
+    threads = [ThreadPoolExecutor(1) for _ in range(count)]
+    queues = [set() for _ in range(count)]
+    made = [
+        Holder(f"holder {n}", MOST, consume=queues[n].add, leave=queues[n].remove)
+        for n in range(count)
+    ]
+
+    def turn(number):
+        return threads[number].submit(made[number].turn).result()
+
+    yield turn, queues
+    for thread in threads:
+        thread.submit(lambda: connection.close()).result()
+        thread.shutdown()
+
+
+def test_shards_are_shared_and_given_back_without_a_gap(tmp_path, settings):
+    models = [embedding_model_get_or_create(name=name, dimension=4) for name in ("one", "another")]
+    numbers = [5, 105, 199, 1_205, 3_000]
+    images(numbers)
+    for model in models:
+        embed(model, numbers, vectors_like("any", 5, 4))
+    with holders(2, tmp_path, settings) as (turn, queues):
+        while turn(0):
+            pass
+        assert len(queues[0]) == 8
+        cuts = RankingShard.objects.filter(model=models[0]).values_list("first_image", "last_image")
+        assert list(cuts) == [(0, 99), (100, 199), (1_200, 1_299), (3_000, 3_099)]
+        assert all(map(shards_ready, models))
+        turn(1)
+        assert queues[1] == set()
+        turn(0)
+        assert len(queues[0]) == 8, "it answers until somebody else does"
+        assert all(not shards_ready(model) for model in models)
+        while turn(1):
+            pass
+        assert len(queues[1]) == 4
+        turn(0)
+        assert (len(queues[0]), queues[0] & queues[1]) == (4, set())
+        assert all(map(shards_ready, models))
+        workers = RankingShard.objects.values_list("model", "worker")
+        assert set(Counter(workers).values()) == {2}, "both work for a ranking of either model"
+        # The connection ends, as with its process.
+        with connection.cursor() as cursor:
+            [pid] = {pid for pids in lock_owners("shard").values() for pid in pids} - {
+                pids[0]
+                for pk, pids in lock_owners("shard").items()
+                if RankingShard.objects.get(pk=pk).worker == "holder 1"
+            }
+            cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+        wait_for(lambda: len(lock_owners("shard")) == 4, what="the locks to end")
+        while turn(1):
+            pass
+        assert len(queues[1]) == 8
+        settings.RANKING_SHARD_IMAGES = 10_000
+        while turn(1):
+            pass
+        assert RankingShard.objects.count() == len(queues[1]) == 2
+
+
+def test_a_shard_answers_from_the_snapshot_of_who_asks():
+    vectors = vectors_like("any", 150, 8)
+    model = model_of(list(range(150)), vectors)
+    pack(model, images=Span(0, 99))
+    pack(model, images=Span(100, 199))
+    images([150])
+
+    def change():
+        embed(model, [150], vectors[:1])
+        Embedding.objects.filter(model=model, image_id__in=[0, 120]).delete()
+        user = person("rita", Role.REVIEWER)
+        ImageWithdrawal.objects.create(
+            image_id=121, withdrawn_at=datetime.now(UTC), withdrawn_by=user
+        )
+        connection.close()
+
+    def asked(moment, first):
+        question = {
+            "shard": 1,
+            "model": model.pk,
+            "images": [first, first + 99],
+            "moment": moment,
+            "queries": text_of(np.array([half_rounded(vectors[0])], np.float16)),
+            "limit": 200,
+            "species_ids": [],
+            "created_before": None,
+            "corpus_at": None,
+            "behind": None,
+        }
+        answer = Answer.read(json.loads(json.dumps(rank_shard(**question))))
+        connection.close()
+        return answer
+
+    with ThreadPoolExecutor(1) as other:
+        with snapshot():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_export_snapshot()")
+                [moment] = cursor.fetchone()
+            wanted = rank_images(model=model, text_vector=vectors[0], limit=200, scan=True)
+            first = other.submit(asked, moment, 0).result()
+            other.submit(change).result()
+            second = other.submit(asked, moment, 100).result()
+        assert (first.embedded, second.embedded) == (100, 50)
+        assert merged([first, second], 200) == [wanted]
+        with snapshot():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_export_snapshot()")
+                [moment] = cursor.fetchone()
+            answers = [other.submit(asked, moment, first).result() for first in (0, 100)]
+        assert [one.embedded for one in answers] == [99, 50]
+        now = rank_images(model=model, text_vector=vectors[0], limit=200, scan=True)
+        assert merged(answers, 200) == [now] != [wanted]
+        with pytest.raises(OperationalError, match="snapshot"):
+            other.submit(asked, "0-0-0", 0).result()
+
+
+def test_what_shards_hold_together_is_compared_with_the_database(redis, caplog, settings):
+    """A shard that lacks an embedding, whatever the reason, is found out and packed anew."""
+    settings.RANKING_SHARD_SECONDS = 5
+    vectors = vectors_like("any", 150, 8)
+    model = model_of(list(range(150)), vectors)
+    with holders(1, None, settings) as (turn, queues), answering(queues[0]):
+        while turn(0):
+            pass
+        rank = {"model": model, "text_vector": vectors[0], "limit": 20}
+        assert rank_by(model, vectors[0], caplog)
+        folder = folder_of(model, Span(100, 199))
+        manifest = Manifest.load(folder)
+        # It is as if an embedding had been stored before its moment without anybody's notice.
+        without_triggers(
+            "DELETE FROM retrieval_embedding WHERE image_id = 130",
+            "UPDATE retrieval_embeddingcount SET embedded = embedded - 1,"
+            " fingerprint = fingerprint - (SELECT retrieval_embedding_mark(130, created_at)"
+            " FROM retrieval_embedding WHERE image_id = 131)",
+        )
+        caplog.clear()
+        wanted = rank_images(**rank, scan=True)
+        assert rank_images(**rank) == wanted
+        assert "they hold other embeddings than the database" in caplog.text
+        wait_for(lambda: len(holding._doubted) == 2, what="the messages to the holders")
+        while turn(0):
+            pass
+        assert Manifest.load(folder).next_run > manifest.next_run
+        assert Manifest.load(folder_of(model, Span(0, 99))).next_run == 2
+        assert rank_by(model, vectors[0], caplog)
+
+
+@contextmanager
+def answering(queues):
+    """A worker in a thread of this process that answers the messages of some queues."""
+    consumers = [*queues, "nothing"]
+    app = current_app._get_current_object()
+    with start_worker(app, pool="threads", perform_ping_check=False, queues=consumers):
+        yield
+
+
+def test_without_holders_the_database_ranks(redis, caplog):
+    vectors = vectors_like("any", 30, 8)
+    model = model_of(list(range(30)), vectors)
+    same_as_scan(model, vectors[0], limit=5)
+    assert "no process holds one" in caplog.text
+    shards_open()
+    [shard] = RankingShard.objects.all()
+    with ThreadPoolExecutor(1) as other, hold_lock(other, shard):
+        redis.kill()
+        caplog.clear()
+        same_as_scan(model, vectors[0], limit=5)
+        assert "The database ranks" in caplog.text
+        with transaction.atomic(), transaction.atomic():
+            assert "savepoint" not in caplog.text
+            same_as_scan(model, vectors[0], limit=5)
+            assert "savepoint" in caplog.text
+        with transaction.atomic():
+            same_as_scan(model, vectors[0], limit=5)
+            assert "no single snapshot" in caplog.text
+
+
+@contextmanager
+def hold_lock(other, shard):
+    lock = try_session_lock(lock_key("shard", shard.pk))
+    assert other.submit(lock.__enter__).result()
+    yield
+    other.submit(lock.__exit__, None, None, None).result()
+    other.submit(lambda: connection.close()).result()
+
+
+def test_commands_say_what_is_missing(settings):
+    settings.RANKING_SHARD_IMAGES = 0
+    with pytest.raises(CommandError, match="RANKING_SHARD_IMAGES"):
+        call_command("hold_shards")
