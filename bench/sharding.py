@@ -126,8 +126,8 @@ def _measure(
                 )
                 (cold if source == "disk" else warm).append(alone_)
                 ratio = f"{shards / alone_:.2f}"
-                spent = harness.ms(shards), harness.ms(alone_)
-                times.append([size, str(workers), source, *spent, ratio])
+                row = [size, str(workers), source, harness.ms(shards), harness.ms(alone_), ratio]
+                times.append(row)
         merging = call(_merging, depth)
         _forget(var)
         plain = harness.seconds(_read, var)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from django.db import connection
@@ -156,17 +156,15 @@ def read_state(
         embedded_us=_US.format("embedded_at"),
     )
     watermark = moment_of(manifest.watermark)
+    parameters: list[Any] = [
+        *values,
+        *(span if counted else []),
+        *(watermark, *span),
+        *(model.pk, manifest.xmin, *span),
+        *(ids_of(mapped.parts, rows).tolist(), watermark, model.pk),
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(
-            statement,
-            [
-                *values,
-                *(span if counted else []),
-                *(watermark, *span),
-                *(model.pk, manifest.xmin, *span),
-                *[ids_of(mapped.parts, rows).tolist(), watermark, model.pk],
-            ],
-        )
+        cursor.execute(statement, parameters)
         row = cursor.fetchone()
     if row is None:
         raise MatrixUnusable("the model was deleted")

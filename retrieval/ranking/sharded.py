@@ -135,7 +135,8 @@ def rank_by_shards(
 
     `scan` ranks a query (d,) within a filter by the database.
     """
-    shards = list(shards_as_cut().filter(model=model))
+    # What was never packed yet is not waited for.
+    shards = list(shards_as_cut().filter(model=model).exclude(worker=""))
     lists: list[list[Place]] = []
     try:
         if limit is None or limit > _PLACES_AT_ONCE:
@@ -219,6 +220,7 @@ def _answers(shards: Sequence[RankingShard], question: dict[str, Any]) -> dict[i
                 moved = {one for one in owners if now.get(one, owners[one]) != owners[one]}
                 again = [shard for shard in shards if shard.pk in moved & set(waiting)]
                 waiting |= _send(again, RANK, question)
+                waiting[pk] = waiting.pop(pk)
                 owners |= now
                 continue
             del waiting[pk]

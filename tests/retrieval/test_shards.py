@@ -67,6 +67,7 @@ def redis(tmp_path):
         Celery("rankings", broker=server.url, backend=server.url).set_current()
         yield server
         application.set_current()
+        application.set_default()
 
 
 @pytest.fixture
@@ -250,7 +251,8 @@ def test_a_shard_moves_from_a_killed_process_while_a_ranking_waits(hold, caplog,
     first.send_signal(signal.SIGSTOP)
     caplog.clear()
     with ThreadPoolExecutor(1) as other:
-        ranking = other.submit(ranked_elsewhere, current_app, model, vectors[0])
+        app = current_app._get_current_object()
+        ranking = other.submit(ranked_elsewhere, app, model, vectors[0])
         time.sleep(1.5)
         assert not ranking.done()
         third = hold()
@@ -345,6 +347,7 @@ def test_shards_are_shared_and_given_back_without_a_gap(tmp_path, settings):
 
 def test_a_shard_answers_from_the_snapshot_of_who_asks():
     vectors = vectors_like("any", 150, 8)
+    query = half_rounded(vectors[0])
     model = model_of(list(range(150)), vectors)
     pack(model, images=Span(0, 99))
     pack(model, images=Span(100, 199))
@@ -365,7 +368,7 @@ def test_a_shard_answers_from_the_snapshot_of_who_asks():
             "model": model.pk,
             "images": [first, first + 99],
             "moment": moment,
-            "queries": text_of(np.array([half_rounded(vectors[0])], np.float16)),
+            "queries": text_of(np.array([query], np.float16)),
             "limit": 200,
             "species_ids": [],
             "created_before": None,
@@ -381,7 +384,7 @@ def test_a_shard_answers_from_the_snapshot_of_who_asks():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_export_snapshot()")
                 [moment] = cursor.fetchone()
-            wanted = rank_images(model=model, text_vector=vectors[0], limit=200, scan=True)
+            wanted = rank_images(model=model, text_vector=query, limit=200, scan=True)
             first = other.submit(asked, moment, 0).result()
             other.submit(change).result()
             second = other.submit(asked, moment, 100).result()
@@ -393,7 +396,7 @@ def test_a_shard_answers_from_the_snapshot_of_who_asks():
                 [moment] = cursor.fetchone()
             answers = [other.submit(asked, moment, first).result() for first in (0, 100)]
         assert [one.embedded for one in answers] == [99, 50]
-        now = rank_images(model=model, text_vector=vectors[0], limit=200, scan=True)
+        now = rank_images(model=model, text_vector=query, limit=200, scan=True)
         assert merged(answers, 200) == [now] != [wanted]
         with pytest.raises(OperationalError, match="snapshot"):
             other.submit(asked, "0-0-0", 0).result()
@@ -446,6 +449,7 @@ def test_without_holders_the_database_ranks(redis, caplog):
     assert "no process holds one" in caplog.text
     shards_open()
     [shard] = RankingShard.objects.all()
+    RankingShard.objects.update(worker="somebody")
     with ThreadPoolExecutor(1) as other, hold_lock(other, shard):
         redis.kill()
         caplog.clear()
