@@ -137,7 +137,7 @@ def test_rankings_are_those_of_the_database(hold, animals, caplog, tmp_path):
     assert ranking_method(model) == "scan"
     processes = [hold(), hold()]
     wait_for(
-        lambda: all(len(held(one)) == 2 for one in processes), what="two shards each", seconds=150
+        lambda: all(len(held(one)) == 2 for one in processes), what="two shards each", seconds=180
     )
     assert ranking_method(model) == "matrix"
     first = embedding_model_freeze(model=model)
@@ -241,12 +241,10 @@ def test_a_shard_moves_from_a_killed_process_while_a_ranking_waits(hold, caplog,
     settings.RANKING_SHARD_SECONDS = 60
     vectors = vectors_like("any", 300, 8)
     model = model_of(list(range(300)), vectors)
-    first = hold()
-    wait_for(lambda: len(held(first)) == 3, what="all shards at the first process")
-    second = hold("--most", "2")
-    wait_for(lambda: (len(held(first)), len(held(second))) == (2, 1), what="a shard that moved")
+    first, second = hold(), hold("--most", "3")
+    wait_for(lambda: held(first) and held(second) and shards_ready(model), what="all", seconds=180)
+    wait_for(lambda: len(held(first) | held(second)) == 3, what="each shard at one of them")
     wanted = same_as_scan(model, vectors[0], limit=50)
-    assert (len(held(first)), len(held(second))) == (2, 1)
     # It has messages, and doesn't answer.
     first.send_signal(signal.SIGSTOP)
     caplog.clear()
@@ -255,13 +253,11 @@ def test_a_shard_moves_from_a_killed_process_while_a_ranking_waits(hold, caplog,
         ranking = other.submit(ranked_elsewhere, app, model, vectors[0])
         time.sleep(1.5)
         assert not ranking.done()
-        third = hold()
         first.kill()
         first.wait()
         assert ranking.result() == wanted
-    assert "doesn't answer" not in caplog.text
-    assert len(held(second)) + len(held(third)) == 3
-    assert len(held(second)) <= 2
+    assert caplog.text == ""
+    assert len(held(second)) == 3
 
 
 def ranked_elsewhere(app, model, query):
