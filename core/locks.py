@@ -37,6 +37,8 @@ _SUBJECTS = {
     "import": 24,
     "migrations": 25,
     "matrix": 26,
+    "shard": 27,
+    "shard_holders": 28,
 }
 
 
@@ -48,14 +50,12 @@ def lock_key(subject: str, number: int = 0) -> int:
 @contextmanager
 def try_session_lock(key: int) -> Iterator[bool]:
     """Hold `key` on this connection for the block if it is free; yields whether it was."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        held = cursor.fetchone()[0]
+    held = session_lock_try(key)
     try:
         yield held
     finally:
         if held:
-            _session_unlock(key)
+            session_unlock(key)
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def session_lock(key: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _session_unlock(key)
+        session_unlock(key)
 
 
 def is_locked(key: int) -> bool:
@@ -79,21 +79,45 @@ def is_locked(key: int) -> bool:
 
 def locked(keys: Collection[int]) -> set[int]:
     """Those of the keys that some session holds; unlike `is_locked`, this takes none of them."""
+    return set(keys) & _owners().keys()
+
+
+def lock_owners(subject: str) -> dict[int, list[int]]:
+    """Return for each number of a subject that is locked now the process ids of the connections
+    that hold it. What is locked belongs to no snapshot: it is seen at once.
+    """
+    first, end = lock_key(subject), lock_key(subject, 1 << 48)
+    return {key - first: pids for key, pids in _owners().items() if first <= key < end}
+
+
+def _owners() -> dict[int, list[int]]:
     with connection.cursor() as cursor:
+        # pg_locks has both halves of a key as unsigned 32-bit integers.
         cursor.execute(
-            "SELECT DISTINCT key FROM (SELECT classid::bigint << 32 | objid::bigint AS key"
-            " FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND database ="
-            " (SELECT oid FROM pg_database WHERE datname = current_database())) held"
-            " WHERE key = ANY(%s)",
-            [list(keys)],
+            "SELECT l.classid::bigint << 32 | l.objid::bigint, array_agg(l.pid) FROM pg_locks l "
+            "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
+            " AND l.database = (SELECT d.oid FROM pg_database d"
+            "                   WHERE d.datname = current_database()) GROUP BY 1"
         )
-        return {key for (key,) in cursor.fetchall()}
+        return dict(cursor.fetchall())
 
 
-def _session_unlock(key: int) -> None:
+def session_lock_try(key: int, *, shared: bool = False) -> bool:
+    """Take `key` for this connection if it is free; whether it was. `shared` takes it beside others
+    that do so.
+    """
+    function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [key])
+        return bool(cursor.fetchone()[0])
+
+
+def session_unlock(key: int, *, shared: bool = False) -> None:
+    """Release what `session_lock_try` took."""
+    function = "pg_advisory_unlock_shared" if shared else "pg_advisory_unlock"
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+            cursor.execute(f"SELECT {function}(%s)", [key])
     except Error:
         # The connection is gone or unusable, and ending it frees the lock.
         connection.close()

@@ -21,6 +21,7 @@ from retrieval.embedding.models import (
 )
 from retrieval.flags.models import ImageFlag
 from retrieval.lookalikes.models import Confusion, DifferenceNote
+from retrieval.ranking.models import RankingShard
 
 __all__ = [
     "Confusion",
@@ -37,6 +38,7 @@ __all__ = [
     "ImageRoot",
     "ImageTakedown",
     "ImageWithdrawal",
+    "RankingShard",
     "Species",
     "SpeciesCount",
     "SpeciesName",

@@ -77,7 +77,9 @@ def attend(worker: str, stop: threading.Event, interval: float = INTERVAL_SECOND
 
 @worker_ready.connect
 def start(sender: Any = None, **_: Any) -> None:
-    """Start attending when the worker takes messages."""
+    """Start attending when the worker takes messages of jobs; one that only ranks doesn't."""
+    if sender is not None and "celery" not in sender.app.amqp.queues.consume_from:
+        return
     close_old_connections()
     name = f"{getattr(sender, 'hostname', 'worker')}:{os.getpid()}"
     _stop.clear()

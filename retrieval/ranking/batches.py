@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
 from retrieval.embedding.models import EmbeddingModel
-from retrieval.ranking.current import lag_of
-from retrieval.ranking.files import MatrixUnusable
+from retrieval.ranking.selectors import ranking_method
 
 VECTORS_AT_ONCE: Final = 64
 
@@ -19,11 +18,7 @@ def vectors_at_once(model: EmbeddingModel, *, most: int = VECTORS_AT_ONCE) -> in
     matrix ranks them all; one if each takes a scan of the database, so that each result can be
     stored before the next.
     """
-    try:
-        lag_of(model)
-    except MatrixUnusable:
-        return 1
-    return most
+    return most if ranking_method(model) == "matrix" else 1
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -43,7 +43,7 @@ from retrieval.ranking.files import (
     tidy,
     write_json,
 )
-from retrieval.ranking.reading import Chunk, ids_by, partition, read_embeddings
+from retrieval.ranking.reading import Chunk, Span, ids_by, partition, read_embeddings, within
 from retrieval.ranking.scan import Rows, ids_of, moments_of, vectors_of
 from retrieval.ranking.sharing import fetch, publish
 
@@ -108,13 +108,21 @@ class _Plan:
         return plan
 
 
-def pack(model: EmbeddingModel, *, until: float | None = None, rebuild: bool = False) -> Packing:
-    """Update the model's matrix: at least one chunk, then more until `until` (of `time.monotonic`),
-    or to the end.
+def pack(
+    model: EmbeddingModel,
+    *,
+    images: Span | None = None,
+    until: float | None = None,
+    rebuild: bool = False,
+    counted: bool = False,
+) -> Packing:
+    """Update the model's matrix, or its shard of these images: at least one chunk, then more until
+    `until` (of `time.monotonic`), or to the end.
 
-    `rebuild` reads everything again. Raises MatrixRefused.
+    `rebuild` reads everything again, `counted` where a shard's rows aren't those of the database.
+    Raises MatrixRefused.
     """
-    folder = folder_of(model)
+    folder = folder_of(model, images)
     with sole_writer(folder) as held:
         if not held:
             return Packing(0, 0, busy=True)
@@ -122,20 +130,22 @@ def pack(model: EmbeddingModel, *, until: float | None = None, rebuild: bool = F
             fetch(folder)
         plan = _Plan.load(folder)
         if plan is None or (rebuild and plan.base is not None):
-            plan = _planned(model, folder, rebuild=rebuild)
+            plan = _planned(model, images, folder, rebuild=rebuild, counted=counted)
             if plan is None:
                 tidy(folder, keep=[])
                 publish(folder)
                 return Packing(0, 0, finished=True)
-        packing = _carry_out(model, folder, plan, until)
+        packing = _carry_out(model, images, folder, plan, until)
         if packing.finished:
             publish(folder)
         return packing
 
 
-def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | None:
+def _planned(
+    model: EmbeddingModel, images: Span | None, folder: Path, *, rebuild: bool, counted: bool
+) -> _Plan | None:
     """Plan what to read; None if the matrix is up to date."""
-    base = None if rebuild else _trusted(model, folder)
+    base = None if rebuild else _trusted(model, images, folder)
     known = Manifest.load(folder)
     watermark = microseconds(embedding_model_freeze(model=model))
     with connection.cursor() as cursor:
@@ -148,7 +158,7 @@ def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | N
     total = 0
     if base is not None:
         mapped = Mapped.open(folder, base)
-        state = read_state(model, mapped, compared=_COMPARED)
+        state = read_state(model, mapped, compared=_COMPARED, counted=counted)
         if (
             state.misfit
             or len(base.runs) + bool(state.newer) > MOST_RUNS
@@ -160,7 +170,7 @@ def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | N
         else:
             total = state.newer
     if base is None:
-        total = _count(model)
+        total = _count(model, images)
     needed = total * (2 * model.dimension + 16) + _SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -178,13 +188,10 @@ def _planned(model: EmbeddingModel, folder: Path, *, rebuild: bool) -> _Plan | N
     )
 
 
-def _trusted(model: EmbeddingModel, folder: Path) -> Manifest | None:
+def _trusted(model: EmbeddingModel, images: Span | None, folder: Path) -> Manifest | None:
     """Return the present manifest if its files are unchanged, with their new times."""
     manifest = Manifest.load(folder)
-    if manifest is None or (manifest.identity, manifest.dimension) != (
-        str(model.identity),
-        model.dimension,
-    ):
+    if manifest is None or not manifest.is_of(model, images):
         return None
     if manifest.touched(folder):
         try:
@@ -199,32 +206,39 @@ def _trusted(model: EmbeddingModel, folder: Path) -> Manifest | None:
     return manifest
 
 
-def _carry_out(model: EmbeddingModel, folder: Path, plan: _Plan, until: float | None) -> Packing:
+def _carry_out(
+    model: EmbeddingModel, images: Span | None, folder: Path, plan: _Plan, until: float | None
+) -> Packing:
     base = Manifest.load(folder) if plan.base is not None else None
     name = f"{plan.run:06d}"
     tidy(folder, keep=[BUILDING, *(f"{name}.{kind}" for kind in KINDS)])
     writer = _RunWriter(folder, name, model.dimension, plan.writer)
     with writer:
-        for chunk in _chunks(model, plan, base, writer.after):
+        for chunk in _chunks(model, images, plan, base, writer.after):
             writer.append(chunk)
             if until is not None and time.monotonic() >= until:
                 break
         else:
             run = writer.finish()
-            _publish(model, folder, plan, base, run, writer.fingerprint)
+            _publish(model, images, folder, plan, base, run, writer.fingerprint)
             return Packing(writer.rows, max(plan.total, writer.rows), finished=True)
         write_json(folder / BUILDING, asdict(replace(plan, writer=writer.position())))
     return Packing(writer.rows, plan.total)
 
 
 def _chunks(
-    model: EmbeddingModel, plan: _Plan, base: Manifest | None, after: int | None
+    model: EmbeddingModel,
+    images: Span | None,
+    plan: _Plan,
+    base: Manifest | None,
+    after: int | None,
 ) -> Iterator[Chunk]:
     """Yield what is still to be read, by ascending image id."""
     size = max(256, CHUNK_BYTES // (2 * model.dimension))
     until = moment_of(plan.watermark)
+    inside, span = within(images)
     if base is None:
-        where, values = "e.created_at <= %s", [until]
+        where, values = f"e.created_at <= %s{inside}", [until, *span]
         while True:
             more = "" if after is None else " AND e.image_id > %s"
             following = [] if after is None else [after]
@@ -233,8 +247,8 @@ def _chunks(
                 return
             yield chunk
             after = int(chunk.image_ids[-1])
-    condition = "e.created_at > %s AND e.created_at <= %s"
-    moments = [moment_of(base.watermark), until]
+    condition = f"e.created_at > %s AND e.created_at <= %s{inside}"
+    moments = [moment_of(base.watermark), until, *span]
     ids = np.sort(ids_by(f"SELECT e.image_id FROM {partition(model)} e WHERE {condition}", moments))
     if after is not None:
         ids = ids[ids > after]
@@ -247,6 +261,7 @@ def _chunks(
 
 def _publish(
     model: EmbeddingModel,
+    images: Span | None,
     folder: Path,
     plan: _Plan,
     base: Manifest | None,
@@ -271,6 +286,7 @@ def _publish(
         fingerprint=fingerprint,
         runs=runs,
         next_run=plan.run + 1,
+        images=images,
     ).save(folder)
     tidy(folder, keep=[])
 
@@ -294,11 +310,15 @@ def _with_removed(folder: Path, mapped: Mapped, removed: Rows, number: int) -> t
     return tuple(runs)
 
 
-def _count(model: EmbeddingModel) -> int:
+def _count(model: EmbeddingModel, images: Span | None) -> int:
+    inside, span = within(images)
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT embedded FROM retrieval_embeddingcount WHERE model_id = %s", [model.pk]
-        )
+        if span:
+            cursor.execute(f"SELECT count(*) FROM {partition(model)} e WHERE true{inside}", span)
+        else:
+            cursor.execute(
+                "SELECT embedded FROM retrieval_embeddingcount WHERE model_id = %s", [model.pk]
+            )
         row = cursor.fetchone()
     return int(row[0]) if row else 0
 
@@ -392,18 +412,21 @@ class _RunWriter:
         )
 
 
-def faults(model: EmbeddingModel, progress: Callable[[int, int], None]) -> list[str]:
-    """Return what is wrong with a model's matrix, for people: damaged files, or embeddings or
-    vectors that differ from the database. Reads all files; calls `progress(rows done, rows)`.
+def faults(
+    model: EmbeddingModel, progress: Callable[[int, int], None], images: Span | None = None
+) -> list[str]:
+    """Return what is wrong with a model's matrix, or its shard of these images, for people: damaged
+    files, or embeddings or vectors that differ from the database. Reads all files; calls
+    `progress(rows done, rows)`.
     """
-    folder = folder_of(model)
+    folder = folder_of(model, images)
     manifest = Manifest.load(folder)
     if manifest is None:
         return ["there is no matrix"]
     found = [f"{file.name} is damaged" for file in manifest.files if not file.whole(folder)]
     try:
         mapped = Mapped.open(folder, manifest)
-        state = read_state(model, mapped)
+        state = read_state(model, mapped, counted=True)
     except (MatrixDamaged, MatrixUnusable) as error:
         return [*found, str(error)]
     if state.misfit:
@@ -414,10 +437,8 @@ def faults(model: EmbeddingModel, progress: Callable[[int, int], None]) -> list[
         progress(start, len(live))
         different = _differing(model, mapped, live[start : start + _CHECKED])
         if len(different):
-            images = ", ".join(map(str, ids_of(mapped.parts, different[:5]).tolist()))
-            found.append(
-                f"{len(different)} embeddings differ, such as those of the images {images}"
-            )
+            such = ", ".join(map(str, ids_of(mapped.parts, different[:5]).tolist()))
+            found.append(f"{len(different)} embeddings differ, such as those of the images {such}")
     return found
 
 

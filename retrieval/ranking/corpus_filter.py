@@ -9,6 +9,7 @@ from typing import Any
 
 from retrieval.corpus.counts import image_count, number_of, withdrawn_then
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.reading import Span, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class CorpusFilter:
     species_ids: Sequence[int] | None = None
     created_before: datetime | None = None
     corpus_at: datetime | None = None
+    images: Span | None = None
 
     @property
     def moment(self) -> datetime | None:
@@ -27,7 +29,9 @@ class CorpusFilter:
     def withdrawn(self) -> tuple[str, list[Any]]:
         """A query for the ids of the images that are withdrawn then, with its values."""
         then, values = withdrawn_then(self.moment)
-        return f"SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE {then}", values
+        inside, span = within(self.images, "w.image_id")
+        query = f"SELECT w.image_id FROM retrieval_imagewithdrawal w WHERE {then}{inside}"
+        return query, [*values, *span]
 
     def later(self) -> tuple[str, list[Any]] | None:
         """A query for the ids of the images that came after the corpus' moment, with its values;
@@ -35,15 +39,17 @@ class CorpusFilter:
         """
         if self.corpus_at is None:
             return None
-        query = "SELECT i.id FROM retrieval_image i WHERE i.created_at > %s"
-        return query, [self.corpus_at]
+        inside, span = within(self.images, "i.id")
+        query = f"SELECT i.id FROM retrieval_image i WHERE i.created_at > %s{inside}"
+        return query, [self.corpus_at, *span]
 
     def of_species(self) -> tuple[str, list[Any]] | None:
         """A query for the ids of the species' images, with its values; None for all species."""
         if not self.species_ids:
             return None
-        query = "SELECT i.id FROM retrieval_image i WHERE i.species_id = ANY(%s)"
-        return query, [list(self.species_ids)]
+        inside, span = within(self.images, "i.id")
+        query = f"SELECT i.id FROM retrieval_image i WHERE i.species_id = ANY(%s){inside}"
+        return query, [list(self.species_ids), *span]
 
     def embeddings(self) -> tuple[str, list[Any]]:
         """Conditions on embeddings `e`, each with AND before it, with their values.
@@ -51,7 +57,8 @@ class CorpusFilter:
         NOT IN makes a small hash of the ids that a scan asks row by row.
         """
         query, values = self.withdrawn()
-        where = f" AND e.image_id NOT IN ({query})"
+        inside, span = within(self.images)
+        where, values = f"{inside} AND e.image_id NOT IN ({query})", [*span, *values]
         if (species := self.of_species()) is not None:
             where += f" AND e.image_id IN ({species[0]})"
             values += species[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from django.db import connection
@@ -12,8 +12,8 @@ from django.db import connection
 from core.binary_copy import moment_of
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.corpus_filter import CorpusFilter
-from retrieval.ranking.files import Manifest, Mapped, MatrixUnusable, open_matrix
-from retrieval.ranking.reading import Chunk, partition, read_embeddings
+from retrieval.ranking.files import Mapped, MatrixUnusable, open_matrix
+from retrieval.ranking.reading import Chunk, Span, partition, read_embeddings, within
 from retrieval.ranking.scan import Part, Rows, ids_of, moments_of, rows_of, vectors_of
 
 TAIL_BYTES: Final = 64 << 20
@@ -25,22 +25,29 @@ _COMPARED: Final = 16
 _ATTEMPTS: Final = 5
 
 _US: Final = "((extract(epoch FROM {}) - 946684800) * 1000000)::bigint"
+_COUNT: Final = (
+    "SELECT embedded, fingerprint FROM retrieval_embeddingcount WHERE model_id = {model}"
+)
+_RECOUNT: Final = """
+SELECT count(*) AS embedded, sum(retrieval_embedding_mark(e.image_id, e.created_at)) AS fingerprint
+FROM {table} e WHERE true{within}
+"""
 # One statement, so that all values are of one snapshot.
 _STATE: Final = """
 SELECT m.identity::text, coalesce(c.embedded, 0), coalesce(c.fingerprint, 0)::text,
        newer.number, newer.marks::text, gone.ids, gone.moments, gone.marks,
        (SELECT array_agg(image_id) FROM ({withdrawn}) w), compared.ids, compared.vectors
 FROM retrieval_embeddingmodel m
-LEFT JOIN retrieval_embeddingcount c ON c.model_id = m.id
+LEFT JOIN ({count}) c ON true
 CROSS JOIN (
     SELECT count(*) AS number,
            coalesce(sum(retrieval_embedding_mark(e.image_id, e.created_at)), 0) AS marks
-    FROM {table} e WHERE e.created_at > %s
+    FROM {table} e WHERE e.created_at > %s{within}
 ) newer
 CROSS JOIN (
     SELECT array_agg(image_id) AS ids, array_agg({embedded_us}) AS moments,
            array_agg(retrieval_embedding_mark(image_id, embedded_at)) AS marks
-    FROM retrieval_embeddingremoval WHERE model_id = %s AND xid >= %s
+    FROM retrieval_embeddingremoval e WHERE model_id = %s AND xid >= %s{within}
 ) gone
 CROSS JOIN (
     SELECT array_agg(e.image_id) AS ids, array_agg(halfvec_send(e.vector)) AS vectors
@@ -62,8 +69,14 @@ class State:
     removed_fingerprint: int
     withdrawn: Rows
     """Images, ascending, that are withdrawn at the filter's moment."""
+    embedded: int
+    """Number of embeddings that it has with the newer ones and without the removed ones."""
+    fingerprint: int
+    """The sum of their marks."""
     misfit: str
-    """Why the files don't match the database up to the watermark; empty if they do."""
+    """Why the files don't match the database up to the watermark; empty if they do. The numbers of
+    a shard are compared by who asks all shards, or when they are counted.
+    """
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,20 +88,24 @@ class Current:
     """The matrix's parts, and one of newer embeddings."""
     removed: Rows
     """Rows that were removed, ascending."""
-    withdrawn: Rows
-    lag: int
-    """Number of embeddings stored or removed since it was packed."""
+    state: State
+
+    @property
+    def lag(self) -> int:
+        """Number of embeddings stored or removed since it was packed."""
+        return self.state.newer + len(self.state.removed)
 
 
 def current_matrix(
     model: EmbeddingModel, *, narrow: CorpusFilter | None = None, compared: int = _COMPARED
 ) -> Current:
-    """Return the model's matrix with the changes since it was packed; `compared` random rows are
-    compared with the database.
+    """Return the model's matrix, or the shard of the filter's images, with the changes since it was
+    packed; `compared` random rows are compared with the database.
 
     Raises MatrixUnusable if the database must rank.
     """
-    mapped = open_matrix(model)
+    narrow = narrow or CorpusFilter()
+    mapped = open_matrix(model, narrow.images)
     for _ in range(_ATTEMPTS):
         state = read_state(model, mapped, narrow=narrow, compared=compared)
         if state.misfit:
@@ -98,17 +115,16 @@ def current_matrix(
         tail = _tail(model, mapped, state)
         if tail is not None:
             removed = np.union1d(mapped.removed, state.removed)
-            lag = state.newer + len(state.removed)
-            return Current(mapped, (*mapped.parts, *tail), removed, state.withdrawn, lag)
+            return Current(mapped, (*mapped.parts, *tail), removed, state)
     raise MatrixUnusable("embeddings come too fast")
 
 
-def lag_of(model: EmbeddingModel) -> tuple[int, int]:
+def lag_of(model: EmbeddingModel, images: Span | None = None) -> tuple[int, int]:
     """Return how many embeddings were stored or removed since packing, and the matrix's rows.
 
     Raises MatrixUnusable if the database must rank.
     """
-    current = current_matrix(model, compared=0)
+    current = current_matrix(model, narrow=CorpusFilter(images=images), compared=0)
     return current.lag, current.mapped.manifest.rows
 
 
@@ -118,38 +134,55 @@ def read_state(
     *,
     narrow: CorpusFilter | None = None,
     compared: int = 0,
+    counted: bool = False,
 ) -> State:
-    """Compare a matrix with the database. Raises MatrixUnusable if the model was deleted."""
+    """Compare a matrix with the database; `counted` reads all rows of a shard's images in it.
+
+    Raises MatrixUnusable if the model was deleted.
+    """
     manifest = mapped.manifest
     drawn = [random.randrange(manifest.rows) for _ in range(compared if manifest.rows else 0)]
     rows = np.setdiff1d(np.array(drawn, np.int64), mapped.removed)
     withdrawn, values = (narrow or CorpusFilter()).withdrawn()
+    table, (inside, span) = partition(model), within(manifest.images)
+    count = (_RECOUNT if counted and span else _COUNT).format(
+        table=table, within=inside, model=model.pk
+    )
     statement = _STATE.format(
-        table=partition(model), withdrawn=withdrawn, embedded_us=_US.format("embedded_at")
+        table=table,
+        count=count,
+        withdrawn=withdrawn,
+        within=inside,
+        embedded_us=_US.format("embedded_at"),
     )
     watermark = moment_of(manifest.watermark)
+    parameters: list[Any] = [
+        *values,
+        *(span if counted else []),
+        *(watermark, *span),
+        *(model.pk, manifest.xmin, *span),
+        *(ids_of(mapped.parts, rows).tolist(), watermark, model.pk),
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(
-            statement,
-            [
-                *values,
-                *(watermark, model.pk, manifest.xmin),
-                *(ids_of(mapped.parts, rows).tolist(), watermark, model.pk),
-            ],
-        )
+        cursor.execute(statement, parameters)
         row = cursor.fetchone()
     if row is None:
         raise MatrixUnusable("the model was deleted")
     removed, removed_fingerprint = _removed(mapped, *(column or [] for column in row[5:8]))
+    newer, newer_fingerprint = row[3], int(row[4])
     state = State(
-        newer=row[3],
-        newer_fingerprint=int(row[4]),
+        newer=newer,
+        newer_fingerprint=newer_fingerprint,
         removed=removed,
         removed_fingerprint=removed_fingerprint,
         withdrawn=np.unique(np.array(row[8] or [], np.int64)),
+        embedded=manifest.live - len(removed) + newer,
+        fingerprint=manifest.fingerprint - removed_fingerprint + newer_fingerprint,
         misfit="",
     )
-    misfit = _misfit(manifest, state, identity=row[0], embedded=row[1], fingerprint=int(row[2]))
+    misfit = "" if row[0] == manifest.identity else "it is of another model"
+    if not misfit and (counted or not span):
+        misfit = _misfit(state, embedded=row[1], fingerprint=int(row[2]))
     if not misfit:
         stored = dict(zip(row[9] or [], (bytes(one)[4:] for one in row[10] or []), strict=True))
         for number in np.setdiff1d(rows, removed):
@@ -160,15 +193,11 @@ def read_state(
     return replace(state, misfit=misfit)
 
 
-def _misfit(
-    manifest: Manifest, state: State, *, identity: str, embedded: int, fingerprint: int
-) -> str:
-    if identity != manifest.identity:
-        return "it is of another model"
-    held, stored = manifest.live - len(state.removed), embedded - state.newer
-    if held != stored:
+def _misfit(state: State, *, embedded: int, fingerprint: int) -> str:
+    if state.embedded != embedded:
+        held, stored = state.embedded - state.newer, embedded - state.newer
         return f"it holds {held} embeddings where the database has {stored}"
-    if manifest.fingerprint - state.removed_fingerprint != fingerprint - state.newer_fingerprint:
+    if state.fingerprint != fingerprint:
         return "it holds other embeddings than the database"
     return ""
 
@@ -196,7 +225,8 @@ def _tail(model: EmbeddingModel, mapped: Mapped, state: State) -> list[Part] | N
     tail: Chunk | None = mapped.tail
     if tail is None or _key(tail) != (state.newer, state.newer_fingerprint):
         watermark = moment_of(mapped.manifest.watermark)
-        tail = read_embeddings(model, "e.created_at > %s", [watermark])
+        inside, span = within(mapped.manifest.images)
+        tail = read_embeddings(model, f"e.created_at > %s{inside}", [watermark, *span])
         mapped.tail = tail
     if _key(tail) != (state.newer, state.newer_fingerprint):
         return None

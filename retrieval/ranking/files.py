@@ -1,6 +1,6 @@
 """The files of packed matrices: runs that are written once, and a manifest that names them.
 
-VAR_DIR/matrices/<identity of the model>/ holds
+VAR_DIR/matrices/<identity of the model>/, or of a shard <first image id>-<last> in it, holds
 
     manifest.json               what is in use; replaced as a whole
     <run>.vectors               (rows, d) float16
@@ -32,6 +32,7 @@ from django.conf import settings
 
 from core.files import whole_file
 from retrieval.embedding.models import EmbeddingModel
+from retrieval.ranking.reading import Span
 from retrieval.ranking.scan import Part, Rows
 
 FORMAT: Final = 2
@@ -138,6 +139,8 @@ class Manifest:
     runs: tuple[Run, ...]
     next_run: int
     format: int = FORMAT
+    images: Span | None = None
+    """The range of images whose embeddings it holds; None for all."""
 
     @property
     def rows(self) -> int:
@@ -156,9 +159,16 @@ class Manifest:
             fields = json.loads((folder / MANIFEST).read_text())
             if fields["format"] != FORMAT:
                 return None
-            return cls(**{**fields, "runs": tuple(Run.read(run) for run in fields["runs"])})
+            images = fields.get("images")
+            runs = tuple(Run.read(run) for run in fields["runs"])
+            return cls(**{**fields, "runs": runs, "images": images and Span(*images)})
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+    def is_of(self, model: EmbeddingModel, images: Span | None) -> bool:
+        """Whether it is of this model's embeddings of these images."""
+        held = (self.identity, self.dimension, self.images)
+        return held == (str(model.identity), model.dimension, images)
 
     def save(self, folder: Path) -> None:
         """Write it to the folder; the files that it names must be on the disk."""
@@ -229,24 +239,28 @@ _opened: dict[Path, tuple[tuple[int, int, int], Mapped]] = {}
 _opening = threading.Lock()
 
 
-def folder_of(model: EmbeddingModel) -> Path:
-    """The folder of a model's matrix."""
-    return Path(settings.VAR_DIR) / "matrices" / str(model.identity)
+def folder_of(model: EmbeddingModel, images: Span | None = None) -> Path:
+    """The folder of a model's matrix, or of its shard of these images."""
+    whole = Path(settings.VAR_DIR) / "matrices" / str(model.identity)
+    return whole if images is None else whole / f"{images.first}-{images.last}"
 
 
-def open_matrix(model: EmbeddingModel) -> Mapped:
-    """The model's matrix, mapped once a process and anew when its manifest is.
+def open_matrix(model: EmbeddingModel, images: Span | None = None) -> Mapped:
+    """The model's matrix, or its shard of these images, mapped once a process and anew when its
+    manifest is.
 
-    Raises MatrixUnusable where there is none, its files were touched since they were written, or
-    matrices are switched off.
+    Raises MatrixUnusable where there is none, its files were touched since they were written,
+    matrices are switched off, or the whole one is asked for where they are cut into shards.
     """
     if not settings.MATRIX:
         raise MatrixUnusable("matrices are switched off")
-    folder = folder_of(model)
+    if images is None and settings.RANKING_SHARD_IMAGES:
+        raise MatrixUnusable("it is cut into shards")
+    folder = folder_of(model, images)
     with _opening:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return _open(model, folder)
+                return _open(model, images, folder)
             except MatrixDamaged as error:
                 _opened.pop(folder, None)
                 if attempt == _ATTEMPTS:
@@ -254,7 +268,7 @@ def open_matrix(model: EmbeddingModel) -> Mapped:
     raise AssertionError("unreachable")
 
 
-def _open(model: EmbeddingModel, folder: Path) -> Mapped:
+def _open(model: EmbeddingModel, images: Span | None, folder: Path) -> Mapped:
     try:
         found = os.stat(folder / MANIFEST)
     except FileNotFoundError:
@@ -270,7 +284,7 @@ def _open(model: EmbeddingModel, folder: Path) -> Mapped:
     manifest = Manifest.load(folder)
     if manifest is None:
         raise MatrixDamaged("its manifest can't be read")
-    if manifest.identity != str(model.identity) or manifest.dimension != model.dimension:
+    if not manifest.is_of(model, images):
         raise MatrixDamaged("its manifest is of another model")
     mapped = Mapped.open(folder, manifest)
     _opened[folder] = key, mapped
@@ -298,7 +312,8 @@ def tidy(folder: Path, *, keep: Sequence[str]) -> None:
     manifest = Manifest.load(folder)
     named = {MANIFEST, LOCK, *keep, *(file.name for file in (manifest.files if manifest else []))}
     for path in folder.iterdir():
-        if path.name not in named:
+        # A folder is a shard's.
+        if path.name not in named and not path.is_dir():
             path.unlink(missing_ok=True)
 
 

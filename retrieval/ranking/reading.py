@@ -6,7 +6,7 @@ import mmap
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -29,6 +29,21 @@ class Chunk:
     """(n, d)"""
     fingerprint: int
     """The sum of their marks."""
+
+
+class Span(NamedTuple):
+    """A range of image ids."""
+
+    first: int
+    last: int
+    """Included."""
+
+
+def within(images: Span | None, column: str = "e.image_id") -> tuple[str, list[int]]:
+    """A condition in SQL on a column of image ids, with AND before it, and its values; none for the
+    whole corpus (None).
+    """
+    return ("", []) if images is None else (f" AND {column} BETWEEN %s AND %s", [*images])
 
 
 def partition(model: EmbeddingModel) -> str:

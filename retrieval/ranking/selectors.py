@@ -13,12 +13,13 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 import numpy as np
+from django.conf import settings
 
 from core.binary_copy import microseconds
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.encoding.unit_rows import half_rounded
 from retrieval.ranking.corpus_filter import CorpusFilter, embedded_and_not
-from retrieval.ranking.current import current_matrix, lag_of
+from retrieval.ranking.current import Current, current_matrix, lag_of
 from retrieval.ranking.files import MatrixUnusable
 from retrieval.ranking.matrices import lags, matrix_request
 from retrieval.ranking.reading import copied, ids_by, partition
@@ -40,6 +41,7 @@ from retrieval.ranking.scan import (
     scores_at,
     vectors_of,
 )
+from retrieval.ranking.sharded import rank_by_shards, shards_ready
 
 __all__ = [
     "CorpusCounts",
@@ -48,6 +50,7 @@ __all__ = [
     "image_products",
     "image_scores",
     "image_vectors",
+    "rank_by_matrix",
     "rank_images",
     "rank_images_many",
     "ranking_method",
@@ -93,7 +96,7 @@ def rank_images(
     narrow = CorpusFilter(species_ids, created_before, corpus_at)
     if limit is not None and limit < 1:
         return []
-    lists = None if scan else _by_matrix(model, queries, limit, narrow, after)
+    lists = None if scan else _by_matrices(model, queries, limit, narrow, after)
     return _by_scan(model, queries[0], limit, narrow, after) if lists is None else lists[0]
 
 
@@ -114,14 +117,18 @@ def rank_images_many(
     if not queries or limit < 1:
         return [[] for _ in queries]
     narrow = CorpusFilter(species_ids, created_before, corpus_at)
-    lists = _by_matrix(model, np.array(queries), limit, narrow)
+    lists = _by_matrices(model, np.array(queries), limit, narrow)
     if lists is not None:
         return lists
     return [_by_scan(model, query, limit, narrow) for query in queries]
 
 
 def ranking_method(model: EmbeddingModel) -> Literal["matrix", "scan"]:
-    """Return what would rank now: the model's packed matrix, or a scan of the database."""
+    """Return what would rank now: the model's packed matrix, or all of its shards, or a scan of the
+    database.
+    """
+    if settings.RANKING_SHARD_IMAGES:
+        return "matrix" if shards_ready(model) else "scan"
     try:
         lag_of(model)
     except MatrixUnusable:
@@ -198,33 +205,57 @@ def corpus_counts(
     return CorpusCounts(*embedded_and_not(model, narrow))
 
 
-def _by_matrix(
+def rank_by_matrix(
+    model: EmbeddingModel,
+    queries: Halves,
+    limit: int | None,
+    narrow: CorpusFilter,
+    behind: tuple[float, int] | None,
+) -> tuple[list[list[Place]], Current]:
+    """Return the rankings by the model's matrix, or by the shard of the filter's images, and the
+    matrix.
+
+    Raises MatrixUnusable or ImpreciseProduct if the database must rank.
+    """
+    moment = narrow.created_before
+    later, species = narrow.later(), narrow.of_species()
+    too_late = np.empty(0, np.int64) if later is None else ids_by(*later)
+    within = None if species is None else ids_by(*species)
+    current = current_matrix(model, narrow=narrow)
+    parts = current.parts
+    out = rows_of(parts, np.concatenate([current.state.withdrawn, too_late]))
+    eligible = Eligible(
+        without=np.union1d(current.removed, out),
+        within=None if within is None else rows_of(parts, within),
+        until=None if moment is None else microseconds(moment),
+        behind=behind,
+    )
+    most = limit or max(1, sum(len(part.image_ids) for part in parts))
+    lists = []
+    for start in range(0, len(queries), QUERIES_AT_ONCE):
+        some = queries[start : start + QUERIES_AT_ONCE]
+        lists += rank_rows(parts, some, limit=most, eligible=eligible)
+    return lists, current
+
+
+def _by_matrices(
     model: EmbeddingModel,
     queries: Halves,
     limit: int | None,
     narrow: CorpusFilter,
     behind: tuple[float, int] | None = None,
 ) -> list[list[Place]] | None:
-    """Return the rankings by the model's matrix; None if it can't rank, and is requested."""
+    """Return the rankings by the model's matrix or by its shards; None if they can't rank; the
+    matrix is requested then.
+    """
+    if settings.RANKING_SHARD_IMAGES:
+
+        def scan(query: Halves, part: CorpusFilter) -> list[Place]:
+            return _by_scan(model, query, limit, part, behind)
+
+        return rank_by_shards(model, queries, limit, narrow, behind, scan)
     try:
-        moment = narrow.created_before
-        later, species = narrow.later(), narrow.of_species()
-        too_late = np.empty(0, np.int64) if later is None else ids_by(*later)
-        within = None if species is None else ids_by(*species)
-        current = current_matrix(model, narrow=narrow)
-        parts = current.parts
-        out = rows_of(parts, np.concatenate([current.withdrawn, too_late]))
-        eligible = Eligible(
-            without=np.union1d(current.removed, out),
-            within=None if within is None else rows_of(parts, within),
-            until=None if moment is None else microseconds(moment),
-            behind=behind,
-        )
-        most = limit or max(1, sum(len(part.image_ids) for part in parts))
-        lists = []
-        for start in range(0, len(queries), QUERIES_AT_ONCE):
-            some = queries[start : start + QUERIES_AT_ONCE]
-            lists += rank_rows(parts, some, limit=most, eligible=eligible)
+        lists, current = rank_by_matrix(model, queries, limit, narrow, behind)
     except MatrixUnusable as error:
         matrix_request(model=model, rebuild=error.rebuild)
         return None

@@ -12,9 +12,10 @@ from hashlib import blake2b
 from typing import Final
 
 from django.conf import settings
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, connection
 
 from core.locks import lock_key
+from core.moments import snapshot
 from retrieval.embedding.text_vectors import Superseded
 
 QUERY_CANCELED: Final = "57014"
@@ -68,7 +69,7 @@ def search_turn(
     """
     began = time.monotonic()
     try:
-        with transaction.atomic():
+        with snapshot():
             _limit()
             if page_search is not None:
                 _end_earlier(page_search)

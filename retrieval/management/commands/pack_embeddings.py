@@ -4,6 +4,7 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from core.commands.progress import SECONDS_BETWEEN_LINES, Progress
@@ -11,6 +12,8 @@ from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.building import MatrixRefused, faults, pack
 from retrieval.ranking.files import folder_of
+from retrieval.ranking.reading import Span
+from retrieval.ranking.sharded import shards_as_cut, span_of
 
 
 class Command(BaseCommand):
@@ -26,11 +29,13 @@ class Command(BaseCommand):
             "--check",
             action="store_true",
             help="pack nothing; compare every file with its checksum and every vector with the "
-            "database, and exit with 1 if any differs",
+            "database, of shards those that lie here, and exit with 1 if any differs",
         )
         parser.add_argument("--rebuild", action="store_true", help="read everything again")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if settings.RANKING_SHARD_IMAGES and not options["check"]:
+            raise CommandError("The matrices are cut into shards, which hold_shards packs.")
         models = embedded_models()
         if options["model"] is not None:
             models = EmbeddingModel.objects.filter(name=options["model"])
@@ -65,10 +70,19 @@ class Command(BaseCommand):
         return True
 
     def _check(self, model: EmbeddingModel, options: dict[str, Any]) -> bool:
-        with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
-            found = faults(model, show)
+        found = []
+        for images in self._here(model):
+            with Progress("embeddings compared", quiet=options["verbosity"] < 1) as show:
+                found += faults(model, show, images)
         for fault in found:
             self.stdout.write(f"{model}: {fault}")
         if not found and options["verbosity"]:
             self.stdout.write(f"{model}: as the database has it")
         return not found
+
+    def _here(self, model: EmbeddingModel) -> list[Span | None]:
+        """The images of each matrix of the model that this machine has; None for all."""
+        if not settings.RANKING_SHARD_IMAGES:
+            return [None]
+        spans = [span_of(shard) for shard in shards_as_cut().filter(model=model)]
+        return [span for span in spans if folder_of(model, span).exists()]
