@@ -7,7 +7,6 @@ annotators judges at once. Every time is given with that of a request that does 
 from __future__ import annotations
 
 import sys
-import urllib.request
 from collections.abc import Sequence
 from statistics import median
 from typing import Any, Final
@@ -16,7 +15,7 @@ import numpy as np
 
 from bench import harness
 from bench.labeling_browser import GRID_SIZE, Session, chromium, label
-from bench.labeling_crowd import Crowd, CrowdSite, Round, site
+from bench.labeling_crowd import Crowd, CrowdSite, Round, bare_requests, site
 
 PACED_IMAGES: Final = 300
 PACED_PAGES: Final = 13
@@ -38,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         harness.temporary_folder("labeling") as folder,
         site(folder, depth=options.candidates, annotators=options.annotators) as where,
     ):
-        bare = _bare_requests(where, "/static/img/favicon.svg")
+        bare = bare_requests(where, "/static/img/favicon.svg")
         usual = median(bare)
         rows = [
             _times("Bare request: a static file", bare, usual, "the reference"),
             _times(
                 "Bare request: logged in, one row",
-                _bare_requests(where, "/api/preferences/labeling/"),
+                bare_requests(where, "/api/preferences/labeling/"),
                 usual,
                 "",
             ),
@@ -136,16 +135,6 @@ def _crowd_rows(where: CrowdSite, seconds: float, bare: float) -> tuple[list[lis
     remark = f"of {total:,}; {sum(done.repeats for done in rounds.values())} sent again"
     rows.append([f"{who}: judgments lost / doubled / refused", counts, "", "", remark])
     return rows, lost == doubled == len(refused) == 0
-
-
-def _bare_requests(where: CrowdSite, path: str) -> list[float]:
-    def get() -> None:
-        headers = where.headers(where.annotators[0])
-        request = urllib.request.Request(where.url + path, headers=headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            answer.read()
-
-    return [harness.seconds(get) for _ in range(200)]
 
 
 if __name__ == "__main__":

@@ -12,14 +12,15 @@ import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from bench import harness
 from demo.corpus import write_corpus
-from tests.processes import Served
+from tests.processes import Served, pgbouncer, pool_url
 from tests.site import Site
 
 ADMIN: Final = "ada"
@@ -40,18 +41,38 @@ class CrowdSite(Site):
 
 
 @contextmanager
-def site(folder: Path, *, depth: int, annotators: int) -> Iterator[CrowdSite]:
-    """An application of its own, filled with drawn scenes under the demo's model."""
-    served = Served(folder / "var", CANDIDATE_DEPTH=str(depth), LOG_LEVEL="WARNING")
+def site(
+    folder: Path, *, depth: int, annotators: int, pool: int = 0, **environment: str
+) -> Iterator[CrowdSite]:
+    """An application of its own, filled with drawn scenes under the demo's model; `pool` is the
+    number of a PgBouncer's connections, 0 for none.
+    """
+    if pool:
+        environment["DATABASE_POOL_URL"] = pool_url()
+    environment |= {"CANDIDATE_DEPTH": str(depth), "LOG_LEVEL": "WARNING"}
+    served = Served(folder / "var", **environment)
     try:
-        served.wait_healthy(180)
-        found = CrowdSite(served, depth, annotators)
-        corpus = write_corpus(folder / "corpus", count=depth + IMAGES_BESIDE)
-        served.manage("import_images", str(corpus / "train.json"))
-        served.manage("embed", "--wait")
-        yield found
+        with pgbouncer(folder, served, pool) if pool else nullcontext():
+            served.wait_healthy(180)
+            found = CrowdSite(served, depth, annotators)
+            corpus = write_corpus(folder / "corpus", count=depth + IMAGES_BESIDE)
+            served.manage("import_images", str(corpus / "train.json"))
+            served.manage("embed", "--wait")
+            yield found
     finally:
         served.stop()
+
+
+def bare_requests(where: CrowdSite, path: str) -> list[float]:
+    """Seconds of two hundred requests of an annotator, one after the other."""
+
+    def get() -> None:
+        headers = where.headers(where.annotators[0])
+        request = urllib.request.Request(where.url + path, headers=headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            answer.read()
+
+    return [harness.seconds(get) for _ in range(200)]
 
 
 @dataclass(slots=True)

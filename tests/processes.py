@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psutil
 import psycopg2
@@ -98,6 +98,51 @@ def redis_server(folder: Path) -> Iterator["Redis"]:
         server.kill()
 
 
+PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+
+
+@contextmanager
+def pgbouncer(
+    folder: Path, served: "Served", connections: int
+) -> Iterator["subprocess.Popen[Any]"]:
+    """A PgBouncer in transaction mode at the served application's DATABASE_POOL_URL, which may be
+    killed. Raises FileNotFoundError where it is not installed.
+    """
+    if PGBOUNCER is None:
+        raise FileNotFoundError("pgbouncer is not installed")
+    config, people = folder / "pgbouncer.ini", folder / "people.txt"
+    people.write_text(f'"{DATABASE_USER}" ""\n')
+    url = urlsplit(served.environment["DATABASE_POOL_URL"])
+    # As root it runs as PostgreSQL's own account, which may enter the socket's folder.
+    wait_for((served.var_dir / "postgres").exists, what="PostgreSQL's folder")
+    account = f"user = {(served.var_dir / 'postgres').owner()}\n" if os.geteuid() == 0 else ""
+    config.write_text(
+        f"[databases]\n{DATABASE} = host={Layout(served.var_dir).socket_dir} port={PORT}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {url.port}\nunix_socket_dir =\n"
+        f"auth_type = trust\nauth_file = {people}\nadmin_users = {DATABASE_USER}\n"
+        f"pool_mode = transaction\ndefault_pool_size = {connections}\n{account}"
+    )
+    pool = subprocess.Popen([PGBOUNCER, "-q", str(config)])
+    try:
+        wait_for(lambda: listens(int(url.port or 0)), what="PgBouncer", pause=0.02)
+        yield pool
+    finally:
+        pool.kill()
+        pool.wait()
+
+
+def pool_url() -> str:
+    """A DATABASE_POOL_URL of a served application's own database, on a free port."""
+    return f"postgres://{DATABASE_USER}@127.0.0.1:{free_port()}/{DATABASE}"
+
+
+def listens(port: int) -> bool:
+    """Whether a program of this machine listens on a TCP port."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
 class Redis:
     """A Redis server on a port of its own, from the start."""
 
@@ -120,12 +165,7 @@ class Redis:
             ],
             stdout=subprocess.DEVNULL,
         )
-        wait_for(self._listens, what="Redis", pause=0.02)
-
-    def _listens(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-            return True
-        return False
+        wait_for(lambda: listens(self.port), what="Redis", pause=0.02)
 
     def kill(self) -> None:
         """SIGKILL."""

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import psycopg2
 import pytest
 
-from annotator.postgres.embedded import DATABASE
-from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
 from tests.e2e.conftest import start_site
-from tests.processes import free_port, wait_for
+from tests.processes import PGBOUNCER, pgbouncer, pool_url
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
-PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 CONNECTIONS = 2
 ACTS = 60
 
@@ -30,36 +22,15 @@ ACTS = 60
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     """A site whose web server reaches its database by a pool of CONNECTIONS."""
-    if PROGRAM is None:
+    if PGBOUNCER is None:
         pytest.skip("pgbouncer is not installed")
-    var_dir, port = tmp_path / "var", free_port()
-    url = f"postgres://{DATABASE_USER}@127.0.0.1:{port}/{DATABASE}"
-    made = start_site(var_dir, DATABASE_POOL_URL=url)
-    config, people = tmp_path / "pgbouncer.ini", tmp_path / "people.txt"
-    people.write_text(f'"{DATABASE_USER}" ""\n')
-    # As root it runs as PostgreSQL's own account, which may enter the socket's folder.
-    account = f"user = {(var_dir / 'postgres').owner()}\n" if os.geteuid() == 0 else ""
-    config.write_text(
-        f"[databases]\n{DATABASE} = host={Layout(var_dir).socket_dir} port={PORT}\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        f"auth_type = trust\nauth_file = {people}\nadmin_users = {DATABASE_USER}\n"
-        f"pool_mode = transaction\ndefault_pool_size = {CONNECTIONS}\n{account}"
-    )
-    pool = subprocess.Popen([PROGRAM, "-q", str(config)])
-
-    def listens() -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-            return True
-        return False
-
+    made = start_site(tmp_path / "var", DATABASE_POOL_URL=pool_url())
     try:
-        wait_for(listens, what="PgBouncer")
-        made.served.wait_healthy()
-        yield made
+        with pgbouncer(tmp_path, made.served, CONNECTIONS):
+            made.served.wait_healthy()
+            yield made
     finally:
         made.served.end()
-        pool.kill()
-        pool.wait()
 
 
 def servers(site: Site) -> int:
