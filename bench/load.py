@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments,
         annotators=200,
         queries=20,
-        candidates=1000,
+        candidates=400,
         seconds=300.0,
         pace=1.0,
         pool=0,

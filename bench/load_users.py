@@ -16,7 +16,6 @@ from __future__ import annotations
 # Before all others: it replaces what they import.
 from locust import FastHttpUser, task
 from locust.env import Environment
-from locust.exception import StopTest
 
 # isort: split
 import json
@@ -145,16 +144,17 @@ class Annotator(FastHttpUser):
         self.cached: set[str] = set()
         self.background = Group()
         self.background.spawn(self._send)
-        page = self._get("/login/", "Log in").text or ""
-        self._files(page)
-        [token] = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
-        form = {"username": self.person.name, "password": self.crowd.plan.password}
-        answer = self.client.post(
-            "/login/", data={"csrfmiddlewaretoken": token, **form}, name="Log in"
-        )
-        if 'name="user-id"' not in (answer.text or ""):
-            raise StopTest(f"{self.person.name} could not log in.")
-        self._files(answer.text or "")
+        while True:
+            page = self._get("/login/", "Log in").text or ""
+            self._files(page)
+            [token] = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+            form = {"username": self.person.name, "password": self.crowd.plan.password}
+            form["csrfmiddlewaretoken"] = token
+            page = self.client.post("/login/", data=form, name="Log in").text or ""
+            if 'name="user-id"' in page:
+                self._files(page)
+                return
+            gevent.sleep(RETRIED_EVERY)
 
     def on_stop(self) -> None:
         """Close the browser."""
