@@ -25,7 +25,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "learning": "--sizes 2000 --dimension 64 --rounds 1",
     "serving": "--images 100 --texts 3",
     "embedding": "--models demo --images 24 --turns 1",
-    "labeling": "--candidates 80 --annotators 3 --seconds 3",
+    "labeling": "--candidates 80",
     "load": "--annotators 4 --queries 2 --candidates 80 --seconds 8 --pace 0.3",
     "soak": "--annotators 3 --queries 2 --candidates 60 --judgments 240 --pace 1 --every 1",
     "pages": "--images 3000 --small 2000 --species 150 --judgments 2000 --rounds 1",
