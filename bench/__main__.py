@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,9 @@ SECTIONS: Final[Mapping[str, str]] = {
     "learning": "--sizes 2000 --dimension 64 --rounds 1",
     "serving": "--images 100 --texts 3",
     "embedding": "--models demo --images 24 --turns 1",
-    "labeling": "--candidates 80 --annotators 3 --seconds 3",
+    "labeling": "--candidates 80",
+    "load": "--annotators 4 --queries 2 --candidates 80 --seconds 8 --pace 0.3",
+    "soak": "--annotators 3 --queries 2 --candidates 60 --judgments 240 --pace 1 --every 1",
     "pages": "--images 3000 --small 2000 --species 150 --judgments 2000 --rounds 1",
     "metrics": "--queries 3 --runs 2 --depth 40 --repeats 1",
     "releases": "--images 200 --species 20 --judgments 1000",
@@ -47,12 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--small", type=Path, metavar="FILE", help="run each at its smallest size, into a file"
     )
+    parser.add_argument("--options", default="", help="of the sections, in one text")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.sections) - set(SECTIONS)):
         parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     failed = []
     for name in options.sections or SECTIONS:
-        sizes = SECTIONS[name].split() if options.small else []
+        sizes = SECTIONS[name].split() if options.small else shlex.split(options.options)
         command = [sys.executable, "-m", f"bench.{name}", *sizes]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:

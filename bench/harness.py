@@ -24,15 +24,15 @@ import psutil
 def parse(
     name: str, description: str | None, arguments: Sequence[str] | None, **defaults: Any
 ) -> argparse.Namespace:
-    """The options of a benchmark, `--name default` each, a tuple's values separated by commas.
-    `command` is how to repeat it.
+    """The options of a benchmark, `--name default` each (`--two-words` for `two_words`), a tuple's
+    values separated by commas. `command` is how to repeat it.
     """
     parser = argparse.ArgumentParser(prog=f"python -m bench.{name}", description=description)
     for option, default in defaults.items():
         kind: Any = type(default)
         if isinstance(default, tuple):
             kind = _several(type(default[0]))
-        parser.add_argument(f"--{option}", type=kind, default=default)
+        parser.add_argument(f"--{option.replace('_', '-')}", type=kind, default=default)
     options = parser.parse_args(arguments)
     given = shlex.join(sys.argv[1:] if arguments is None else arguments)
     options.command = f"python -m bench.{name} {given}".strip()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psutil
 import psycopg2
@@ -98,6 +98,63 @@ def redis_server(folder: Path) -> Iterator["Redis"]:
         server.kill()
 
 
+PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+
+
+class PgBouncer:
+    """A PgBouncer in transaction mode at the served application's DATABASE_POOL_URL, from the
+    start, with the configuration of the pods but for addresses and passwords. Raises
+    FileNotFoundError where it is not installed.
+    """
+
+    def __init__(self, folder: Path, served: "Served", connections: int) -> None:
+        if PGBOUNCER is None:
+            raise FileNotFoundError("pgbouncer is not installed")
+        people = folder / "people.txt"
+        people.write_text(f'"{DATABASE_USER}" ""\n')
+        self.port = urlsplit(served.environment["DATABASE_POOL_URL"]).port or 0
+        wait_for((served.var_dir / "postgres").exists, what="PostgreSQL's folder")
+        text = (ROOT / "deploy/kubernetes/base/pgbouncer.ini").read_text()
+        for wanted, here in {
+            "host=inquire-database port=5432": f"host={Layout(served.var_dir).socket_dir} "
+            f"port={PORT}",
+            "listen_addr = 0.0.0.0": "listen_addr = 127.0.0.1",
+            "listen_port = 6432": f"listen_port = {self.port}",
+            "auth_type = scram-sha-256": f"auth_type = trust\nadmin_users = {DATABASE_USER}",
+            "auth_file = /run/secrets/inquire/PGBOUNCER_USERS": f"auth_file = {people}",
+            "default_pool_size = 20": f"default_pool_size = {connections}",
+        }.items():
+            assert wanted in text
+            text = text.replace(wanted, here)
+        # As root it runs as PostgreSQL's own account, which may enter the socket's folder.
+        account = f"user = {(served.var_dir / 'postgres').owner()}\n" if os.geteuid() == 0 else ""
+        self.config = folder / "pgbouncer.ini"
+        self.config.write_text(f"{text}\n{account}")
+        self.start()
+
+    def start(self) -> None:
+        """Start it, also after it was killed."""
+        self.process = subprocess.Popen([str(PGBOUNCER), "-q", str(self.config)])
+        wait_for(lambda: listens(self.port), what="PgBouncer", pause=0.02)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.wait()
+
+
+def pool_url() -> str:
+    """A DATABASE_POOL_URL of a served application's own database, on a free port."""
+    return f"postgres://{DATABASE_USER}@127.0.0.1:{free_port()}/{DATABASE}"
+
+
+def listens(port: int) -> bool:
+    """Whether a program of this machine listens on a TCP port."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
 class Redis:
     """A Redis server on a port of its own, from the start."""
 
@@ -120,12 +177,7 @@ class Redis:
             ],
             stdout=subprocess.DEVNULL,
         )
-        wait_for(self._listens, what="Redis", pause=0.02)
-
-    def _listens(self) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-            return True
-        return False
+        wait_for(lambda: listens(self.port), what="Redis", pause=0.02)
 
     def kill(self) -> None:
         """SIGKILL."""

@@ -8,7 +8,9 @@ import string
 import urllib.error
 import urllib.parse
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 
 from annotator.postgres.embedded import DATABASE, EmbeddedPostgres
@@ -118,6 +120,34 @@ def test_pages_and_api_wait_for_a_database_that_stops_and_go_on_when_it_is_back(
     database.ensure()
     assert [browser.ask(path)[0] for path in (*pages, *addresses)] == before
     served.wait_healthy()
+
+
+def test_a_disk_that_stands_still_loses_nothing_and_is_said_so(application):
+    served, script = application.served, application.script
+    query = {"text": "an owl that waits", "category": "Species ID", "split": "val"}
+    headers = script | {"Content-Type": "application/json"}
+
+    def write():
+        return application.browser().ask("/api/queries/", json.dumps(query).encode(), **headers)
+
+    record = application.database.layout.data / "postmaster.pid"
+    server = psutil.Process(int(record.read_text().split()[0]))
+    # Nothing that PostgreSQL reads or writes comes to an end.
+    frozen = [server, *server.children(recursive=True)]
+    with ThreadPoolExecutor(1) as pool:
+        for one in frozen:
+            one.suspend()
+        try:
+            answer = pool.submit(write)
+            assert served.health()["database"] == "no answer"
+            assert not answer.done()
+        finally:
+            for one in frozen:
+                one.resume()
+        assert answer.result()[0] == 201
+    served.wait_healthy()
+    found = application.browser().ask("/api/queries/?search=owl", **script)[2]
+    assert [one["text"] for one in json.loads(found)["results"]].count(query["text"]) == 1
 
 
 def test_what_has_no_room_in_the_database_or_for_uploads_is_refused_until_there_is(application):

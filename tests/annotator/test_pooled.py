@@ -4,81 +4,62 @@ with a replica beside.
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
+import urllib.error
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import psycopg2
 import pytest
 
 from annotator.postgres.embedded import DATABASE
-from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
+from annotator.postgres.guardian import DATABASE_USER, Layout
 from tests.e2e.conftest import start_site
-from tests.processes import ROOT, database_url, free_port, wait_for
+from tests.processes import PGBOUNCER, PgBouncer, database_url, pool_url, wait_for
 from tests.site import Site
 from tests.standby import Standby
 
 pytestmark = pytest.mark.e2e
 
-PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 CONNECTIONS = 2
 ACTS = 60
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def pooled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, PgBouncer]]:
     """A site whose web server reaches its database by a pool of CONNECTIONS, with an address of a
-    replica that isn't there yet.
+    replica that isn't there yet; and the pool.
     """
-    if PROGRAM is None:
+    if PGBOUNCER is None:
         pytest.skip("pgbouncer is not installed")
-    folder, port = tmp_path_factory.mktemp("pooled"), free_port()
-    var_dir = folder / "var"
-    url = f"postgres://{DATABASE_USER}@127.0.0.1:{port}/{DATABASE}"
+    folder = tmp_path_factory.mktemp("pooled")
     replica = {"HOST": Layout(folder / "standby").socket_dir, "USER": DATABASE_USER}
     made = start_site(
-        var_dir,
-        DATABASE_POOL_URL=url,
+        folder / "var",
+        DATABASE_POOL_URL=pool_url(),
         DATABASE_REPLICA_URL=database_url({**replica, "NAME": DATABASE}),
     )
-    config, people = folder / "pgbouncer.ini", folder / "people.txt"
-    people.write_text(f'"{DATABASE_USER}" ""\n')
-    # As root it runs as PostgreSQL's own account, which may enter the socket's folder.
-    account = f"user = {(var_dir / 'postgres').owner()}\n" if os.geteuid() == 0 else ""
-    # As the pods have it, with this machine's database and without passwords.
-    text = (ROOT / "deploy/kubernetes/base/pgbouncer.ini").read_text()
-    for wanted, here in {
-        "host=inquire-database port=5432": f"host={Layout(var_dir).socket_dir} port={PORT}",
-        "listen_addr = 0.0.0.0": "listen_addr = 127.0.0.1",
-        "listen_port = 6432": f"listen_port = {port}",
-        "auth_type = scram-sha-256": f"auth_type = trust\nadmin_users = {DATABASE_USER}",
-        "auth_file = /run/secrets/inquire/PGBOUNCER_USERS": f"auth_file = {people}",
-        "default_pool_size = 20": f"default_pool_size = {CONNECTIONS}",
-    }.items():
-        assert wanted in text
-        text = text.replace(wanted, here)
-    config.write_text(f"{text}\n{account}")
-    pool = subprocess.Popen([PROGRAM, "-q", str(config)])
-
-    def listens() -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-            return True
-        return False
-
     try:
-        wait_for(listens, what="PgBouncer")
-        wait_for(
-            lambda: made.served.health().get("status") == "degraded", what="a site without replica"
-        )
-        yield made
+        pool = PgBouncer(folder, made.served, CONNECTIONS)
+        try:
+            wait_for(
+                lambda: made.served.health().get("status") == "degraded",
+                what="a site without replica",
+            )
+            yield made, pool
+        finally:
+            pool.kill()
     finally:
         made.served.end()
-        pool.kill()
-        pool.wait()
+
+
+@pytest.fixture
+def site(pooled: tuple[Site, PgBouncer]) -> Site:
+    return pooled[0]
+
+
+@pytest.fixture
+def pool(pooled: tuple[Site, PgBouncer]) -> PgBouncer:
+    return pooled[1]
 
 
 def servers(site: Site) -> int:
@@ -137,3 +118,18 @@ def test_search_reads_from_a_replica_beside_the_pool(site: Site) -> None:
         assert (parts["status"], parts["replica"]) == ("degraded", "unreachable")
     finally:
         standby.remove()
+
+
+def test_a_pool_that_is_killed_is_waited_for(site: Site, pool: PgBouncer) -> None:
+    query = site.open_query("a moth at a lamp")
+    first, second = (one["image"] for one in site.candidates("ann", query, limit=2)["results"])
+    site.judge("ann", query, [(first, "relevant")])
+    pool.kill()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        site.judge("ann", query, [(second, "relevant")])
+    assert (refused.value.code, refused.value.headers["Retry-After"]) == (503, "5")
+    wait_for(lambda: site.served.health()["database"] == "unreachable", what="word of it")
+    pool.start()
+    wait_for(lambda: site.served.health()["database"] == "ok", what="the pool")
+    site.judge("ann", query, [(second, "relevant")])
+    assert site.progress("ann", query)["judged"] == 2

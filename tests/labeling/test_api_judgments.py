@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -287,3 +288,31 @@ def test_a_history_is_of_one_image_of_a_query_that_one_sees(
     draft = new_query("a draft")
     answer = annotator_api.get(f"/api/queries/{draft.pk}/history/", {"image": FIRST_ID})
     assert answer.status_code == 404
+
+
+def test_a_clock_that_jumps_changes_neither_labels_nor_their_order(
+    images: list[Image], open_query: MakeQuery, annotator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"/api/queries/{open_query().pk}/"
+    client = client_of(annotator)
+    jump = timedelta()
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + jump
+
+    monkeypatch.setattr("django.utils.timezone.datetime", Clock)
+    seen = []
+    # Right, a day fast, and two days slow after that.
+    for days, relevance in ((0, "relevant"), (1, "unsure"), (-1, "not_relevant")):
+        jump = timedelta(days=days)
+        answer = client.post(f"{address}judgments/", [sent(0, relevance)], "application/json")
+        seen.append(answer.json()["results"][0]["status"])
+    assert seen == ["stored"] * 3
+    history = client.get(f"{address}history/?image={FIRST_ID}").json()["results"]
+    assert [one["relevance"] for one in history] == ["relevant", "unsure", "not_relevant"]
+    found = client.get(f"{address}outline/").json()
+    assert (found["relevance"], found["progress"]["judged"]) == ("n----", 1)
+    [*_, last] = client.get(f"{address}changes/?cursor=0").json()["own"]
+    assert last["relevance"] == "not_relevant"

@@ -1,0 +1,165 @@
+"""Label Studio and doccano as their own documentation starts them, on their default databases."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from tests.processes import free_port, wait_for
+
+PASSWORD: Final = "tawny-owl-at-dusk-7"
+ITEMS: Final = 300
+STARTS_SECONDS: Final = 900
+#: In doccano's own Python: people with tokens, and texts, which it takes one by one otherwise.
+DOCCANO_PEOPLE: Final = """
+import sys
+import django
+django.setup()
+from django.contrib.auth.models import User
+from rest_framework.authtoken.models import Token
+from examples.models import Example
+from projects.models import Member, Project
+from roles.models import Role
+project, role = Project.objects.get(), Role.objects.get(name="annotator")
+people = User.objects.bulk_create(User(username=f"ann{n}") for n in range(int(sys.argv[1])))
+Member.objects.bulk_create(Member(project=project, user=one, role=role) for one in people)
+for n in range(int(sys.argv[2])):
+    Example.objects.create(project=project, text=f"image {n}")
+print(" ".join(Token.objects.create(user=one).key for one in people))
+"""
+
+
+@contextmanager
+def label_studio(program: Path, folder: Path, people: int) -> Iterator[dict[str, Any]]:
+    """A plan's `url` and `saves` for a project of ITEMS images; one account does it all."""
+    token = os.urandom(20).hex()
+    port = free_port()
+    environment = {
+        "LABEL_STUDIO_BASE_DATA_DIR": str(folder),
+        "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
+        "LATEST_VERSION_CHECK": "false",
+        "COLLECT_ANALYTICS": "false",
+    }
+    arguments = ("start", "--no-browser", "--port", str(port), "--username", "ada@example.org")
+    more = ("--password", PASSWORD, "--user-token", token)
+    with _running(folder, environment, [program, *arguments, *more], port) as url:
+        headers = {"Authorization": f"Token {token}"}
+        config = (
+            '<View><Image name="image" value="$image"/><Choices name="choice" toName="image">'
+            '<Choice value="relevant"/><Choice value="not relevant"/></Choices></View>'
+        )
+        made = {"title": "images", "label_config": config}
+        project = _api(f"{url}/api/projects/", headers, made)["id"]
+        tasks = [{"image": f"{url}/static/{number}.jpg"} for number in range(ITEMS)]
+        _api(f"{url}/api/projects/{project}/import", headers, tasks)
+        found = _api(f"{url}/api/tasks/?project={project}&page_size={ITEMS}", headers)
+        value = {"choices": ["not relevant"]}
+        result = {"from_name": "choice", "to_name": "image", "type": "choices", "value": value}
+        yield {
+            "url": url,
+            "saves": {
+                "headers": [headers] * people,
+                "path": "/api/tasks/{}/annotations/",
+                "items": [one["id"] for one in found["tasks"]],
+                "body": {"result": [result], "lead_time": 1.0},
+            },
+        }
+
+
+@contextmanager
+def doccano(program: Path, folder: Path, people: int) -> Iterator[dict[str, Any]]:
+    """A plan's `url` and `saves` for a project of ITEMS texts, which it classifies as it does
+    images; an account for each person.
+    """
+    port = free_port()
+    environment = {"DOCCANO_HOME": str(folder)}
+    for arguments in (["init"], ["createuser", "--username", "ada", "--password", PASSWORD]):
+        _run(folder, [program, *arguments], environment)
+    with _running(folder, environment, [program, "webserver", "--port", str(port)], port) as url:
+        sent = {"username": "ada", "password": PASSWORD}
+        headers = {"Authorization": f"Token {_api(f'{url}/v1/auth/login/', {}, sent)['key']}"}
+        project = {
+            "name": "images",
+            "description": "images",
+            "project_type": "DocumentClassification",
+            "resourcetype": "TextClassificationProject",
+            "tags": [],
+        }
+        base = f"/v1/projects/{_api(f'{url}/v1/projects', headers, project)['id']}"
+        label = _api(f"{url}{base}/category-types", headers, {"text": "not relevant"})["id"]
+        [place] = program.parent.parent.glob("lib/python*/site-packages/backend")
+        own = {
+            "PYTHONPATH": str(place),
+            "DJANGO_SETTINGS_MODULE": "config.settings.production",
+            "DATABASE_URL": f"sqlite:///{folder}/db.sqlite3",
+        }
+        script = [program.with_name("python"), "-c", DOCCANO_PEOPLE, str(people), str(ITEMS)]
+        tokens = _run(folder, script, environment | own).splitlines()[-1].split()
+        found = _api(f"{url}{base}/examples?limit={ITEMS}", headers)
+        yield {
+            "url": url,
+            "saves": {
+                "headers": [{"Authorization": f"Token {token}"} for token in tokens],
+                "path": f"{base}/examples/{{}}/categories",
+                "items": [one["id"] for one in found["results"]],
+                "body": {"label": label},
+            },
+        }
+
+
+@contextmanager
+def _running(
+    folder: Path, environment: dict[str, str], command: list[Any], port: int
+) -> Iterator[str]:
+    """A server's address, once it answers there."""
+    url = f"http://127.0.0.1:{port}"
+    environment = _environment(folder) | environment
+    with (folder / "output.txt").open("ab") as output:
+        server = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=folder,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+    def answers() -> bool:
+        with suppress(OSError), urllib.request.urlopen(url, timeout=10):
+            return True
+        return False
+
+    try:
+        wait_for(answers, seconds=STARTS_SECONDS, what=f"{command[0]} ({output.name})", pause=1)
+        yield url
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Without what ours says to Django."""
+    folder.mkdir(exist_ok=True)
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+
+
+def _run(folder: Path, command: list[Any], environment: dict[str, str]) -> str:
+    environment = _environment(folder) | environment
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+def _api(address: str, headers: dict[str, str], body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    sent = {"Content-Type": "application/json", **headers}
+    with urllib.request.urlopen(urllib.request.Request(address, data, sent), timeout=120) as answer:
+        return json.loads(answer.read())
