@@ -65,7 +65,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     try:
         wait_for(listens, what="PgBouncer")
         wait_for(
-            lambda: made.served.health().get("status") == "degraded", what="a site without replica"
+            lambda: made.served.health().get("status") == "degraded",
+            seconds=90,
+            what="a site without replica",
         )
         yield made
     finally:
