@@ -43,6 +43,7 @@ def pooled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, PgB
         try:
             wait_for(
                 lambda: made.served.health().get("status") == "degraded",
+                seconds=90,
                 what="a site without replica",
             )
             yield made, pool

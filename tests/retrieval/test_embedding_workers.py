@@ -1,7 +1,5 @@
 """Two real workers on one embedding job, as on two machines with a device each."""
 
-import os
-import signal
 from collections import Counter
 
 import pytest
@@ -85,32 +83,6 @@ def test_both_stop_when_the_job_is_cancelled_and_one_goes_on_when_the_other_is_k
     wait_for(lambda: ended(PARTICIPANT_KIND), what="the end of the other's job")
     parts = Job.objects.filter(kind=PARTICIPANT_KIND).values_list("done", flat=True)
     assert 0 < sum(parts) < main.done
-
-
-def test_a_worker_that_is_told_to_end_gives_back_what_it_holds_and_ends(two, start_worker):
-    main = begin()
-    progress = embedding_progress(main)
-    assert progress.working == 2
-    assert progress.remaining == main.total - main.done
-    # As Kubernetes and systemd do; and, to the second one, as one that signals all processes does.
-    two[1].process.terminate()
-    two[1].process.wait(30)
-    main.refresh_from_db()
-    [held] = [one["ranges"] for one in main.result.values() if one["device"] == "CPU none-b"]
-    assert held == []
-    assert "Warm shutdown" in two[1].log.read_text()
-    three = start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES="none-c", concurrency=1)
-
-    def third_works():
-        main.refresh_from_db()
-        return any(one["device"] == "CPU none-c" for one in main.result.values())
-
-    wait_for(third_works, seconds=120, what="the third worker's part")
-    os.killpg(three.process.pid, signal.SIGTERM)
-    three.process.wait(30)
-    main = finish()
-    assert_each_once(main)
-    assert sum(one["done"] for one in main.result.values()) == main.done
 
 
 def finish():

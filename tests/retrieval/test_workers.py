@@ -1,5 +1,7 @@
 """Real worker processes, killed or cut off in the middle of the work."""
 
+import os
+import signal
 from collections import Counter
 
 import pytest
@@ -52,6 +54,31 @@ def test_sigkill_in_the_middle_and_every_image_is_embedded_once(corpus, start_wo
         wait_for(lambda: ended(job), what="the end of the job")
     assert (job.state, job.error) == ("done", "")
     assert (job.done, job.failed, job.total) == (COUNT, 0, COUNT)
+    assert_each_once()
+
+
+def test_sigterm_gives_back_what_is_in_hand_and_every_image_is_embedded_once(corpus, start_worker):
+    job = embedding_job_create()
+    told = start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES="none-a")
+    wait_for(lambda: embedded() >= COUNT // 6, what="part of the work", pause=0.01)
+    # As Kubernetes and systemd do, to the first process alone.
+    told.process.terminate()
+    assert told.process.wait(120) == 0
+    job.refresh_from_db()
+    before = embedded()
+    assert (before < COUNT, job.state, job.done) == (True, "running", before)
+    [line] = job.result.values()
+    assert (line["device"], line["done"], line["ranges"]) == ("CPU none-a", before, [])
+    # To all of its processes: those that work end at once.
+    group = start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES="none-b")
+    wait_for(lambda: embedded() >= before + COUNT // 10, what="more of the work", pause=0.01)
+    os.killpg(group.process.pid, signal.SIGTERM)
+    group.process.wait(120)
+    assert embedded() < COUNT
+    start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES="none-c")
+    wait_for(lambda: ended(job), seconds=120, what="the end of the job")
+    assert (job.state, job.error, job.done, job.failed) == ("done", "", COUNT, 0)
+    assert sum(one["done"] for one in job.result.values()) == COUNT
     assert_each_once()
 
 
