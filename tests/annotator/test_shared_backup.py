@@ -27,6 +27,7 @@ from tests.annotator.test_backup import (
     other_database,
     tables,
 )
+from tests.annotator.world import IMAGES
 from tests.retrieval.buckets import client
 from tests.retrieval.making import coco
 
@@ -54,8 +55,11 @@ def test_a_backup_goes_from_a_bucket_into_another(
     backup_of_world(settings, tmp_path)
     before = {name: sums for name, sums in tables(connection.settings_dict).items() if name != OWN}
     assert files(Path(settings.VAR_DIR)) == {}
-    call_command("migrate_storage", "--from", settings.STORAGE_URL, "--to", "s3://other/moved",
-                 "--quiet")  # fmt: skip
+    # As many as the backup found.
+    with pytest.raises(CommandError, match=f"Missing: {IMAGES - 1}, damaged: 0"):
+        call_command(
+            "migrate_storage", f"--from={settings.STORAGE_URL}", "--to=s3://other/moved", "--quiet"
+        )
     settings.BACKUP_DIR = "s3://other/backups"
     settings.BACKUP_KEEP = 2
     for day in (1, 2):
@@ -98,12 +102,12 @@ def test_files_move_into_a_bucket_and_back_and_damage_is_found(
 
     def migrate(source: str, target: str) -> str:
         capsys.readouterr()
-        call_command("migrate_storage", "--from", source, "--to", target, "--quiet")
+        call_command("migrate_storage", f"--from={source}", f"--to={target}", "--quiet")
         return str(capsys.readouterr().out)
 
     count = len(before) - 1 + 2
-    assert migrate("files", bucket) == f"{count} files copied, 0 were there already\n"
-    assert migrate("files", bucket) == f"0 files copied, {count} were there already\n"
+    assert migrate("files", bucket) == f"Copied: {count}, there already: 0\n"
+    assert migrate("files", bucket) == f"Copied: 0, there already: {count}\n"
     held = objects(bucket)
     assert set(held) == {
         *before.keys() - {"images/not named"},
@@ -121,17 +125,21 @@ def test_files_move_into_a_bucket_and_back_and_damage_is_found(
     s3.delete_object(Bucket="state", Key=f"here/{lost}")
     whole = Disk(settings.VAR_DIR)
     settings.VAR_DIR = tmp_path / "back"
-    with pytest.raises(CommandError, match="1 files are missing and 1 damaged"):
+    with pytest.raises(CommandError, match="Missing: 1, damaged: 1"):
         migrate(bucket, "files")
     out = capsys.readouterr().out
-    assert f"missing: {lost}\ndamaged: {damaged}\n{count - 2} files copied" in out
+    assert {
+        f"missing: {lost}",
+        f"damaged: {damaged}",
+        f"Copied: {count - 2}, there already: 0",
+    } == {*out.splitlines()}
     assert not storage.exists(settings.VAR_DIR / damaged)
     # From where they are whole they are copied once more.
     settings.VAR_DIR = Path(whole.location)
-    assert migrate("files", bucket) == f"2 files copied, {count - 2} were there already\n"
+    assert migrate("files", bucket) == f"Copied: 2, there already: {count - 2}\n"
     assert objects(bucket) == held
     settings.VAR_DIR = tmp_path / "back"
-    assert migrate(bucket, "files") == f"2 files copied, {count - 2} were there already\n"
+    assert migrate(bucket, "files") == f"Copied: 2, there already: {count - 2}\n"
     assert {name: before[name] for name in files(settings.VAR_DIR)} == files(settings.VAR_DIR)
     for places in (("files", "files"), ("files", "/srv"), (bucket, f"{bucket}/")):
         with pytest.raises(CommandError, match="Name two places"):

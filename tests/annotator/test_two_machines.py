@@ -97,8 +97,8 @@ def test_what_one_has_the_other_sees(
     for image in images:
         for address in (image.url, image.thumbnail_url):
             with fetch(address) as answer:
-                shown = b"".join(client_of(admin).get(address).streaming_content)  # type: ignore[attr-defined]
-                assert (answer.status, answer.read()) == (200, shown)
+                here = client_of(admin).get(address)
+                assert answer.read() == b"".join(here.streaming_content)  # type: ignore[attr-defined]
                 assert answer.headers["Content-Security-Policy"]
 
     # The other embeds them, freezes the list, and makes the release.
@@ -136,12 +136,13 @@ def test_what_one_has_the_other_sees(
     for address, text in (
         (f"/releases/{release.pk}/", "Shared"),
         (f"/releases/{release.pk}/statistics/", "Shared"),
-        (f"/releases/{release.pk}/leaderboard/", "Sent to one"),
+        (f"/releases/{release.pk}/leaderboard/?split=val", "Sent to one"),
         (f"/runs/{run.pk}/", "Sent to one"),
         (f"/runs/{run.pk}/queries/{query.query_id}/", "a red square"),
     ):
         page = here.get(address)
-        assert (page.status_code, text in page.content.decode()) == (200, True)
+        shown = (address, page.status_code, text in page.content.decode())
+        assert shown == (address, 200, True)
     with fetch(f"/api/releases/{release.pk}/runs/") as answer:
         assert b"Sent to one" in answer.read()
     assert release_verify(release=release) == []

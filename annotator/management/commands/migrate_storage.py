@@ -47,9 +47,9 @@ class Command(BaseCommand):
                     show.close()
                     self.stdout.write(f"{outcome}: {name}")
                 show(counts.total())
-        self.stdout.write(f"{counts['copied']} files copied, {counts['same']} were there already")
+        self.stdout.write(f"Copied: {counts['copied']}, there already: {counts['same']}")
         if counts["missing"] or counts["damaged"]:
             raise CommandError(
-                f"{counts['missing']} files are missing and {counts['damaged']} damaged: restore "
-                "them from a backup."
+                f"Missing: {counts['missing']}, damaged: {counts['damaged']}. Restore them from a "
+                "backup."
             )
