@@ -273,6 +273,7 @@ if RANKING_SHARD_IMAGES:
     # Only the rankings of shards are kept, and only until who asked for them has read them.
     CELERY_RESULT_BACKEND = CELERY_BROKER_URL
     CELERY_RESULT_EXPIRES = 60
+    CELERY_RESULT_BACKEND_TRANSPORT_OPTIONS = {"retry_policy": {"max_retries": 1}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = 2
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from celery import shared_task
 from django.conf import settings
-from django.db import Error, connection, transaction
+from django.db import Error, ProgrammingError, connection, transaction
 from django.db.models.functions import Now
 
 from core.ids import LARGEST_ID
@@ -92,7 +92,10 @@ def rank_shard(
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute("SET TRANSACTION SNAPSHOT %s", [moment])
+            try:
+                cursor.execute("SET TRANSACTION SNAPSHOT %s", [moment])
+            except ProgrammingError as error:
+                raise MatrixUnusable("who asked no longer waits") from error
         known = EmbeddingModel.objects.get(pk=model)
         halves = array_of(queries, np.float16).reshape(-1, known.dimension)
         narrow = CorpusFilter(species_ids, created_before, corpus_at, Span(*images))

@@ -165,7 +165,8 @@ def rank_by_shards(
                     _send(shards, CHECK, {})
                     raise ShardsUnusable("they hold other embeddings than the database")
                 lists += merged(found, limit)
-    except (ShardsUnusable, BrokerError, RedisError) as error:
+    # Celery raises a RuntimeError where it has tried in vain to connect.
+    except (ShardsUnusable, BrokerError, RedisError, RuntimeError) as error:
         logger.warning("The database ranks, not the shards of %s: %s", model, error)
         return None
     return lists

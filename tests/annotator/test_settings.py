@@ -76,6 +76,12 @@ def test_every_way_in_says_what_is_wrong(way, tmp_path):
             "loud",
             "LOG_LEVEL='loud': write one of DEBUG, INFO, WARNING, ERROR, CRITICAL.",
         ),
+        (
+            "RANKING_SHARD_IMAGES",
+            "1000",
+            "RANKING_SHARD_IMAGES needs a Redis: set CELERY_BROKER_URL, such as "
+            "redis://host:6379/0.",
+        ),
         ("LOG_FORMAT", "xml", "LOG_FORMAT='xml': write one of line, json."),
         (
             "MULTIMODAL_ENDPOINTS",
