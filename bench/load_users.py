@@ -191,13 +191,9 @@ class Annotator(FastHttpUser):
             for _ in page:
                 there.acquire()
             self._think(len(page))
-            images = {rank: outline["images"][rank - 1] for rank in page}
-            self._judge(query, list(images.values()), "list")
-            for rank in page:
+            self._judge(query, [outline["images"][rank - 1] for rank in page], "list")
+            for _ in page:
                 room.release()
-                if not self.person.grid:
-                    # The strip of what was judged last.
-                    self.background.spawn(self._file, place, rank, "thumbnail_url")
         polling.kill()
 
     def _audit(self, query: int) -> None:

@@ -115,8 +115,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         harness.log("Starting an application of its own and drawing its images …")
         installed = shutil.which("redis-server") is not None
         redis = stack.enter_context(redis_server(folder)) if installed else None
-        broker = {"CELERY_BROKER_URL": redis.url} if redis else {}
-        made = site(folder, depth=options.candidates, annotators=options.annotators, **broker)
+        made = site(
+            folder,
+            depth=options.candidates,
+            annotators=options.annotators,
+            environment={"CELERY_BROKER_URL": redis.url} if redis else {},
+        )
         where = stack.enter_context(made)
         bare = median(bare_requests(where, "/static/img/favicon.svg"))
         queries = [where.open_query(f"a hare at place {n}") for n in range(options.queries)]
