@@ -1,9 +1,10 @@
 """A day's judgments while everything is killed in turn: `python -m bench.soak`.
 
 An application of its own, whose Celery messages go through Redis where that is installed. During
-the first half of the judgments its parts are killed by SIGKILL, one each `--every` seconds, the
-moment after a query was opened; the second half goes undisturbed, for the memory. At the end each
-acknowledged judgment must be there once and no other, and counts and lists as they should be.
+the first half of the judgments its parts are killed by SIGKILL, one each `--every` seconds after
+the last has recovered, the moment after a query was opened; the second half goes undisturbed, for
+the memory. At the end each acknowledged judgment must be there once and no other, and counts and
+lists as they should be.
 """
 
 from __future__ import annotations
@@ -135,7 +136,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         load = start(folder / "soak", **plan, seconds=seconds, judgments=total)
         wait_for(load.stored, seconds=1200, what="the first judgment", pause=1)
         kills, half = Kills(where, redis), time.time() + seconds / 2
-        while load.stored() < total / 2 and time.time() < half:
+        while load.process.poll() is None and (
+            len(kills.outages) < len(kills.ways)
+            or (load.stored() < total / 2 and time.time() < half)
+        ):
             kills.next()
             time.sleep(options.every)
         samples: list[Sample] = []
