@@ -35,6 +35,9 @@ if BACKUP_DIR.startswith("s3:"):
 BACKUP_KEEP = env.number("BACKUP_KEEP", 7, minimum=1, maximum=10_000)
 BIND = env.text("BIND", "127.0.0.1")
 PORT = env.number("PORT", 8000, minimum=1, maximum=65535)
+# Of the web server. Each has a few threads with a connection each, of which PostgreSQL's default
+# and ours allow 100 in all.
+WEB_PROCESSES = env.number("WEB_PROCESSES", min(12, max(2, os.cpu_count() or 1)), minimum=1)
 DEBUG = env.flag("DEBUG")
 try:
     SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR / "secret_key")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -30,15 +30,20 @@ class CrowdSite(Site):
 
 @contextmanager
 def site(
-    folder: Path, *, depth: int, annotators: int, pool: int = 0, **environment: str
+    folder: Path,
+    *,
+    depth: int,
+    annotators: int,
+    pool: int = 0,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[CrowdSite]:
     """An application of its own, filled with drawn scenes under the demo's model; `pool` is the
     number of a PgBouncer's connections, 0 for none.
     """
+    variables = {"CANDIDATE_DEPTH": str(depth), "LOG_LEVEL": "WARNING", **(environment or {})}
     if pool:
-        environment["DATABASE_POOL_URL"] = pool_url()
-    environment |= {"CANDIDATE_DEPTH": str(depth), "LOG_LEVEL": "WARNING"}
-    served = Served(folder / "var", **environment)
+        variables["DATABASE_POOL_URL"] = pool_url()
+    served = Served(folder / "var", **variables)
     with ExitStack() as running:
         running.callback(served.stop)
         if pool:

@@ -9,6 +9,7 @@ Label Studio and doccano take for a saved label; `--label-studio` and `--doccano
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ import psutil
 
 from bench import harness, load_others
 from bench.labeling_crowd import CrowdSite, bare_requests, site
+from core.lifelines import end_with_parent
 from tests.processes import Served
 from tests.site import PASSWORD
 
@@ -106,7 +108,14 @@ def start(folder: Path, **plan: Any) -> Load:
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps({"password": PASSWORD, **plan}))
     command = [sys.executable, "-m", "bench.load_users", str(folder / "plan.json"), str(folder)]
-    return Load(folder, subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    parent = os.getpid()
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: end_with_parent(parent),
+    )
+    return Load(folder, process)
 
 
 def processes(served: Served, part: str) -> list[psutil.Process]:

@@ -27,6 +27,7 @@ import sys
 import time
 import uuid
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
@@ -145,13 +146,13 @@ class Annotator(FastHttpUser):
         self.background = Group()
         self.background.spawn(self._send)
         while True:
-            page = self._get("/login/", "Log in").text or ""
+            page = self._get("/login/", "Log in", text)
             self._files(page)
             [token] = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
             form = {"username": self.person.name, "password": self.crowd.plan.password}
             form["csrfmiddlewaretoken"] = token
-            page = self.client.post("/login/", data=form, name="Log in").text or ""
-            if 'name="user-id"' in page:
+            page = text(self.client.post("/login/", data=form, name="Log in"))
+            if page and 'name="user-id"' in page:
                 self._files(page)
                 return
             gevent.sleep(RETRIED_EVERY)
@@ -171,9 +172,9 @@ class Annotator(FastHttpUser):
             gevent.sleep(60)
 
     def _label(self, query: int) -> None:
-        self._files(self._get(f"/queries/{query}/label/", "Page: labeling").text or "")
+        self._files(self._get(f"/queries/{query}/label/", "Page: labeling", text))
         place = Place(f"/api/queries/{query}/", 0)
-        outline = self._get(f"{place.api}outline/", "API: outline").json()
+        outline = self._get(f"{place.api}outline/", "API: outline", parsed)
         place.cursor = outline["cursor"]
         ranks = [
             rank
@@ -191,24 +192,20 @@ class Annotator(FastHttpUser):
             for _ in page:
                 there.acquire()
             self._think(len(page))
-            images = {rank: outline["images"][rank - 1] for rank in page}
-            self._judge(query, list(images.values()), "list")
-            for rank in page:
+            self._judge(query, [outline["images"][rank - 1] for rank in page], "list")
+            for _ in page:
                 room.release()
-                if not self.person.grid:
-                    # The strip of what was judged last.
-                    self.background.spawn(self._file, place, rank, "thumbnail_url")
         polling.kill()
 
     def _audit(self, query: int) -> None:
-        self._files(self._get(f"/queries/{query}/audit/", "Page: audit").text or "")
+        self._files(self._get(f"/queries/{query}/audit/", "Page: audit", text))
         address = f"/api/queries/{query}/audit/"
-        self._get(address, "API: audit")
+        self._get(address, "API: audit", parsed)
         self._opened(query)
         done: set[int] = set()
         while True:
-            answer = self._post(f"{address}draws/", {"count": DRAWS_AHEAD}, "API: audit, drawn")
-            found = answer.json() if answer.status_code == 200 else None
+            body = {"count": DRAWS_AHEAD}
+            found = parsed(self._post(f"{address}draws/", body, "API: audit, drawn"))
             if found is None:
                 gevent.sleep(RETRIED_EVERY)
                 continue
@@ -216,7 +213,7 @@ class Annotator(FastHttpUser):
             following = [one for one in drawn if one["image"] not in done]
             if not following or found["then"]["met"]:
                 return
-            self._get(following[0]["url"], "Image")
+            self._get(following[0]["url"], "Image", arrived)
             self._think(1)
             done.add(following[0]["image"])
             self.settled.clear()
@@ -273,14 +270,15 @@ class Annotator(FastHttpUser):
                     }
                     for one in batch
                 ]
-                answer = self._post(f"/api/queries/{query}/judgments/", body, "API: save")
-                if answer.status_code != 200:
+                address = f"/api/queries/{query}/judgments/"
+                answer = parsed(self._post(address, body, "API: save"))
+                if answer is None:
                     failures += 1
                     gevent.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1)))
                     continue
                 failures = 0
                 now = time.time()
-                for record, result in zip(batch, answer.json()["results"], strict=True):
+                for record, result in zip(batch, answer["results"], strict=True):
                     self.outbox.remove(record)
                     self.crowd.note(result["status"], record)
                     self.environment.events.request.fire(
@@ -297,9 +295,9 @@ class Annotator(FastHttpUser):
         while True:
             gevent.sleep(CHANGES_EVERY)
             address = f"{place.api}changes/?cursor={place.cursor}"
-            answer = self.client.get(address, name="API: changes")
-            if answer.status_code == 200:
-                place.cursor = answer.json()["cursor"]
+            answer = parsed(self.client.get(address, name="API: changes"))
+            if answer is not None:
+                place.cursor = answer["cursor"]
 
     def _fetch_ahead(
         self, place: Place, ranks: list[int], there: Semaphore, room: Semaphore
@@ -314,7 +312,7 @@ class Annotator(FastHttpUser):
             start = (rank - 1) // PAGE * PAGE + 1
             if start not in place.pages:
                 address = f"{place.api}candidates/?start_rank={start}&limit={PAGE}"
-                found = self._get(address, "API: candidates").json()["results"]
+                found = self._get(address, "API: candidates", parsed)["results"]
                 place.details |= {one["rank"]: one for one in found}
                 place.pages.add(start)
             if self.person.grid or number < AHEAD:
@@ -327,7 +325,7 @@ class Annotator(FastHttpUser):
     ) -> None:
         if self.drawn.random() < self.crowd.plan.files:
             name = "Image" if field_name == "url" else "Thumbnail"
-            self._get(place.details[rank][field_name], name)
+            self._get(place.details[rank][field_name], name, arrived)
         if there is not None:
             there.release()
 
@@ -337,22 +335,41 @@ class Annotator(FastHttpUser):
         for name in names:
             if name not in self.cached:
                 self.cached.add(name)
-                text = self._get(name, "Static file").text or ""
-                found = re.findall(r'^import [^;]*?"(\.[^"]+)"', text, re.M)
+                file = self._get(name, "Static file", text)
+                found = re.findall(r'^import [^;]*?"(\.[^"]+)"', file, re.M)
                 names += [posixpath.normpath(f"{posixpath.dirname(name)}/{one}") for one in found]
 
-    def _get(self, path: str, name: str) -> Any:
-        """The answer, asked for until there is one."""
+    def _get(self, path: str, name: str, read: Callable[[Any], Any]) -> Any:
+        """What is read from the answer, which is asked for until there is one."""
         while True:
             answer = self.client.get(path, name=name)
-            if answer.status_code == 200:
-                return answer
+            found = read(answer)
+            if found is not None:
+                return found
             gevent.sleep(RETRIED_EVERY)
 
     def _post(self, path: str, body: Any, name: str) -> Any:
         cookies = {one.name: one.value for one in self.client.cookiejar}
         headers = {"X-CSRFToken": cookies.get("csrftoken", "")}
         return self.client.post(path, json=body, headers=headers, name=name)
+
+
+def arrived(answer: Any) -> bool | None:
+    """Whether it is one; None for none."""
+    return answer.status_code == 200 or None
+
+
+def text(answer: Any) -> str | None:
+    """An answer's text; None for none."""
+    return (answer.text or "") if answer.status_code == 200 else None
+
+
+def parsed(answer: Any) -> Any:
+    """An answer's JSON; None for none, or for one that broke off."""
+    try:
+        return answer.json() if answer.status_code == 200 else None
+    except ValueError:
+        return None
 
 
 class Saver(FastHttpUser):

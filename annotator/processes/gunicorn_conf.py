@@ -20,7 +20,7 @@ wsgi_app = "annotator.wsgi:application"
 # A wrong setting ends gunicorn here, before its workers would each fail.
 bind = f"{settings.BIND}:{settings.PORT}"
 worker_class = "gthread"
-workers = 2
+workers = settings.WEB_PROCESSES
 threads = 4
 # Workers share the memory of what is imported, and another one begins at once.
 preload_app = True

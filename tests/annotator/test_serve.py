@@ -34,7 +34,7 @@ def postgres(served):
 
 @pytest.fixture(scope="module")
 def application(tmp_path_factory):
-    application = Served(tmp_path_factory.mktemp("serve") / "var")
+    application = Served(tmp_path_factory.mktemp("serve") / "var", WEB_PROCESSES="3")
     yield application
     application.end()
 
@@ -86,6 +86,7 @@ def test_the_workers_count_their_requests_together(served):
     password = "a-long-one-9"
     arguments = ("metra", "--role", "admin", "--password", password, "--token")
     token = served.manage("create_user", *arguments).stdout.strip()
+    assert len(served.find("gunicorn")) == 1 + 3
     for _ in range(8):
         urllib.request.urlopen(f"{served.url}/login/").close()
     request = urllib.request.Request(

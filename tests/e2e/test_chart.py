@@ -184,6 +184,8 @@ def test_the_strip_leads_back_to_a_judgment(site: Site, log_in: Callable[..., Pa
     open_label_page(page, site, query)
     expect(page.locator("[data-last-judged]")).to_contain_text("Your last judgments will be here.")
     height = page.locator("[data-strip]").evaluate("one => one.offsetHeight")
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     press(page, "r")
     press(page, "n", 2)
     press(page, "u")
@@ -193,11 +195,12 @@ def test_the_strip_leads_back_to_a_judgment(site: Site, log_in: Callable[..., Pa
         "Rank 2, not relevant",
         "Rank 1, relevant",
     ]
-    expect(page.locator("[data-last-judged] img[src]")).to_have_count(4)
-    sources = page.locator("[data-last-judged] img").evaluate_all(
-        "all => all.map(one => new URL(one.src).pathname)"
+    # Drawn from the images that were on the screen.
+    drawn = page.locator("[data-last-judged] canvas").evaluate_all(
+        "all => all.map(one => one.getContext('2d').getImageData(44, 44, 1, 1).data[3])"
     )
-    assert sources == [known[rank]["thumbnail_url"] for rank in (4, 3, 2, 1)]
+    assert drawn == [255] * 4
+    assert not [one for one in requested if "-thumb" in one]
     assert page.locator("[data-strip]").evaluate("one => one.offsetHeight") == height
 
     page.locator("[data-last-judged]").get_by_role("button", name="Rank 2, not relevant").click()
@@ -215,6 +218,11 @@ def test_the_strip_leads_back_to_a_judgment(site: Site, log_in: Callable[..., Pa
     page.reload()
     expect(page.locator("[data-last-judged] button")).to_have_count(4)
     assert strip(page) == before
+    expect(page.locator("[data-last-judged] img[src]").first).to_be_attached()
+    sources = page.locator("[data-last-judged] img[src]").evaluate_all(
+        "all => all.map(one => new URL(one.src).pathname)"
+    )
+    assert set(sources) <= {known[rank]["thumbnail_url"] for rank in (4, 3, 2, 1)}
 
     first = page.locator("[data-last-judged] button").first
     first.focus()

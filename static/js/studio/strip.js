@@ -3,6 +3,8 @@ import { afterPaint, button, make } from "../dom.js";
 import { RELEVANCE_NAMES, RELEVANCE_SIGNS, sentence } from "../words.js";
 
 const MOST = 20;
+/** Pixels of a side, for screens with two to a CSS pixel. */
+const SIDE = 88;
 
 /** Goes to a rank, also to one that the filters hide. */
 export function goTo(studio, rank) {
@@ -38,7 +40,7 @@ class Strip {
     this.store.addEventListener("withdrawn", () => this.#show());
     this.store.addEventListener("image", ({ detail }) => {
       if (detail.kind !== "thumbnail") return;
-      const late = [...this.items.values()].find(({ rank, img }) => rank === detail.rank && !img.src);
+      const late = [...this.items.values()].find(({ rank, img }) => rank === detail.rank && img.src === "");
       if (late) this.#load(late.rank, late.img);
     });
   }
@@ -110,11 +112,12 @@ class Strip {
   }
 
   #make({ rank }) {
-    const img = make("img", { alt: "", decoding: "async", width: "44", height: "44" });
+    const decoded = this.store.imageNow(rank);
+    const img = decoded ? small(decoded) : make("img", { alt: "", decoding: "async", width: "44", height: "44" });
     const sign = make("span", { class: "sign", "aria-hidden": "true" });
     const place = button("", () => goTo(this.studio, rank), { class: null, "data-rank": rank });
     place.append(img, sign);
-    this.#load(rank, img);
+    if (!decoded) this.#load(rank, img);
     return { rank, button: place, sign, img, item: make("li", {}, place) };
   }
 
@@ -132,6 +135,17 @@ class Strip {
       else button.removeAttribute("aria-current");
     }
   }
+}
+
+/** The middle of an image that is decoded anyway, so that no thumbnail of it is fetched. */
+function small(image) {
+  const canvas = make("canvas", { width: String(SIDE), height: String(SIDE) });
+  const { naturalWidth: width, naturalHeight: height } = image;
+  const side = Math.min(width, height);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingQuality = "high";
+  context.drawImage(image, (width - side) / 2, (height - side) / 2, side, side, 0, 0, SIDE, SIDE);
+  return canvas;
 }
 
 /** @param {Studio} studio */
