@@ -66,7 +66,7 @@ class Bucket(S3Storage):
             except self.client.exceptions.NoSuchKey:
                 raise FileNotFoundError(f"There is no {name} in the bucket.") from None
             with closing(found["Body"]) as body:
-                file = File(body)
+                file = File(body, name)
                 file.size = found["ContentLength"]
                 yield file
 

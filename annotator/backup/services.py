@@ -228,10 +228,10 @@ def _check_place(header: dict[str, Any]) -> None:
     var_dir = Path(settings.VAR_DIR)
     filled = [name for name in FOLDERS if any(storage.names_below(var_dir / name))]
     if header["images"] and filled and not (var_dir / RESTORING).exists():
-        place, setting = (
-            (settings.STORAGE_URL, "STORAGE_URL") if storage.is_shared() else (var_dir, "VAR_DIR")
+        raise RestoreRefused(
+            f"{storage.shown(var_dir / filled[0])} isn't empty: name another folder by VAR_DIR, or "
+            "another prefix by STORAGE_URL."
         )
-        raise RestoreRefused(f"{place}/{filled[0]} isn't empty: name another by {setting}.")
 
 
 def file_name(prefix: str) -> str:

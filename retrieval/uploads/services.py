@@ -169,8 +169,11 @@ def _gather(folder: Path) -> None:
         with storage.reading(one) as stored, tempfile.TemporaryFile(dir=folder) as piece:
             storage.copied(stored, piece)
             piece.seek(0)
+            about = json.loads(piece.readline())
             try:
-                _piece_add(files, piece=piece, **json.loads(piece.readline()))
+                # One that is whole got this piece before a kill.
+                if not (files / about["path"]).is_file():
+                    _piece_add(files, piece=piece, **about)
             except (Invalid, Conflict) as error:
                 raise ImportRefused("upload", f"{error} Upload the files again.") from None
         with gathered.open("a") as done:

@@ -58,7 +58,7 @@ def two(
             **in_bucket,
         )
         try:
-            yield served.wait_healthy(180)
+            yield served.wait_healthy(300)
         finally:
             served.end()
 
@@ -69,7 +69,7 @@ def worked(two: Served) -> None:
         for job in Job.objects.filter(state__in=Job.UNFINISHED):
             app.send_task(TASK, args=[job.pk, job.turn])
     unfinished = Job.objects.filter(state__in=Job.UNFINISHED)
-    wait_for(lambda: not unfinished.exists(), what="the jobs", seconds=120)
+    wait_for(lambda: not unfinished.exists(), what="the jobs", seconds=300)
     assert list(Job.objects.exclude(state="done").values_list("title", "error")) == []
 
 
