@@ -22,6 +22,7 @@ import numpy as np
 from celery import shared_task
 from django.conf import settings
 from django.db import Error, ProgrammingError, connection, transaction
+from django.db.models import F
 from django.db.models.functions import Now
 
 from core.ids import LARGEST_ID
@@ -141,9 +142,9 @@ def shards_open() -> list[RankingShard]:
             ],
             ignore_conflicts=True,
         )
-    shards = list(shards_as_cut())
-    RankingShard.objects.exclude(pk__in=[shard.pk for shard in shards]).delete()
-    return shards
+    # Not those that aren't known here: another process may just have made them.
+    RankingShard.objects.exclude(last_image=F("first_image") + size - 1).delete()
+    return list(shards_as_cut())
 
 
 class Holder:
@@ -189,6 +190,8 @@ class Holder:
         owners, here = lock_owners("shard"), self._backend()
         room = self._room(len(shards), here)
         mine = [pk for pk in shards if here in owners.get(pk, [])]
+        for pk in [pk for pk in owners if pk not in shards and here in owners[pk]]:
+            session_unlock(lock_key("shard", pk))
         of_model = Counter(shards[pk].model_id for pk in mine)
 
         def number(pk: int) -> int:
