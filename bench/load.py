@@ -173,23 +173,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with site(folder, **sizes, pool=options.pool) as where:
             bare = median(bare_requests(where, "/static/img/favicon.svg"))
             rows, usage, safe = _ours(where, folder / "ours", options, bare)
-        for name, program in (("label_studio", options.label_studio), ("doccano", options.doccano)):
-            title = f"{name.replace('_', ' ').title().replace('Doccano', 'doccano')}: save"
+        for name, program in (("Label Studio", options.label_studio), ("doccano", options.doccano)):
             if not program:
-                rows.append([title, "not measured", *[""] * (len(HEAD) - 2)])
+                rows.append([f"{name}: save", "not measured", *[""] * (len(HEAD) - 2)])
                 continue
+            serve = load_others.doccano if name == "doccano" else load_others.label_studio
+            title = f"{name} {load_others.version(Path(program))}: save"
             harness.log(f"{title} …")
-            serve = getattr(load_others, name)
-            with serve(Path(program), folder / name, options.annotators) as plan:
+            place = folder / name.split()[0]
+            with serve(Path(program), place, options.annotators) as plan:
                 people = [{"name": str(one), "queries": []} for one in range(options.annotators)]
                 seconds = min(OTHERS_SECONDS, options.seconds)
                 common = {"people": people, "pace": options.pace, "seconds": seconds}
-                load = start(folder / f"{name}-load", **plan, **common, a_second=20)
+                load = start(folder / f"{place.name}-load", **plan, **common, a_second=20)
                 load.wait()
             saves = load.requests()["Save"]
-            rows.append(
-                times_row(title, saves[saves[:, 0] >= load.outcome["began"]], seconds, bare)
-            )
+            saves = saves[saves[:, 0] >= load.outcome["began"]]
+            rows.append(times_row(title, saves, seconds, bare))
     print(
         harness.section(
             "Load",

@@ -114,6 +114,15 @@ def doccano(program: Path, folder: Path, people: int) -> Iterator[dict[str, Any]
         }
 
 
+def version(program: Path) -> str:
+    """Of the package that a program has come with."""
+    script = f"from importlib.metadata import version; print(version({program.name!r}))"
+    done = subprocess.run(
+        [program.with_name("python"), "-c", script], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
 @contextmanager
 def _running(
     folder: Path, environment: dict[str, str], command: list[Any], port: int

@@ -23,6 +23,7 @@ import math
 import posixpath
 import random
 import re
+import resource
 import sys
 import time
 import uuid
@@ -404,6 +405,9 @@ def think(pace: float, drawn: random.Random, images: int = 1) -> None:
 
 def main(plan: Plan, folder: Path) -> dict[str, float]:
     """Run the crowd; returns from when until when all were labeling."""
+    # Each browser has a few connections.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with (
         (folder / "requests.csv").open("w") as requests,
         (folder / "ledger.csv").open("w") as ledger,
