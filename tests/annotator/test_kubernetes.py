@@ -28,8 +28,8 @@ FOLDER = ROOT / "deploy/kubernetes"
 OVERLAYS = ("small", "large")
 VERSION = "1.34"
 KUBECTL = shutil.which("kubectl")
-#: What boto3 reads, and what waits for the bucket of shared files.
-BY_OTHERS = {*OTHERS, "AWS_SHARED_CREDENTIALS_FILE", "STORAGE_URL"}
+#: What boto3 reads.
+BY_OTHERS = {*OTHERS, "AWS_SHARED_CREDENTIALS_FILE"}
 SECRETS = "/run/secrets/inquire/"
 
 pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
