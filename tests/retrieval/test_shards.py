@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -247,14 +246,24 @@ def test_a_shard_moves_from_a_killed_process_while_a_ranking_waits(hold, caplog,
     wait_for(lambda: held(first) and held(second) and shards_ready(model), what="all", seconds=180)
     wait_for(lambda: len(held(first) | held(second)) == 3, what="each shard at one of them")
     wanted = same_as_scan(model, vectors[0], limit=50)
-    # It has messages, and doesn't answer.
-    first.send_signal(signal.SIGSTOP)
-    caplog.clear()
+    app = current_app._get_current_object()
     with ThreadPoolExecutor(1) as other:
-        app = current_app._get_current_object()
-        ranking = other.submit(ranked_elsewhere, app, model, vectors[0])
-        time.sleep(1.5)
-        assert not ranking.done()
+
+        def waiting():
+            """A ranking that has sent a message to the first process, which doesn't answer; None
+            where the second has still answered for the shard that it gave back.
+            """
+            first.send_signal(signal.SIGSTOP)
+            ranking = other.submit(ranked_elsewhere, app, model, vectors[0])
+            try:
+                assert ranking.result(2) == wanted
+            except TimeoutError:
+                return ranking
+            first.send_signal(signal.SIGCONT)
+            return None
+
+        caplog.clear()
+        ranking = wait_for(waiting, what="a ranking that waits", pause=1)
         first.kill()
         first.wait()
         assert ranking.result() == wanted
