@@ -66,4 +66,6 @@ def _describe_slices() -> None:
     @task_prerun.connect(weak=False)
     def describe(args: Any = (), **_: Any) -> None:
         # Celery's own handler, which is connected before, has begun the span.
-        trace.get_current_span().set_attribute("inquire.job_id", args[0])
+        # A shard's messages are of no job.
+        if args:
+            trace.get_current_span().set_attribute("inquire.job_id", args[0])
