@@ -22,6 +22,7 @@ from annotator.postgres.guardian import (
     STOP_SECONDS,
     EmbeddedPostgresError,
     Layout,
+    check_room,
     locked,
 )
 
@@ -84,6 +85,8 @@ class EmbeddedPostgres:
                     if guardian.returncode == GIVES_UP:
                         break
                     time.sleep(POLL_SECONDS)
+                # At once: each thread of the web server waits for its turn to try.
+                check_room(self.layout)
                 guardian = _spawn_guardian(self.layout)
                 attempts += 1
             time.sleep(POLL_SECONDS / 2)

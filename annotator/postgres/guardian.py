@@ -101,7 +101,7 @@ def guard(var_dir: Path) -> int:
     with locked(layout.guardian_lock):
         _trim(layout.log)
         try:
-            _check_room(layout)
+            check_room(layout)
             account = _account()
             binaries = program_folder()
             for folder in (binaries, layout.var_dir):
@@ -126,7 +126,8 @@ def guard(var_dir: Path) -> int:
         return 0 if server.returncode == 0 else 1
 
 
-def _check_room(layout: Layout) -> None:
+def check_room(layout: Layout) -> None:
+    """Raise EmbeddedPostgresError where the disk has no room for PostgreSQL to start."""
     if shutil.disk_usage(layout.var_dir).free < LOG_SEGMENT_BYTES:
         raise EmbeddedPostgresError(f"The disk of {layout.var_dir} is full.")
 

@@ -198,7 +198,7 @@ def test_a_replica_that_fails_or_lags_is_left_alone_and_said(
         return any("benchmark_release" in one["sql"] for one in read)
 
     assert reads()
-    assert values(client.get("/metrics"))["inquire_replica_lag_seconds",] == 0
+    assert 0 <= values(client.get("/metrics"))["inquire_replica_lag_seconds",] < web.MOST_LAG
     # A statement in the middle of a page and of an answer of the API is canceled by the standby.
     for path in (board, reverse("api-release-runs", args=[world.release.pk])):
         with connections[REPLICA].execute_wrapper(recovery_conflict):

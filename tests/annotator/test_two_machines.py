@@ -65,7 +65,7 @@ def two(
 
 def worked(two: Served) -> None:
     """Wait until the second machine has done all jobs."""
-    with Celery(broker=two.environment["CELERY_BROKER_URL"]) as app:
+    with Celery(broker=two.environment["CELERY_BROKER_URL"], set_as_current=False) as app:
         for job in Job.objects.filter(state__in=Job.UNFINISHED):
             app.send_task(TASK, args=[job.pk, job.turn])
     unfinished = Job.objects.filter(state__in=Job.UNFINISHED)
