@@ -6,9 +6,9 @@ details of a hundred candidates and the files of the next images fetched ahead, 
 seconds what has changed, and judges at a person's pace into an outbox that sends what waits in
 batches, one request at a time and again until it is answered.
 
-Writes into FOLDER `requests.csv` (moment, kind, seconds, failed) and `ledger.csv` (what became of a
-judgment: made, stored, repeated or refused; its client id, moment, query, image, annotator).
-Moments are seconds since 1970.
+Writes into FOLDER `requests.csv` (moment, kind, seconds, failed), `ledger.csv` (what became of a
+judgment: made, stored, repeated or refused; its client id, moment, query, image, annotator) and, as
+soon as everybody labels, an empty file `all-there`. Moments are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -424,6 +424,7 @@ def main(plan: Plan, folder: Path) -> dict[str, float]:
             gevent.sleep(0.1)
             if runner.exceptions:
                 raise RuntimeError(next(iter(runner.exceptions.values()))["traceback"])
+        (folder / "all-there").touch()
         began = time.time()
         while time.time() < began + plan.seconds and not 0 < plan.judgments <= crowd.stored:
             gevent.sleep(0.2)

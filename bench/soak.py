@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             time.sleep(SAMPLED_EVERY)
         load.wait()
         harness.log("Looking for every judgment …")
-        lost, doubled, refused = load.lost_doubled_refused(where.served)
+        lost, doubled, refused = load.lost_doubled_refused(where.served, queries)
         wrong = lost + doubled + refused
         words = []
         for command in ("check_counts", "verify_lists"):

@@ -64,7 +64,7 @@ def sees_query(user: Any, query: Query) -> bool:
     them; one open to all takes no SQL.
     """
     open_to_all = query.state == Query.State.OPEN and not query.assigned_only
-    if open_to_all and at_least(user, Role.ANNOTATOR):
+    if at_least(user, Role.REVIEWER) or (open_to_all and at_least(user, Role.ANNOTATOR)):
         return True
     return queries_visible_to(user).filter(pk=query.pk).exists()
 
@@ -93,16 +93,30 @@ SELECT count(*), count(*) FILTER (WHERE user_id = %(user)s),
 
 def get_query_for(user: Any, query_pk: int) -> Query:
     """The query with its list, or Http404 for one that doesn't exist for the user."""
+    query, _ = query_and_part(user, query_pk)
+    return query
+
+
+def query_and_part(user: Any, query_pk: int) -> tuple[Query, Assignment | None]:
+    """The query with its list, and the user's part in it; Http404 for one that doesn't exist for
+    the user.
+    """
     query = (
-        queries_visible_to(user)
-        .select_related("benchmark", "current_list__embedding_model", "current_list__job")
+        Query.objects.select_related("benchmark", "current_list__embedding_model")
+        .select_related("current_list__job")
         .defer("current_list__text_vector")
         .filter(pk=query_pk)
         .first()
     )
     if query is None:
         raise query_unknown()
-    return query
+    try:
+        part = part_of(user, query)
+    except QueryGone:
+        raise query_unknown() from None
+    if not sees_query(user, query):
+        raise query_unknown()
+    return query, part
 
 
 def query_unknown() -> Http404:

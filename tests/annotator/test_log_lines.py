@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import re
-import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from logging.config import DictConfigurator
@@ -22,7 +21,6 @@ from annotator.processes import supervisor
 from core.jobs.kinds import HANDLERS
 from core.jobs.models import Job
 from core.jobs.services import Slice, job_create, job_slice_run
-from tests.processes import Served
 
 logger = logging.getLogger("annotator.toy")
 
@@ -205,24 +203,6 @@ def test_lines_of_a_jobs_slice_carry_its_id(lines: Lines, monkeypatch: pytest.Mo
         (f"Job {bad.pk} failed", bad.pk),
         ("after", None),
     ]
-
-
-@pytest.mark.e2e
-def test_each_process_of_serve_writes_json(serve: Callable[..., Served]) -> None:
-    # Celery warns of a worker that root runs, before its logs are set up; and what it says at its
-    # end is no line of a log.
-    served = serve(LOG_FORMAT="json", TRUST_PROXY="true", PYTHONWARNINGS="ignore")
-    asked = urllib.request.Request(f"{served.url}/login/", headers={"X-Request-ID": "from-a-proxy"})
-    with urllib.request.urlopen(asked, timeout=30) as answer:
-        assert answer.headers["X-Request-ID"] == "from-a-proxy"
-    found = {}
-    for name in ("web", "worker", "texts"):
-        text = (served.var_dir / "log" / f"{name}.log").read_text()
-        found[name] = [json.loads(line) for line in text.splitlines()]
-    (one,) = [line for line in found["web"] if line.get("request_id") == "from-a-proxy"]
-    assert (one["view"], one["status"]) == ("login", 200)
-    assert {line["logger"] for line in found["web"]} >= {"annotator.requests", "gunicorn.error"}
-    assert any(line["message"].endswith("ready.") for line in found["worker"])
 
 
 def test_a_log_that_has_grown_large_is_cut_while_a_program_writes_it(
