@@ -77,7 +77,7 @@ def comments_for(user: Any, query: Query, image_id: int | None) -> dict[str, Any
 def comment_counts(user: Any, query: Query) -> list[dict[str, int]]:
     """How many comments each image of the query has, of those that the user may read."""
     threads = Thread.objects.filter(query=query).exclude(image=None)
-    # Most queries have none, and asking which ones the user may read is a third of `changes`.
+    # Most queries have none, and which of them the user may read takes long to ask.
     if not threads.exists():
         return []
     found = threads_visible_to(user).filter(pk__in=threads)
