@@ -140,7 +140,8 @@ class Annotator(FastHttpUser):
     def on_start(self) -> None:
         """Log in."""
         self.person = self.crowd.people.popleft()
-        self.drawn = random.Random(self.person.name)
+        # Of the queries too: crowds of the same people must not send the same ids.
+        self.drawn = random.Random(f"{self.person.name} {self.person.queries}")
         self.outbox: deque[dict[str, Any]] = deque()
         self.woken, self.settled = Event(), Event()
         self.cached: set[str] = set()
