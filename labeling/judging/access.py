@@ -93,30 +93,15 @@ SELECT count(*), count(*) FILTER (WHERE user_id = %(user)s),
 
 def get_query_for(user: Any, query_pk: int) -> Query:
     """The query with its list, or Http404 for one that doesn't exist for the user."""
-    query, _ = query_and_part(user, query_pk)
-    return query
-
-
-def query_and_part(user: Any, query_pk: int) -> tuple[Query, Assignment | None]:
-    """The query with its list, and the user's part in it; Http404 for one that doesn't exist for
-    the user.
-    """
     query = (
-        Query.objects.select_related("benchmark", "current_list__embedding_model")
-        .select_related("current_list__job")
+        Query.objects.filter(pk=query_pk, benchmark__in=benchmarks_of(user))
+        .select_related("benchmark", "current_list__embedding_model", "current_list__job")
         .defer("current_list__text_vector")
-        .filter(pk=query_pk)
         .first()
     )
-    if query is None:
+    if query is None or not sees_query(user, query):
         raise query_unknown()
-    try:
-        part = part_of(user, query)
-    except QueryGone:
-        raise query_unknown() from None
-    if not sees_query(user, query):
-        raise query_unknown()
-    return query, part
+    return query
 
 
 def query_unknown() -> Http404:

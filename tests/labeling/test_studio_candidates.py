@@ -155,7 +155,7 @@ def test_candidates_take_as_many_queries_however_many_there_are(
     with django_assert_num_queries(2):
         assert len(candidates_at(query=query, user=annotator, ranks=range(1, 200, 2))) == 100
     # Token, query, candidates, names, progress.
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         assert len(ranks(shown(annotator_api, query, limit=240))) == 240
     settings.HIDE_SPECIES_NAMES = True
     with django_assert_num_queries(1):

@@ -261,9 +261,9 @@ def test_matching_and_facets_take_few_queries(
         "date_from": "2000-01-01", "date_to": "2030-01-01", "month": [5, 6], "license": "cc-by",
         "bbox": "-180,-90,180,90", "species": 1, "judged": "no", "flagged": "no",
     }  # fmt: skip
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         found(annotator_api, query, **everything)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         annotator_api.get(f"/api/queries/{query.pk}/facets/")
 
 

@@ -177,7 +177,7 @@ def test_outline_and_changes_take_few_queries_whatever_the_length(
     with django_assert_num_queries(4):
         changes_since(query=query, user=annotator, cursor=0)
     # Each with one query for the token, and one for the annotator's part.
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         outlined(annotator_api, query)
     with django_assert_num_queries(7):
         changed(annotator_api, query, cursor=found.cursor)

@@ -150,7 +150,7 @@ def test_fifty_species_by_name_in_as_many_queries_as_one(
             QueryExample.objects.create(query=query, image_id=FIRST_ID + number, relevant=True)
     # Token, query, pinned, filters, species, names, look-alikes, those with names, counts, images.
     for query in (few, many):
-        with django_assert_num_queries(15):
+        with django_assert_num_queries(14):
             body = read(annotator_api, query)
     assert body["species_total"] == 53
     names = [one["scientific_name"] for one in body["species"]]
@@ -174,7 +174,7 @@ def test_hidden_names_leave_guidelines_and_pinned_images(
     query = open_query(species=[toad], guidelines="Look at the eyes.")
     QueryExample.objects.create(query=query, image_id=FIRST_ID, relevant=True, note="yes")
     settings.HIDE_SPECIES_NAMES = True
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         answer = annotator_api.get(f"/api/queries/{query.pk}/reference/")
     assert answer.json() == {
         "guidelines": "Look at the eyes.",

@@ -208,7 +208,7 @@ def test_as_many_queries_however_many_are_found(
     query = open_query()
     for limit in (5, 99):
         # Token, query, the image's vector, the scan, the images, their species' names.
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(6):
             assert len(near(annotator_api, query, 50, limit=limit)["results"]) == limit
 
 
