@@ -42,8 +42,10 @@ CROWD_HEAD: Final = (
     "Median",
     "95 %",
     "99 %",
-    "Within {aim:.0f} ms",
-    *("Cores: web server", "PostgreSQL", "the annotators"),
+    f"Within {AIM * 1000:.0f} ms",
+    "Cores: web server",
+    "PostgreSQL",
+    "the annotators",
 )
 HEAD: Final = ("What", "Times", "A second", "Median", "95 %", "99 %", "× bare request", "Failed")
 #: Words of the command line of each part's processes.
@@ -150,7 +152,8 @@ def parts(served: Served) -> dict[str, tuple[float, int]]:
         for one in processes(served, part):
             with suppress(psutil.NoSuchProcess):
                 times = one.cpu_times()
-                seconds += sum(times[:4])
+                seconds += times.user + times.system
+                seconds += times.children_user + times.children_system
                 size += harness.anonymous_bytes(one.pid)
         found[part] = (seconds, size)
     return found
@@ -220,9 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"Annotators of {options.queries} queries, each {options.pace:g} s an image in the "
             "mean; on the same machine as what they do it with. From the key to the answer that a "
             f"judgment is stored, while all label for {options.seconds:g} s:",
-            harness.table(
-                [one.format(aim=AIM * 1000) for one in CROWD_HEAD], [one.row for one in crowds]
-            ),
+            harness.table(CROWD_HEAD, [one.row for one in crowds]),
             f"What the {options.annotators[-1]} asked for. The bare request of a static file "
             f"before anybody came: {harness.ms(bare)}.",
             harness.table(HEAD, rows),
@@ -267,8 +268,8 @@ def _ours(where: CrowdSite, folder: Path, number: int, options: Any, bare: float
     load.wait()
     after, elapsed = parts(served), time.time() - marked
     first, last = load.outcome["began"], load.outcome["ended"]
-    coming, labeling = [], []
-    for name, rows in load.requests().items():
+    coming, labeling, requests = [], [], load.requests()
+    for name, rows in requests.items():
         within = rows[(rows[:, 0] >= first) & (rows[:, 0] < last)]
         opening = name in ("Log in", "Static file") or name.startswith("Page")
         if opening:
@@ -288,7 +289,7 @@ def _ours(where: CrowdSite, folder: Path, number: int, options: Any, bare: float
         for name in before
     ]
     usage.append(["the annotators", cores["annotators"], "", ""])
-    acknowledged = load.requests()[ACKNOWLEDGED]
+    acknowledged = requests[ACKNOWLEDGED]
     within = acknowledged[(acknowledged[:, 0] >= first) & (acknowledged[:, 0] < last)]
     _, _, a_second, *late, _, _ = times_row("", within, last - first, bare)
     quick = f"{np.mean(within[:, 1] < AIM):.1%}"
