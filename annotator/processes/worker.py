@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -94,6 +95,9 @@ def finish(**_: Any) -> None:
 
 
 @worker_process_init.connect
-def bind_to_parent(**_: Any) -> None:
-    """Let no pool process outlive a worker that was killed."""
+def leave_the_end_to_the_parent(**_: Any) -> None:
+    """Let no pool process outlive a worker that was killed, nor end before it by a SIGTERM to all:
+    it may hold the lock of the pool's queue, without which the worker never ends.
+    """
     watch_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -69,11 +69,11 @@ def test_sigterm_gives_back_what_is_in_hand_and_every_image_is_embedded_once(cor
     assert (before < COUNT, job.state, job.done) == (True, "running", before)
     [line] = job.result.values()
     assert (line["device"], line["done"], line["ranges"]) == ("CPU none-a", before, [])
-    # To all of its processes: those that work end at once.
+    # To all of its processes: it comes to the same.
     group = start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES="none-b")
     wait_for(lambda: embedded() >= before + COUNT // 10, what="more of the work", pause=0.01)
     os.killpg(group.process.pid, signal.SIGTERM)
-    group.process.wait(120)
+    assert group.process.wait(120) == 0
     assert embedded() < COUNT
     start_worker(EMBEDDING_BATCH_SIZE="2", CUDA_VISIBLE_DEVICES="none-c")
     wait_for(lambda: ended(job), seconds=120, what="the end of the job")
