@@ -2,7 +2,7 @@
 
 A process of its own, since gevent replaces parts of the standard library. Each does what the page's
 scripts do (static/js/studio, static/js/saving): logs in, opens the page with its files, has the
-details of a hundred candidates and the files of the next images fetched ahead, asks each five
+details of a hundred candidates and the files of the next images fetched ahead, asks each ten
 seconds what has changed, and judges at a person's pace into an outbox that sends what waits in
 batches, one request at a time and again until it is answered.
 
@@ -46,7 +46,7 @@ AT_A_TIME: Final = 4
 AHEAD: Final = 12
 FAR: Final = 60
 PAGE: Final = 100
-CHANGES_EVERY: Final = 5.0
+CHANGES_EVERY: Final = 10.0
 RETRIED_EVERY: Final = 5.0
 LARGEST_BATCH: Final = 100
 FIRST_PAUSE: Final = 0.5

@@ -4,8 +4,8 @@ import { counted, number } from "../words.js";
 
 /** The most acts of judging in one answer. */
 const MOST_ACTS = 1000;
-const VISIBLE_EVERY = 5000;
-const HIDDEN_EVERY = 15_000;
+const VISIBLE_EVERY = 10_000;
+const HIDDEN_EVERY = 30_000;
 
 /**
  * Keeps the store up to date: labels made on other devices and in other tabs, answers and refusals, withdrawn and
