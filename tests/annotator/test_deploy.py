@@ -128,7 +128,7 @@ def test_systemd_is_content(tmp_path: Path) -> None:
         # Programs that are there.
         text = re.sub(r"/opt/inquire/bin/[\w-]+", "/bin/true", unit.read_text())
         (tmp_path / unit.name).write_text(text)
-    assert len(UNITS) == 4
+    assert len(UNITS) == 5
     done = subprocess.run(
         [str(SYSTEMD), "verify", *(str(tmp_path / unit.name) for unit in UNITS)],
         capture_output=True,
