@@ -10,8 +10,7 @@ from typing import Any, BinaryIO, Final, cast
 from urllib.parse import urlsplit
 
 from botocore.config import Config
-from botocore.exceptions import ClientError, HTTPClientError, IncompleteReadError
-from botocore.exceptions import ConnectionError as NoConnection
+from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 from django.core.files.base import File
 from storages.backends.s3 import S3Storage
@@ -53,7 +52,7 @@ class Bucket(S3Storage):
         return f"{self.location}/{name}".strip("/")
 
     def check(self) -> None:
-        """Raise StorageAway, or ClientError, where the bucket can't be read."""
+        """Raise StorageAway where the bucket can't be read."""
         with _answering():
             self.client.list_objects_v2(Bucket=self.bucket_name, Prefix=self.key(""), MaxKeys=1)
 
@@ -91,7 +90,7 @@ class Bucket(S3Storage):
             try:
                 self.client.head_object(Bucket=self.bucket_name, Key=self.key(name))
             except ClientError as error:
-                if _status(error) == 404:
+                if error.response["Error"]["Code"] == "404":
                     return False
                 raise
         return True
@@ -114,16 +113,8 @@ class Bucket(S3Storage):
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Raise StorageAway where the server can't be reached, or fails."""
+    """Raise StorageAway where the server can't be reached, fails, or gives no access."""
     try:
         yield
-    except ClientError as error:
-        if _status(error) < 500:
-            raise
+    except (BotoCoreError, ClientError) as error:
         raise StorageAway(str(error)) from error
-    except (NoConnection, HTTPClientError, IncompleteReadError) as error:
-        raise StorageAway(str(error)) from error
-
-
-def _status(error: ClientError) -> int:
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))

@@ -21,7 +21,7 @@ LOG_SEGMENT_BYTES = 16 * 2**20
 
 
 class StorageAway(Exception):
-    """The bucket of STORAGE_URL can't be reached, or its server fails."""
+    """The bucket of STORAGE_URL can't be reached, its server fails, or it gives no access."""
 
 
 @dataclass(frozen=True)
