@@ -27,7 +27,8 @@ def ending() -> bool:
 
 
 def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:
-    """Ask the kernel to send this process a signal when the process `parent` ends.
+    """Ask the kernel to send this process a signal, which ends it even where the parent ignores it,
+    when the process `parent` ends.
 
     To be called in a new child before it starts its program. Where the parent's death came first,
     the process ends at once. The kernel watches the parent's thread that forked, so the child must
@@ -35,6 +36,7 @@ def end_with_parent(parent: int, number: int = signal.SIGTERM) -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
+    signal.signal(number, signal.SIG_DFL)
     if os.getppid() != parent:
         os._exit(1)
 

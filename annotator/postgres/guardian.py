@@ -320,4 +320,6 @@ def _trim(log: Path) -> None:
 
 
 if __name__ == "__main__":
+    # Who started this, such as a process of a worker's pool, may ignore it.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.exit(guard(Path(sys.argv[1])))

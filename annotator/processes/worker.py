@@ -100,5 +100,5 @@ def leave_the_end_to_the_parent(**_: Any) -> None:
     it may hold the lock of the pool's queue, without which the worker never ends.
     """
     watch_parent()
-    # Not SIG_IGN, which a PostgreSQL that is started from here would inherit.
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    # Celery puts its own handler in the place of any other than this one.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
