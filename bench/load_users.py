@@ -4,7 +4,7 @@ A process of its own, since gevent replaces parts of the standard library. Each 
 scripts do (static/js/studio, static/js/saving): logs in, opens the page with its files, has the
 details of a hundred candidates and the files of the next images fetched ahead, asks each ten
 seconds what has changed, and judges at a person's pace into an outbox that sends what waits in
-batches, one request at a time and again until it is answered.
+batches, one request at a time, with a rest after each, and again until it is answered.
 
 Writes into FOLDER `requests.csv` (moment, kind, seconds, failed), `ledger.csv` (what became of a
 judgment: made, stored, repeated or refused; its client id, moment, query, image, annotator) and, as
@@ -47,10 +47,13 @@ AHEAD: Final = 12
 FAR: Final = 60
 PAGE: Final = 100
 CHANGES_EVERY: Final = 10.0
+CHANGES_EVERY_AT_MOST: Final = 30.0
+CHANGES_REST: Final = 20
 RETRIED_EVERY: Final = 5.0
 LARGEST_BATCH: Final = 100
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 10.0
+REST: Final = 10
 DRAWS_AHEAD: Final = 5
 RELEVANCES: Final = ("not_relevant", "not_relevant", "not_relevant", "relevant", "unsure")
 
@@ -273,6 +276,7 @@ class Annotator(FastHttpUser):
                     for one in batch
                 ]
                 address = f"/api/queries/{query}/judgments/"
+                began = time.time()
                 answer = parsed(self._post(address, body, "API: save"))
                 if answer is None:
                     failures += 1
@@ -292,12 +296,18 @@ class Annotator(FastHttpUser):
                         response_length=0,
                     )
                 self.settled.set()
+                if len(batch) < LARGEST_BATCH:
+                    gevent.sleep(min(LONGEST_PAUSE, REST * (now - began)))
 
     def _poll(self, place: Place) -> None:
+        took = 0.0
         while True:
-            gevent.sleep(CHANGES_EVERY)
+            rest = max(CHANGES_EVERY, CHANGES_REST * took)
+            gevent.sleep(min(rest, CHANGES_EVERY_AT_MOST))
             address = f"{place.api}changes/?cursor={place.cursor}"
+            began = time.time()
             answer = parsed(self.client.get(address, name="API: changes"))
+            took = time.time() - began
             if answer is not None:
                 place.cursor = answer["cursor"]
 

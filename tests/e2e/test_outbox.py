@@ -342,6 +342,41 @@ def test_without_a_database_judgments_are_sent_and_the_page_can_warn(
     assert events(site, query) == arrived("ann", marks)
 
 
+#: Notes how many judgments each request for them holds, and has the server take 0.8 s for it.
+SLOWED = """() => {
+  const fetch = window.fetch;
+  window.sizes = [];
+  window.fetch = async (path, options) => {
+    if (options.method === "POST") {
+      window.sizes.push(JSON.parse(options.body).length);
+      await new Promise((resolve) => setTimeout(resolve, 800));
+    }
+    return fetch(path, options);
+  };
+}"""
+
+
+def test_a_slow_server_gets_fewer_requests_with_more_in_each(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
+    query = site.open_query("a wren in a hedge")
+    page = log_in("ann", "/")
+    page.evaluate(SLOWED)
+    desk = Desk(page, query)
+    marks = marks_for(images_of(site, query, 5))
+    desk.add(marks[:1])
+    desk.wait(saved=1)
+    # These come while it rests.
+    for mark in marks[1:4]:
+        desk.add([mark])
+    desk.wait(saved=4)
+    desk.add(marks[4:])
+    # Who waits for the answer doesn't wait for the end of the rest.
+    desk.drained()
+    assert page.evaluate("window.sizes") == [1, 3, 1]
+    assert events(site, query) == arrived("ann", marks)
+
+
 def test_one_request_at_a_time_over_all_tabs_in_the_order_of_the_judgments(
     site: Site, log_in: Callable[..., Page]
 ) -> None:

@@ -15,6 +15,17 @@ from tests.site import Site
 
 pytestmark = pytest.mark.e2e
 
+#: Whether the browser keeps four judgments that wait.
+KEPT = """() => new Promise((resolve) => {
+  const opening = indexedDB.open("inquire-annotator");
+  opening.onsuccess = () => {
+    const count = opening.result.transaction("queue").objectStore("queue").count();
+    count.onsuccess = () => {
+      opening.result.close();
+      resolve(count.result === 4);
+    };
+  };
+})"""
 NAMES = {"r": "relevant", "n": "not_relevant", "u": "unsure"}
 
 
@@ -62,6 +73,7 @@ def test_a_crashed_labeling_page_opened_again_still_has_every_label(
     page.route("**/judgments/", lambda route: route.abort())
     judge(page, "rnru")
     saved(page, "4 waiting")
+    page.wait_for_function(KEPT)
     with pytest.raises(Exception, match="crash"):
         page.goto("chrome://crash")
     page = context.new_page()

@@ -80,15 +80,16 @@ export class Outbox extends EventTarget {
     await this.#count();
   }
 
-  /** Resolves when nothing of this query waits any more. */
+  /** Sends what waits now; resolves when nothing of this query waits any more. */
   async drained() {
     await this.#count();
+    if (this.waiting) this.retryNow();
     while (this.waiting) {
       await new Promise((resolve) => this.addEventListener("state", resolve, { once: true }));
     }
   }
 
-  /** Retries now, without waiting for the pause after a failure. */
+  /** Sends what waits now, without waiting for the end of a pause. */
   retryNow() {
     this.sender.retry();
   }

@@ -14,6 +14,9 @@ const TIMEOUT = 20_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 10_000;
 const LOGIN_PAUSE = 5000;
+/** After an answer the next judgments are gathered for so many times as long as the answer took: a server that many
+ * people keep busy gets fewer requests with more in each. */
+const REST = 10;
 /** Browsers take up to 64 KiB from a page that is being closed. */
 const LARGEST_LAST_REQUEST = 60_000;
 /** Statuses that may change on a retry; other refusals of a whole request are final. */
@@ -70,8 +73,9 @@ class Sender extends EventTarget {
     this.problem = null;
     this.failures = 0;
     this.working = false;
-    /** What was requested while it was working: "wake", which a failure also settles, or "retry". */
+    /** What was requested while it was working: "wake", which a pause also settles, or "retry". */
     this.again = null;
+    /** Of a pause after a failure, or of a rest after an answer. */
     this.timer = null;
     /** Judgments made on this page without an answer yet, in order. */
     this.own = new Map();
@@ -110,7 +114,7 @@ class Sender extends EventTarget {
     return counts;
   }
 
-  /** Sends what waits, unless a pause after a failure is on. */
+  /** Sends what waits, or has it wait for the end of the pause that is on. */
   wake() {
     if (this.timer !== null) return;
     this.again ??= "wake";
@@ -161,7 +165,12 @@ class Sender extends EventTarget {
 
   async #drain() {
     for (let batch = await this.#next(); batch.length; batch = await this.#next()) {
+      const began = performance.now();
       if (!(await this.#send(batch))) return;
+      if (batch.length < LARGEST_BATCH) {
+        this.#pause(Math.min(LONGEST_PAUSE, REST * (performance.now() - began)));
+        return;
+      }
     }
     this.#solved();
   }
@@ -214,13 +223,17 @@ class Sender extends EventTarget {
 
   #failed(problem) {
     this.failures += 1;
-    if (this.again === "wake") this.again = null;
     this.#setProblem(problem);
     this.#post("problem", { problem });
     const login = problem.kind === "logged_out" || problem.kind === "other_user";
-    const pause = login ? LOGIN_PAUSE : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (this.failures - 1));
+    this.#pause(login ? LOGIN_PAUSE : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (this.failures - 1)));
+  }
+
+  /** What is waiting now, or comes until then, is sent after so many milliseconds. */
+  #pause(milliseconds) {
+    if (this.again === "wake") this.again = null;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.retry(), pause);
+    this.timer = setTimeout(() => this.retry(), milliseconds);
   }
 
   #setProblem(problem) {

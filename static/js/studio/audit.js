@@ -33,6 +33,7 @@ export class AuditReader {
     this.reading = null;
     this.again = false;
     studio.outbox.addEventListener("answer", () => this.read());
+    studio.on("state", ({ state }) => state === "end" && studio.outbox.drained());
     this.store.ahead = () => (studio.view === "grid" ? studio.views.grid.size : AHEAD);
     studio.on("view", (view) => view === "grid" && this.read());
   }

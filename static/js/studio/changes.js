@@ -6,6 +6,8 @@ import { counted, number } from "../words.js";
 const MOST_ACTS = 1000;
 const VISIBLE_EVERY = 10_000;
 const HIDDEN_EVERY = 30_000;
+/** At least so many times as long as the answer took lie between two. */
+const REST = 20;
 
 /**
  * Keeps the store up to date: labels made on other devices and in other tabs, answers and refusals, withdrawn and
@@ -27,6 +29,7 @@ export class Changes extends EventTarget {
     /** How many comments images have, of those that one may read: `[{image, comments}]`. */
     this.comments = [];
     this.failing = false;
+    this.rest = 0;
     this.stopped = true;
     this.#follow();
   }
@@ -46,17 +49,20 @@ export class Changes extends EventTarget {
   /** Polls now. Never rejects. */
   async poll() {
     clearTimeout(this.timer);
+    const began = performance.now();
     try {
       await this.#poll();
       this.failing = false;
     } catch {
       this.failing = true;
     }
+    this.rest = REST * (performance.now() - began);
     if (!this.stopped) this.#again();
   }
 
   #again() {
-    const pause = document.visibilityState === "visible" ? VISIBLE_EVERY : HIDDEN_EVERY;
+    const visible = document.visibilityState === "visible";
+    const pause = visible ? Math.min(Math.max(VISIBLE_EVERY, this.rest), HIDDEN_EVERY) : HIDDEN_EVERY;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.poll(), pause);
   }
