@@ -26,7 +26,8 @@ threads = 4
 preload_app = True
 timeout = 120
 graceful_timeout = 8
-keepalive = 5
+# Longer than a page that labels is silent: where all threads work, new connections wait long.
+keepalive = 12
 # A filter of hundreds of species.
 limit_request_line = 8190
 control_socket_disable = True

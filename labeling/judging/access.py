@@ -92,16 +92,35 @@ SELECT count(*), count(*) FILTER (WHERE user_id = %(user)s),
 
 
 def get_query_for(user: Any, query_pk: int) -> Query:
-    """The query with its list, or Http404 for one that doesn't exist for the user."""
-    query = (
-        Query.objects.filter(pk=query_pk, benchmark__in=benchmarks_of(user))
-        .select_related("benchmark", "current_list__embedding_model", "current_list__job")
-        .defer("current_list__text_vector")
-        .first()
-    )
+    """The query with its list, or Http404 for one that doesn't exist for the user. One SQL query
+    for one that is open to all.
+    """
+    query = _with_list(query_pk).filter(benchmark__in=benchmarks_of(user)).first()
     if query is None or not sees_query(user, query):
         raise query_unknown()
     return query
+
+
+def query_and_part(user: Any, query_pk: int) -> tuple[Query, Assignment | None]:
+    """As `get_query_for`, and `own_assignment`; two SQL queries, of which both take Django less
+    time than the one of `get_query_for`.
+    """
+    query = _with_list(query_pk).first()
+    try:
+        part = part_of(user, query) if query else None
+    except QueryGone:
+        query = None
+    if query is None or not sees_query(user, query):
+        raise query_unknown()
+    return query, part
+
+
+def _with_list(query_pk: int) -> QuerySet[Query]:
+    return (
+        Query.objects.filter(pk=query_pk)
+        .select_related("benchmark", "current_list__embedding_model", "current_list__job")
+        .defer("current_list__text_vector")
+    )
 
 
 def query_unknown() -> Http404:

@@ -18,7 +18,7 @@ from core.api.parameters import parameters
 from labeling.audits.hand_in import hand_in_state
 from labeling.candidates.selectors import list_status
 from labeling.candidates.serializers import ListSerializer
-from labeling.judging.access import can_judge, get_query_for
+from labeling.judging.access import can_judge, get_query_for, query_and_part
 from labeling.judging.progress import progress
 from labeling.judging.serializers import HandInSerializer, ProgressSerializer
 from labeling.judging.services import latest_event
@@ -159,13 +159,13 @@ class StudioActions:
 
         Judgments are one's own, made in whatever tab or device; of others only how many.
         """
-        query = get_query_for(request.user, pk)
+        query, part = query_and_part(request.user, pk)
         sent = parameters(request, ChangesParameters)
         found = changes_since(query=query, user=request.user, **sent)
         if list_problem(request.user, query):
             found = replace(found, withdrawn=[], flagged=[])
         answer = {
-            "query": _query_status(request, query),
+            "query": _query_status(request, query, part=part),
             "list": list_status(query),
             **asdict(found),
         }
@@ -246,5 +246,5 @@ def _query_with_list(request: Request, pk: int) -> Query:
     return query
 
 
-def _query_status(request: Request, query: Any) -> dict[str, Any]:
-    return {"state": query.state, "can_label": can_judge(request.user, query)}
+def _query_status(request: Request, query: Any, **known: Any) -> dict[str, Any]:
+    return {"state": query.state, "can_label": can_judge(request.user, query, **known)}

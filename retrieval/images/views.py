@@ -15,8 +15,7 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
 from core.access import role_of
-from retrieval.corpus.models import Image
-from retrieval.flags.selectors import images_visible_to
+from retrieval.flags.selectors import image_visible_to
 from retrieval.images.files import (
     ImageGone,
     ImageRef,
@@ -52,7 +51,7 @@ def image(request: HttpRequest, pk: int, version: str) -> HttpResponseBase:
             return redirect_to_login(request.get_full_path())
         return _text("Log in to see images.", status=401)
     match = _VERSION.fullmatch(version)
-    found = images_visible_to(user).filter(pk=pk).only(*Image.ADDRESS_FIELDS).first()
+    found = image_visible_to(user, pk)
     if found and version == "thumb":
         return redirect(found.thumbnail_url)
     if not match or found is None or match["content"] != found.version:
