@@ -272,8 +272,11 @@ def _ours(where: CrowdSite, folder: Path, number: int, options: Any, bare: float
     after, elapsed = parts(served), time.time() - marked
     first, last = load.outcome["began"], load.outcome["ended"]
     coming, labeling, requests = [], [], load.requests()
+    while_labeling = {
+        name: rows[(rows[:, 0] >= first) & (rows[:, 0] < last)] for name, rows in requests.items()
+    }
     for name, rows in requests.items():
-        within = rows[(rows[:, 0] >= first) & (rows[:, 0] < last)]
+        within = while_labeling[name]
         opening = name in ("Log in", "Static file") or name.startswith("Page")
         if opening:
             coming.append(times_row(f"{name}, while they come", rows, first - began, bare))
@@ -292,19 +295,17 @@ def _ours(where: CrowdSite, folder: Path, number: int, options: Any, bare: float
         for name in before
     ]
     usage.append(["the annotators", cores["annotators"], "", ""])
-    late = []
-    for name in (ACKNOWLEDGED, SAVE):
-        rows = requests[name]
-        rows = rows[(rows[:, 0] >= first) & (rows[:, 0] < last)]
-        late += [harness.ms(float(one)) for one in np.percentile(rows[:, 1], (50, 99))]
-    quick = f"{np.mean(rows[:, 1] < AIM):.1%}"
-    acknowledged = requests[ACKNOWLEDGED]
-    within = (acknowledged[:, 0] >= first) & (acknowledged[:, 0] < last)
-    a_second = f"{within.sum() / (last - first):.1f}"
+    late = [
+        harness.ms(float(one))
+        for name in (ACKNOWLEDGED, SAVE)
+        for one in np.percentile(while_labeling[name][:, 1], (50, 99))
+    ]
+    quick = f"{np.mean(while_labeling[SAVE][:, 1] < AIM):.1%}"
+    a_second = f"{len(while_labeling[ACKNOWLEDGED]) / (last - first):.1f}"
     ours = [cores[part] for part in ("web server", "PostgreSQL", "annotators")]
     text = (
-        f"Of {len(acknowledged):,} judgments that were acknowledged {lost} are lost, {doubled} "
-        f"doubled and {refused} refused."
+        f"Of {len(requests[ACKNOWLEDGED]):,} judgments that were acknowledged {lost} are lost, "
+        f"{doubled} doubled and {refused} refused."
     )
     head = ("Part", "Cores used", "Own memory when all had come", "at the end")
     return Crowd(

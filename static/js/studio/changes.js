@@ -29,7 +29,6 @@ export class Changes extends EventTarget {
     /** How many comments images have, of those that one may read: `[{image, comments}]`. */
     this.comments = [];
     this.failing = false;
-    this.rest = 0;
     this.stopped = true;
     this.#follow();
   }
@@ -56,13 +55,12 @@ export class Changes extends EventTarget {
     } catch {
       this.failing = true;
     }
-    this.rest = REST * (performance.now() - began);
-    if (!this.stopped) this.#again();
+    if (!this.stopped) this.#again(REST * (performance.now() - began));
   }
 
-  #again() {
+  #again(rest = 0) {
     const visible = document.visibilityState === "visible";
-    const pause = visible ? Math.min(Math.max(VISIBLE_EVERY, this.rest), HIDDEN_EVERY) : HIDDEN_EVERY;
+    const pause = visible ? Math.min(Math.max(VISIBLE_EVERY, rest), HIDDEN_EVERY) : HIDDEN_EVERY;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.poll(), pause);
   }
