@@ -1,7 +1,9 @@
 """How gunicorn serves the pages and the API. `serve` and the container image both use it."""
 
+import gc
 import os
 import shutil
+from typing import Any
 
 from django.conf import settings
 
@@ -35,3 +37,8 @@ control_socket_disable = True
 logconfig_dict = settings.LOGGING
 # Whether the request came by HTTPS is Django's to judge (TRUST_PROXY).
 forwarded_allow_ips = ""
+
+
+def when_ready(_server: Any) -> None:
+    """Keep what was imported out of garbage collections: each stopped all threads of a process."""
+    gc.freeze()
