@@ -55,15 +55,11 @@ def lock_query_shared(query: Query) -> Query:
 
 def _query_read(queries: QuerySet[Query], query: Query) -> Query:
     # The text's vector is needed only to make the list, and slow to read.
-    found = (
-        queries.select_related("current_list", "benchmark")
-        .defer("current_list__text_vector")
-        .filter(pk=query.pk)
-        .first()
-    )
-    if found is None:
-        raise QueryGone("The query was deleted meanwhile.")
-    return found
+    found = queries.select_related("current_list", "benchmark").defer("current_list__text_vector")
+    try:
+        return found.get(pk=query.pk)
+    except Query.DoesNotExist:
+        raise QueryGone("The query was deleted meanwhile.") from None
 
 
 def list_request(*, query: Query, by: Any) -> CandidateList:
