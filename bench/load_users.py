@@ -45,15 +45,16 @@ GRID_SIZE: Final = 40
 AT_A_TIME: Final = 4
 AHEAD: Final = 12
 FAR: Final = 60
+FAR_REST: Final = 5
 PAGE: Final = 100
 CHANGES_EVERY: Final = 10.0
 CHANGES_EVERY_AT_MOST: Final = 30.0
-CHANGES_REST: Final = 20
+CHANGES_REST: Final = 300
 RETRIED_EVERY: Final = 5.0
 LARGEST_BATCH: Final = 100
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 10.0
-REST: Final = 10
+REST: Final = 50
 DRAWS_AHEAD: Final = 5
 RELEVANCES: Final = ("not_relevant", "not_relevant", "not_relevant", "relevant", "unsure")
 
@@ -146,7 +147,7 @@ class Annotator(FastHttpUser):
         # Of the queries too: crowds of the same people must not send the same ids.
         self.drawn = random.Random(f"{self.person.name} {self.person.queries}")
         self.outbox: deque[dict[str, Any]] = deque()
-        self.woken, self.settled = Event(), Event()
+        self.woken, self.hurried, self.settled = Event(), Event(), Event()
         self.cached: set[str] = set()
         self.background = Group()
         self.background.spawn(self._send)
@@ -208,22 +209,27 @@ class Annotator(FastHttpUser):
         self._get(address, "API: audit", parsed)
         self._opened(query)
         done: set[int] = set()
+        body = {"count": DRAWS_AHEAD}
         while True:
-            body = {"count": DRAWS_AHEAD}
+            # The page reads the audit again with each answer.
+            self.settled.clear()
             found = parsed(self._post(f"{address}draws/", body, "API: audit, drawn"))
             if found is None:
                 gevent.sleep(RETRIED_EVERY)
                 continue
             drawn = [one for one in found["results"] if one["to_judge"]]
             following = [one for one in drawn if one["image"] not in done]
-            if not following or found["then"]["met"]:
+            if found["then"]["met"] or not (following or self.outbox):
                 return
-            self._get(following[0]["url"], "Image", arrived)
-            self._think(1)
-            done.add(following[0]["image"])
-            self.settled.clear()
-            self._judge(query, [following[0]["image"]], "audit")
-            # The page reads the audit again with each answer.
+            while following and not self.settled.is_set():
+                one = following.pop(0)
+                self._get(one["url"], "Image", arrived)
+                self._think(1)
+                done.add(one["image"])
+                self._judge(query, [one["image"]], "audit")
+            if not following:
+                # There the page has the outbox send at once.
+                self.hurried.set()
             self.settled.wait()
 
     def _opened(self, query: int) -> None:
@@ -297,7 +303,8 @@ class Annotator(FastHttpUser):
                     )
                 self.settled.set()
                 if len(batch) < LARGEST_BATCH:
-                    gevent.sleep(min(LONGEST_PAUSE, REST * (now - began)))
+                    self.hurried.wait(min(LONGEST_PAUSE, REST * (now - began)))
+                self.hurried.clear()
 
     def _poll(self, place: Place) -> None:
         took = 0.0
@@ -315,11 +322,11 @@ class Annotator(FastHttpUser):
         self, place: Place, ranks: list[int], there: Semaphore, room: Semaphore
     ) -> None:
         """Fetch the files of images to come: the nearest, and in the grid all, a few at a time, the
-        others one by one.
+        others one by one, with a rest after each.
         """
         field_name = "thumbnail_url" if self.person.grid else "url"
         pool = Pool(AT_A_TIME)
-        for number, rank in enumerate(ranks):
+        for rank in ranks:
             room.acquire()
             start = (rank - 1) // PAGE * PAGE + 1
             if start not in place.pages:
@@ -327,10 +334,12 @@ class Annotator(FastHttpUser):
                 found = self._get(address, "API: candidates", parsed)["results"]
                 place.details |= {one["rank"]: one for one in found}
                 place.pages.add(start)
-            if self.person.grid or number < AHEAD:
+            if self.person.grid or there.counter + len(pool) < AHEAD:
                 pool.spawn(self._file, place, rank, field_name, there)
             else:
+                began = time.time()
                 self._file(place, rank, field_name, there)
+                gevent.sleep(FAR_REST * (time.time() - began))
 
     def _file(
         self, place: Place, rank: int, field_name: str, there: Semaphore | None = None

@@ -349,7 +349,7 @@ SLOWED = """() => {
   window.fetch = async (path, options) => {
     if (options.method === "POST") {
       window.sizes.push(JSON.parse(options.body).length);
-      await new Promise((resolve) => setTimeout(resolve, 800));
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
     return fetch(path, options);
   };

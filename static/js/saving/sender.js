@@ -16,7 +16,7 @@ const LONGEST_PAUSE = 10_000;
 const LOGIN_PAUSE = 5000;
 /** After an answer the next judgments are gathered for so many times as long as the answer took: a server that many
  * people keep busy gets fewer requests with more in each. */
-const REST = 10;
+const REST = 50;
 /** Browsers take up to 64 KiB from a page that is being closed. */
 const LARGEST_LAST_REQUEST = 60_000;
 /** Statuses that may change on a retry; other refusals of a whole request are final. */

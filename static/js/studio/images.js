@@ -1,6 +1,8 @@
 /** Images by rank, decoded before they are shown; what is far from the present rank is released. */
 const AT_A_TIME = 4;
 const RETRIED_EVERY = 5000;
+/** After a file far ahead the page rests so many times as long as it took: a busy server has others to answer first. */
+const REST = 5;
 
 /**
  * Events: "image" (detail `{rank}`) when one that had failed was loaded after all.
@@ -21,6 +23,7 @@ export class ImageCache extends EventTarget {
     this.far = [];
     this.warm = new Set();
     this.running = 0;
+    this.resting = false;
     window.addEventListener("online", () => this.retry());
   }
 
@@ -133,10 +136,11 @@ export class ImageCache extends EventTarget {
       };
       this.#entry(rank, "low").ready.then(done, done);
     }
-    if (!this.running && this.far.length) this.#fetchOne(this.far.shift());
+    if (!this.running && !this.resting && this.far.length) this.#fetchOne(this.far.shift());
   }
 
   async #fetchOne(rank) {
+    const began = performance.now();
     this.running += 1;
     try {
       const address = await this.address(rank);
@@ -149,6 +153,11 @@ export class ImageCache extends EventTarget {
       // Offline; it is requested again with the next step.
     }
     this.running -= 1;
+    this.resting = true;
+    setTimeout(() => {
+      this.resting = false;
+      this.#next();
+    }, REST * (performance.now() - began));
     this.#next();
   }
 }
