@@ -286,7 +286,7 @@ class Annotator(FastHttpUser):
                 answer = parsed(self._post(address, body, "API: save"))
                 if answer is None:
                     failures += 1
-                    gevent.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1)))
+                    gevent.sleep(pause(FIRST_PAUSE * 2 ** (failures - 1)))
                     continue
                 failures = 0
                 now = time.time()
@@ -303,7 +303,7 @@ class Annotator(FastHttpUser):
                     )
                 self.settled.set()
                 if len(batch) < LARGEST_BATCH:
-                    self.hurried.wait(min(LONGEST_PAUSE, REST * (now - began)))
+                    self.hurried.wait(pause(REST * (now - began)))
                 self.hurried.clear()
 
     def _poll(self, place: Place) -> None:
@@ -373,6 +373,11 @@ class Annotator(FastHttpUser):
         cookies = {one.name: one.value for one in self.client.cookiejar}
         headers = {"X-CSRFToken": cookies.get("csrftoken", "")}
         return self.client.post(path, json=body, headers=headers, name=name)
+
+
+def pause(seconds: float) -> float:
+    """About so long, as the page's outbox waits."""
+    return min(LONGEST_PAUSE, seconds) * random.uniform(0.5, 1)
 
 
 def arrived(answer: Any) -> bool | None:

@@ -229,11 +229,12 @@ class Sender extends EventTarget {
     this.#pause(login ? LOGIN_PAUSE : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (this.failures - 1)));
   }
 
-  /** What is waiting now, or comes until then, is sent after so many milliseconds. */
+  /** What is waiting now, or comes until then, is sent after about so many milliseconds: pages that a slow moment of
+   * the server has stopped together don't come back together. */
   #pause(milliseconds) {
     if (this.again === "wake") this.again = null;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.retry(), milliseconds);
+    this.timer = setTimeout(() => this.retry(), milliseconds * (0.5 + Math.random() / 2));
   }
 
   #setProblem(problem) {
