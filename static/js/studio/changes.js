@@ -7,7 +7,7 @@ const MOST_ACTS = 1000;
 const VISIBLE_EVERY = 10_000;
 const HIDDEN_EVERY = 30_000;
 /** At least so many times as long as the answer took lie between two. */
-const REST = 300;
+const REST = 20;
 
 /**
  * Keeps the store up to date: labels made on other devices and in other tabs, answers and refusals, withdrawn and
