@@ -28,7 +28,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "embedding": "--models demo --images 24 --turns 1",
     "labeling": "--candidates 80",
     "load": "--annotators 4 --queries 2 --candidates 80 --seconds 8 --pace 0.3",
-    "soak": "--annotators 3 --queries 2 --candidates 60 --judgments 240 --pace 1 --every 1",
+    "soak": "--annotators 3 --queries 2 --candidates 60 --judgments 360 --pace 1 --every 1",
     "pages": "--images 3000 --small 2000 --species 150 --judgments 2000 --rounds 1",
     "metrics": "--queries 3 --runs 2 --depth 40 --repeats 1",
     "releases": "--images 200 --species 20 --judgments 1000",

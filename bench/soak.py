@@ -194,9 +194,9 @@ def _waits(load: Load, kills: Kills, bare: float) -> str:
             # What was made just before may have been on its way.
             away |= (rows[:, 0] > began - 1) & (rows[:, 0] < well + LONGEST_PAUSE)
         calm = float(np.ptp(rows[:, 0])) - out
-        lines.append(times_row(f"{name}: undisturbed", rows[~away], calm, bare))
-        if away.any():
-            lines.append(times_row(f"{name}: around a kill", rows[away], out, bare))
+        for when, some, seconds in (("undisturbed", ~away, calm), ("around a kill", away, out)):
+            if some.any():
+                lines.append(times_row(f"{name}: {when}", rows[some], seconds, bare))
     longest = requests[ACKNOWLEDGED][:, 1].max()
     return (
         f"{harness.table(HEAD, lines)}\n\n"
