@@ -21,7 +21,6 @@ from labeling.judging.access import (
     auditing_problem,
     get_query_for,
     judging_problem,
-    query_and_part,
     requested_problem,
 )
 from labeling.judging.services import latest_event
@@ -62,7 +61,7 @@ class AuditActions:
         What was drawn counts as relevant until somebody judges it, so judge all of it: with the
         source audit. Sent twice, it draws once.
         """
-        query, _ = query_and_part(request.user, pk)
+        query = get_query_for(request.user, pk)
         state = audit_draw(query=query, annotator=request.user, count=_count(request))
         return _answer(query, request.user, state)
 
