@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import tempfile
 from typing import Any
 
 from django.conf import settings
@@ -12,11 +13,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotator.settings")
 os.environ.setdefault("TEXT_PROCESS", "true")
 if settings.DATABASE_POOL:
     settings.DATABASES["default"] = settings.DATABASE_POOL
-# Where the workers' counts of requests come together; they begin at 0 with each start.
-metrics = settings.VAR_DIR / "run" / f"metrics-{settings.PORT}"
-shutil.rmtree(metrics, ignore_errors=True)
-metrics.mkdir(parents=True)
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
+# Where the workers' counts of requests come together; they begin at 0 with each start. In memory
+# where the system has a folder there: these files are mapped, so a full disk would kill a worker.
+metrics = tempfile.mkdtemp(
+    prefix="inquire-metrics-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+)
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics
 
 wsgi_app = "annotator.wsgi:application"
 # A wrong setting ends gunicorn here, before its workers would each fail.
@@ -42,3 +44,8 @@ forwarded_allow_ips = ""
 def when_ready(_server: Any) -> None:
     """Keep what was imported out of garbage collections: each stopped all threads of a process."""
     gc.freeze()
+
+
+def on_exit(_server: Any) -> None:
+    """Leave no counts behind."""
+    shutil.rmtree(metrics, ignore_errors=True)

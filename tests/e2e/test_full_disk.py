@@ -66,6 +66,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
     judge(page, "rn")
     expect(page.locator("[data-saved-text]")).to_have_text("All saved · 2")
 
+    web = site.served.find("gunicorn")
     filler = fill(small_disk)
     assert site.served.manage("shell", "-c", WRITE, check=False).returncode == 1
     judge(page, "nrun")
@@ -77,8 +78,11 @@ def test_labels_wait_for_room_on_the_servers_disk(
         "The server's disk is full. 4 judgments are stored in this browser and will be sent when "
         "there is room."
     )
+    # What PostgreSQL removed as it stopped.
+    fill(small_disk)
     assert statuses(site) <= {401, 503, 507}
     assert 507 in statuses(site)
+    assert site.served.find("gunicorn") == web, "a web process died"
 
     filler.unlink()
     expect(saved).to_have_text("All saved · 6", timeout=120_000)
