@@ -12,11 +12,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 from benchmark.releases.snapshot.snapshot import SnapshotImage
+from core.sql import copy, fetch_all
 from retrieval.corpus.models import Image, SpeciesName
 from retrieval.corpus.places import rounded_place
 from retrieval.flags.models import ImageFlag
@@ -94,20 +94,18 @@ def corpus(species_ids: Sequence[int] = ()) -> Corpus:
     hashed = _Hashing()
     # COPY takes no parameters.
     wanted = f" AND i.species_id IN ({', '.join(map(str, species_ids))})" if species_ids else ""
-    with connection.cursor() as cursor, BufferedWriter(hashed, _BUFFER) as file:
+    with BufferedWriter(hashed, _BUFFER) as file:
         # Rows of COPY are exactly the lines that are hashed, and PostgreSQL writes them faster than
         # any cursor gives rows. They come one by one; the buffer takes them without Python's help.
-        cursor.copy_expert(
+        copy(
             f"COPY (SELECT i.id, i.sha256 FROM retrieval_image i WHERE {_NOT_WITHDRAWN}{wanted} "
             "ORDER BY i.id) TO STDOUT WITH (DELIMITER ' ')",
             file,
         )
-        file.flush()
-        cursor.execute(
-            "SELECT count(*) FROM retrieval_species s WHERE EXISTS (SELECT FROM retrieval_image i "
-            f"WHERE i.species_id = s.id AND {_NOT_WITHDRAWN}{wanted})"
-        )
-        species = cursor.fetchone()[0]
+    [(species,)] = fetch_all(
+        "SELECT count(*) FROM retrieval_species s WHERE EXISTS (SELECT FROM retrieval_image i "
+        f"WHERE i.species_id = s.id AND {_NOT_WITHDRAWN}{wanted})"
+    )
     fingerprint = hashed.digest.hexdigest() if hashed.lines else ""
     return Corpus(images=hashed.lines, species=species, fingerprint=fingerprint)
 

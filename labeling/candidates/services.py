@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from core.errors import Conflict, QueryGone
 from core.jobs.models import Job
 from core.jobs.services import job_cancel, job_create
 from core.locks import lock_key, transaction_lock
+from core.sql import copy
 from labeling.candidates.fusion import GUARANTEED
 from labeling.candidates.models import Candidate, CandidateList
 from labeling.candidates.pools import pool_order
@@ -221,8 +222,7 @@ def candidates_store(
         f"{candidate_list.pk}\t{rank}\t{image_id}\t{score!r}\n"
         for rank, (image_id, score) in enumerate(rows, start=first_rank)
     )
-    with connection.cursor() as cursor:
-        cursor.copy_expert(
-            f"COPY {Candidate._meta.db_table} (list_id, rank, image_id, score) FROM STDIN",
-            io.StringIO(lines),
-        )
+    copy(
+        f"COPY {Candidate._meta.db_table} (list_id, rank, image_id, score) FROM STDIN",
+        io.StringIO(lines),
+    )

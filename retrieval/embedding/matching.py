@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 from django.db import connection, transaction
 
+from core.sql import copy
 from retrieval.embedding.files import Layout, LayoutRefused, as_text
 
 SAMPLE: Final = 2000
@@ -252,9 +253,7 @@ def _keys_fill(layout: Layout, key: Key, at_most: int | None = None) -> None:
             data = io.BytesIO()
             pa_csv.write_csv(table, data, pa_csv.WriteOptions(include_header=False))
             data.seek(0)
-            cursor.copy_expert(
-                f"COPY {_KEYS} ({', '.join(table.column_names)}) FROM STDIN (FORMAT csv)", data
-            )
+            copy(f"COPY {_KEYS} ({', '.join(table.column_names)}) FROM STDIN (FORMAT csv)", data)
         cursor.execute(f"ANALYZE {_KEYS}")
 
 

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 
 from core.binary_copy import parse_rows, row_layout
+from core.sql import copy
 from retrieval.embedding.models import EmbeddingModel
 
 _OF_IMAGES: Final = "e.image_id = ANY('{{{ids}}}'::bigint[])"
@@ -66,8 +67,7 @@ def _copied(model: EmbeddingModel, condition: str) -> Embeddings:
         f" WHERE e.model_id = {int(model.pk)} AND {condition}"
     )
     target = io.BytesIO()
-    with connection.cursor() as cursor, connection.wrap_database_errors:
-        cursor.copy_expert(f"COPY ({query}) TO STDOUT (FORMAT binary)", target)
+    copy(f"COPY ({query}) TO STDOUT (FORMAT binary)", target)
     layout = row_layout(["image_id"], dimension=model.dimension)
     rows = parse_rows(target.getbuffer(), layout)
     return rows["image_id"].astype(np.int64), rows["vector"].astype(np.float16)

@@ -10,6 +10,7 @@ from django.dispatch import Signal
 from numpy.typing import NDArray
 
 from core.binary_copy import RowReader, microseconds, new_rows, row_layout
+from core.sql import copy
 from retrieval.embedding.models import EmbeddingModel
 
 embeddings_stored = Signal()
@@ -90,5 +91,4 @@ def _any_known(model: EmbeddingModel, image_ids: NDArray[np.int64]) -> bool:
 
 def _copy(table: str, rows: NDArray[np.void]) -> None:
     statement = f"COPY {table} (model_id, image_id, created_at, vector) FROM STDIN (FORMAT binary)"
-    with connection.cursor() as cursor, connection.wrap_database_errors:
-        cursor.copy_expert(statement, RowReader(rows), 1 << 20)
+    copy(statement, RowReader(rows), size=1 << 20)

@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from core.binary_copy import END, HEADER, microseconds
 from core.locks import lock_key, transaction_lock
+from core.sql import copy
 from retrieval.corpus.models import Image
 from retrieval.embedding.models import Embedding
 from retrieval.importing.records import ImageRecord
@@ -270,5 +271,4 @@ def _insert(dataset: str, rows: Sequence[bytes], ids: Sequence[int]) -> None:
 
 def _copy(table: str, columns: Sequence[str], data: bytes) -> None:
     statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT binary)"
-    with connection.wrap_database_errors, connection.cursor() as cursor:
-        cursor.copy_expert(statement, io.BytesIO(data), size=_PIECE)
+    copy(statement, io.BytesIO(data), size=_PIECE)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db import connection
 from numpy.typing import NDArray
 
 from core.binary_copy import parse_rows, row_layout
+from core.sql import copy
 from retrieval.embedding.models import EmbeddingModel
 from retrieval.ranking.scan import Halves, Rows
 
@@ -58,9 +58,7 @@ def copied(
     halfvec named "vector"; they are mapped from a temporary file.
     """
     with tempfile.TemporaryFile() as target:
-        with connection.cursor() as cursor, connection.wrap_database_errors:
-            statement = cursor.mogrify(query, values).decode()
-            cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", target)
+        copy(f"COPY ({query}) TO STDOUT (FORMAT binary)", target, values)
         target.flush()
         data = mmap.mmap(target.fileno(), 0, access=mmap.ACCESS_READ)
     return parse_rows(memoryview(data), row_layout(names, dimension=dimension))

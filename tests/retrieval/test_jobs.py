@@ -2,6 +2,7 @@
 
 import threading
 import time
+from io import BytesIO
 
 import pytest
 from celery import Celery
@@ -23,6 +24,7 @@ from core.jobs.services import (
 )
 from core.jobs.tasks import run_job
 from core.locks import lock_key, try_session_lock
+from core.sql import copy, fetch_all
 from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
@@ -311,12 +313,13 @@ def test_a_lock_dies_with_its_connection(counting, messages):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_connection_cut_in_the_middle_leaves_the_job_to_the_sweep(handlers, messages):
+@pytest.mark.parametrize("cut", [fetch_all, lambda sql: copy(f"COPY ({sql}) TO STDOUT", BytesIO())])
+def test_a_connection_cut_in_the_middle_leaves_the_job_to_the_sweep(handlers, messages, cut):
     @job_handler("cut")
     def step(job, deadline):
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic():
             job_advance(job=job, done=1)
-            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            cut("SELECT pg_terminate_backend(pg_backend_pid())")
         return True
 
     job = job_create(kind="cut", params={})
