@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
+import brotli
 import gevent
 from gevent.event import Event
 from gevent.lock import Semaphore
@@ -386,8 +387,11 @@ def arrived(answer: Any) -> bool | None:
 
 
 def text(answer: Any) -> str | None:
-    """An answer's text; None for none."""
-    return (answer.text or "") if answer.status_code == 200 else None
+    """An answer's text; None for none, or for one that broke off."""
+    try:
+        return (answer.text or "") if answer.status_code == 200 else None
+    except brotli.error:
+        return None
 
 
 def parsed(answer: Any) -> Any:

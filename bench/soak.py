@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 
 from bench import harness
 from bench.labeling_crowd import ADMIN, CrowdSite, bare_requests, site
@@ -134,7 +135,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         total = min(options.judgments, len(people) * len(queries) * options.candidates)
         seconds = options.seconds or 1e9
         load = start(folder / "soak", **plan, seconds=seconds, judgments=total)
-        wait_for(load.stored, seconds=1200, what="the first judgment", pause=1)
+        there = folder / "soak" / "all-there"
+        wait_for(there.exists, seconds=1200, what="all to be there", pause=1)
         kills, half = Kills(where, redis), time.time() + seconds / 2
         while load.process.poll() is None and (
             len(kills.outages) < len(kills.ways)
@@ -186,22 +188,28 @@ def _outages(kills: Kills) -> str:
 def _waits(load: Load, kills: Kills, bare: float) -> str:
     """How long saves took, and judgments from the key to the answer: around kills, and else."""
     lines, requests = [], load.requests()
-    out = sum(well + LONGEST_PAUSE - began + 1 for _, began, well in kills.outages)
     for name in (SAVE, ACKNOWLEDGED):
         rows = requests[name]
-        away = np.zeros(len(rows), dtype=bool)
-        for _, began, well in kills.outages:
-            # What was made just before may have been on its way.
-            away |= (rows[:, 0] > began - 1) & (rows[:, 0] < well + LONGEST_PAUSE)
-        calm = float(np.ptp(rows[:, 0])) - out
-        for when, some, seconds in (("undisturbed", ~away, calm), ("around a kill", away, out)):
+        away = _around_kills(kills, rows[:, 0])
+        moments = np.arange(rows[:, 0].min(), rows[:, 0].max(), 0.1)
+        out = _around_kills(kills, moments)
+        for when, some, span in (("undisturbed", ~away, ~out), ("around a kill", away, out)):
             if some.any():
+                seconds = 0.1 * span.sum()
                 lines.append(times_row(f"{name}: {when}", rows[some], seconds, bare))
     longest = requests[ACKNOWLEDGED][:, 1].max()
     return (
         f"{harness.table(HEAD, lines)}\n\n"
         f"The longest wait of a judgment, with its outage: {longest:.1f} s."
     )
+
+
+def _around_kills(kills: Kills, moments: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which moments (n,) are around a kill: what was made just before may have been on its way."""
+    found = np.zeros(len(moments), dtype=bool)
+    for _, began, well in kills.outages:
+        found |= (moments > began - 1) & (moments < well + LONGEST_PAUSE)
+    return found
 
 
 def _memory(samples: list[Sample]) -> str:
