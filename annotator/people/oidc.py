@@ -13,6 +13,7 @@ import jwt
 import requests
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.backends import ModelBackend
 from django.core.exceptions import SuspiciousOperation, ValidationError
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponseBase
@@ -25,7 +26,6 @@ from mozilla_django_oidc.views import OIDCAuthenticationCallbackView, OIDCAuthen
 
 from annotator.models import User
 from annotator.people.services import person_log_in
-from annotator.people.sessions import PasswordBackend
 from core.access import Role, highest
 from core.errors import Forbidden
 
@@ -118,7 +118,9 @@ class Backend(_Described, OIDCAuthenticationBackend):
             why = f"{' '.join(error.messages)} Ask an admin."
             raise Forbidden(f"The name “{username}” can't be used here: {why}") from None
 
-    get_user = PasswordBackend.get_user
+    def get_user(self, user_id: int) -> User | None:
+        """The person of a session, unless they are deactivated."""
+        return ModelBackend.get_user(self, user_id)
 
 
 class _Answered(_Described):

@@ -122,7 +122,7 @@ class PasswordLinkView(PasswordResetConfirmView):
 
     form_class = forms.NewPasswordForm
     post_reset_login = True
-    post_reset_login_backend = "annotator.people.sessions.PasswordBackend"
+    post_reset_login_backend = "django.contrib.auth.backends.ModelBackend"
     success_url = reverse_lazy("dashboard")
     template_name = "account/password.html"
 

@@ -170,13 +170,13 @@ def test_a_token_and_a_session_are_both_taken(failing, annotator):
     failing.credentials(HTTP_AUTHORIZATION=f"Token {token_of(annotator)}")
     assert failing.get("/api/guarded/").json() == {"name": "ann"}
     browser = APIClient()
-    browser.force_login(annotator, backend="annotator.people.sessions.PasswordBackend")
+    browser.force_login(annotator, backend="django.contrib.auth.backends.ModelBackend")
     assert browser.get("/api/guarded/").json() == {"name": "ann"}
 
 
 def test_a_session_needs_the_csrf_token_to_write(failing, annotator):
     browser = APIClient(enforce_csrf_checks=True)
-    browser.force_login(annotator, backend="annotator.people.sessions.PasswordBackend")
+    browser.force_login(annotator, backend="django.contrib.auth.backends.ModelBackend")
     status, _title, detail, _errors = problem(browser.delete("/api/guarded/"))
     assert status == 403
     assert detail.startswith("CSRF Failed")
