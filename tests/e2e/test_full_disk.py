@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import urllib.error
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import start_site
 from tests.e2e.labeling import judge, open_label_page
 from tests.e2e.outboxes import events, images_of
-from tests.processes import fill
+from tests.processes import fill, wait_for
 from tests.site import Site
 
 pytestmark = pytest.mark.e2e
@@ -56,6 +57,22 @@ def statuses(site: Site) -> set[int]:
     return found
 
 
+def database_stopped(site: Site, disk: Path) -> bool:
+    """Fill the disk and have the database write; whether it stays away, and hasn't recovered with
+    room that its end has left.
+    """
+    fill(disk)
+    assert site.served.manage("shell", "-c", WRITE, check=False).returncode == 1
+    for _ in range(5):
+        time.sleep(1)
+        try:
+            site.api("ada", "GET", "/api/queries/")
+        except urllib.error.HTTPError:
+            continue
+        return False
+    return True
+
+
 def test_labels_wait_for_room_on_the_servers_disk(
     site: Site, small_disk: Path, log_in: Callable[..., Page]
 ) -> None:
@@ -67,8 +84,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
     expect(page.locator("[data-saved-text]")).to_have_text("All saved · 2")
 
     web = site.served.find("gunicorn")
-    filler = fill(small_disk)
-    assert site.served.manage("shell", "-c", WRITE, check=False).returncode == 1
+    wait_for(lambda: database_stopped(site, small_disk), seconds=180, what="the database's end")
     judge(page, "nrun")
     # The database stops and tries to start again, and a request may wait for it.
     saved = page.locator("[data-saved-text]")
@@ -84,7 +100,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
     assert 507 in statuses(site)
     assert site.served.find("gunicorn") == web, "a web process died"
 
-    filler.unlink()
+    fill(small_disk).unlink()
     expect(saved).to_have_text("All saved · 6", timeout=120_000)
     expect(notice).not_to_contain_text("disk is full")
     wanted = ["relevant", "not_relevant", "not_relevant", "relevant", "unsure", "not_relevant"]
