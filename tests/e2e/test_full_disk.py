@@ -86,7 +86,7 @@ def test_labels_wait_for_room_on_the_servers_disk(
     web = site.served.find("gunicorn")
     wait_for(lambda: database_stopped(site, small_disk), seconds=180, what="the database's end")
     judge(page, "nrun")
-    # The database stops and tries to start again, and a request may wait for it.
+    # A request may wait for the database, which tries to start again.
     saved = page.locator("[data-saved-text]")
     expect(saved).to_have_text("Disk full · 4 waiting, 2 saved", timeout=120_000)
     notice = page.locator("[data-notices]")
