@@ -19,6 +19,7 @@ from tests.databases import empty_written_tables, use_copy
 from tests.processes import ROOT, Served, Worker, database_url, mounted_disk, wait_for
 from tests.retrieval.buckets import KEYS, bucket
 from tests.retrieval.buckets import bucket_server as server_of_buckets
+from tests.settings import PROCESS
 from tests.site import PASSWORD
 
 
@@ -47,7 +48,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> None:
     """Give this process a database of its own, in place of the one that pytest-django makes."""
     with django_db_blocker.unblock():
-        use_copy(f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+        use_copy(f"test_{PROCESS}")
     TransactionTestCase._fixture_teardown = empty_written_tables
 
 

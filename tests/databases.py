@@ -1,24 +1,73 @@
-"""The session's PostgreSQL server, and copies of a migrated database on it."""
+"""The session's PostgreSQL server, and copies of migrated databases on it."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
 import psycopg2
+from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
 from annotator.postgres.embedded import embedded_postgres
-from annotator.postgres.guardian import PORT, locked
-from tests.settings import SESSION_DIR
+from annotator.postgres.guardian import PORT, Layout, locked
+from tests.settings import ROOT, SESSION_DIR
 
 MIGRATED = "migrated"
 #: What `post_migrate` writes, which is the same after every test.
 KEPT = {"django_content_type", "auth_permission"}
 
 
+def start_server() -> None:
+    """Start the session's server, with a migrated database, where no other process has."""
+    server = embedded_postgres(SESSION_DIR)
+    server.enter()
+    with locked(SESSION_DIR / "run" / "template.lock"):
+        data = Layout(SESSION_DIR).data
+        if not data.exists():
+            copy_data(kept_data(), data)
+    server.ensure()
+
+
+def kept_data() -> Path:
+    """PostgreSQL's data with a migrated database, which is kept between runs as long as migrations
+    and server are the same.
+    """
+    folder = ROOT / ".cache"
+    folder.mkdir(exist_ok=True)
+    with locked(folder / "lock"):
+        kept = folder / f"postgres-{_digest()}"
+        if not kept.exists():
+            for old in folder.glob("postgres-*"):
+                shutil.rmtree(old)
+            with tempfile.TemporaryDirectory(dir=folder) as draft:
+                _migrate(Path(draft))
+                Layout(Path(draft)).data.rename(kept)
+    return kept
+
+
+def copy_data(source: Path, target: Path) -> None:
+    """Copy the data of a server that doesn't run; its files may be another user's."""
+    subprocess.run(["cp", "-a", "--reflink=auto", source, target], check=True)
+
+
+def copy_database(name: str, template: str = MIGRATED) -> None:
+    """Make a database of the session's server anew; who uses one of this name is disconnected."""
+    execute(
+        f"DROP DATABASE IF EXISTS {name} WITH (FORCE)",
+        f"CREATE DATABASE {name} TEMPLATE {template}",
+    )
+
+
 def use_copy(name: str) -> None:
     """Make this process's Django work on a new copy of the migrated database."""
-    _make_migrated()
-    _execute(f"CREATE DATABASE {name} TEMPLATE {MIGRATED}")
+    start_server()
+    copy_database(name)
     connection.close()
     connection.settings_dict["NAME"] = name
 
@@ -40,31 +89,46 @@ def empty_written_tables(_case: object) -> None:
             cursor.execute(f"TRUNCATE {', '.join(written)} CASCADE")
 
 
-def _make_migrated() -> None:
-    """Start the server and make the database that is copied, where no other process has."""
-    embedded_postgres(SESSION_DIR).ensure()
-    made = SESSION_DIR / MIGRATED
-    with locked(SESSION_DIR / "template.lock"):
-        if made.exists():
-            return
-        # What a test leaves need not outlive the machine.
-        _execute(
-            *(f"ALTER SYSTEM SET {name} = off" for name in ("fsync", "full_page_writes")),
-            "ALTER SYSTEM SET synchronous_commit = off",
-            "SELECT pg_reload_conf()",
-            f"CREATE DATABASE {MIGRATED}",
-        )
-        connection.settings_dict["NAME"] = MIGRATED
-        call_command("migrate", verbosity=0)
-        connection.close()
-        made.touch()
-
-
-def _execute(*statements: str) -> None:
-    known = connection.settings_dict
-    server = psycopg2.connect(host=known["HOST"], port=PORT, user=known["USER"], dbname="postgres")
+def execute(*statements: str, folder: Path = SESSION_DIR) -> None:
+    """Run statements outside a transaction on the server of a state folder, the session's."""
+    server = psycopg2.connect(
+        host=str(Layout(folder).socket_dir),
+        port=PORT,
+        user=connection.settings_dict["USER"],
+        dbname="postgres",
+    )
     server.autocommit = True
     with server.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
     server.close()
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(version("embedded-postgres").encode())
+    for app in sorted(apps.get_app_configs(), key=lambda one: one.name):
+        for path in sorted((Path(app.path) / "migrations").glob("*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _migrate(folder: Path) -> None:
+    """Make the database that is copied, with a server of its own in a folder."""
+    server = embedded_postgres(folder)
+    server.ensure()
+    # What a test leaves need not outlive the machine.
+    execute(
+        *(f"ALTER SYSTEM SET {name} = off" for name in ("fsync", "full_page_writes")),
+        "ALTER SYSTEM SET synchronous_commit = off",
+        "SELECT pg_reload_conf()",
+        f"CREATE DATABASE {MIGRATED}",
+        folder=folder,
+    )
+    before = {key: connection.settings_dict[key] for key in ("NAME", "HOST")}
+    connection.settings_dict |= {"NAME": MIGRATED, "HOST": str(Layout(folder).socket_dir)}
+    try:
+        call_command("migrate", verbosity=0)
+    finally:
+        connection.close()
+        connection.settings_dict |= before
+    server.leave(wait=True)

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,27 @@ from django.db import connection
 
 from annotator.postgres.embedded import DATABASE
 from annotator.postgres.guardian import DATABASE_USER, PORT, Layout
+from core.lifelines import end_with_parent
+from tests.settings import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
+
+class Process(subprocess.Popen[bytes]):
+    """A program in a session of its own that ends with the test's process, even if that is killed;
+    `output` is the file that its output is appended to.
+    """
+
+    def __init__(self, command: Sequence[str], output: Path | None = None, **options: Any) -> None:
+        parent = os.getpid()
+        with open(output or os.devnull, "ab") as file:
+            super().__init__(
+                command,
+                cwd=ROOT,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+                preexec_fn=lambda: end_with_parent(parent),
+                **options,
+            )
 
 
 def wait_for(
@@ -134,7 +153,7 @@ class PgBouncer:
 
     def start(self) -> None:
         """Start it, also after it was killed."""
-        self.process = subprocess.Popen([str(PGBOUNCER), "-q", str(self.config)])
+        self.process = Process([str(PGBOUNCER), "-q", str(self.config)])
         wait_for(lambda: listens(self.port), what="PgBouncer", pause=0.02)
 
     def kill(self) -> None:
@@ -170,12 +189,11 @@ class Redis:
 
     def start(self) -> None:
         """Start it, also after it was killed."""
-        self.process = subprocess.Popen(
+        self.process = Process(
             [
                 *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
                 *("--save", "", "--appendonly", "no", "--dir", str(self.folder)),
-            ],
-            stdout=subprocess.DEVNULL,
+            ]
         )
         wait_for(lambda: listens(self.port), what="Redis", pause=0.02)
 
@@ -201,18 +219,14 @@ class Worker:
 
     def __init__(self, environment: dict[str, str], log: Path, *, concurrency: int = 2) -> None:
         self.log = log
-        with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "celery", "-A", "annotator", "worker"),
-                    *("--concurrency", str(concurrency), "--without-gossip", "--without-mingle"),
-                ],
-                cwd=ROOT,
-                env={**os.environ, "DJANGO_SETTINGS_MODULE": "annotator.settings", **environment},
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        self.process = Process(
+            [
+                *(sys.executable, "-m", "celery", "-A", "annotator", "worker"),
+                *("--concurrency", str(concurrency), "--without-gossip", "--without-mingle"),
+            ],
+            log,
+            env={**os.environ, "DJANGO_SETTINGS_MODULE": "annotator.settings", **environment},
+        )
 
     def alive(self) -> bool:
         """Whether the worker's main process runs."""
@@ -253,15 +267,9 @@ class Served:
 
     def start(self) -> None:
         """Start it, also after it has ended."""
-        with self.output.open("ab") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "manage.py", *self.arguments],
-                cwd=ROOT,
-                env=self.environment,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        self.process = Process(
+            [sys.executable, "manage.py", *self.arguments], self.output, env=self.environment
+        )
 
     @property
     def url(self) -> str:
@@ -304,12 +312,8 @@ class Served:
     @contextmanager
     def database(self) -> Iterator[Any]:
         """A cursor on the served database."""
-        server = psycopg2.connect(
-            host=str(Layout(self.var_dir).socket_dir),
-            port=PORT,
-            user=DATABASE_USER,
-            dbname=DATABASE,
-        )
+        own = {"USER": DATABASE_USER, "HOST": Layout(self.var_dir).socket_dir, "NAME": DATABASE}
+        server = psycopg2.connect(self.environment.get("DATABASE_URL") or database_url(own))
         try:
             with server, server.cursor() as cursor:
                 yield cursor

@@ -8,13 +8,16 @@ import os
 import tempfile
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 for variable in ("DATABASE_URL", "CELERY_BROKER_URL", "PORT", "SECRET_KEY", "ALLOWED_HOSTS"):
     os.environ.pop(variable, None)
 if "INQUIRE_TESTS_DIR" not in os.environ:
     os.environ["INQUIRE_TESTS_DIR"] = tempfile.mkdtemp(prefix="inquire-tests-")
 #: The folder of the session; its PostgreSQL server's state folder.
 SESSION_DIR = Path(os.environ["INQUIRE_TESTS_DIR"])
-os.environ["VAR_DIR"] = str(SESSION_DIR / os.environ.get("PYTEST_XDIST_WORKER", "main"))
+#: This process's name among those of the session.
+PROCESS = os.environ.get("PYTEST_XDIST_WORKER", "main")
+os.environ["VAR_DIR"] = str(SESSION_DIR / PROCESS)
 # Django's test client speaks plain HTTP to a host that is not the loopback address.
 os.environ["HTTPS_ONLY"] = "false"
 os.environ["LOG_LEVEL"] = "WARNING"

@@ -6,52 +6,40 @@ import json
 import urllib.request
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
+from tests.people import PASSWORD
 from tests.processes import Served, wait_for
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-PASSWORD: Final = "tawny-owl-at-dusk-7"
-CREATE_USERS = """
-import json
-from annotator.people.services import user_create
-from annotator.people.tokens import token_create
-made = {{n: user_create(username=n, role=r, password={word!r}) for n, r in {roles}.items()}}
-tokens = {{n: token_create(user=user, name="tests", days=30)[1] for n, user in made.items()}}
-print(json.dumps(tokens))
-"""
+__all__ = ["PASSWORD", "Site"]
 
 
 class Site:
     """The application as its users have it: over HTTP, and by its commands."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, people: dict[str, dict[str, str]]) -> None:
         self.served = served
         self.url = served.url
-        self.tokens: dict[str, str] = {}
-        self.roles: dict[str, str] = {}
-        self.sessions: dict[str, Any] = {}
+        #: The role, token and session of each person by name.
+        self.people = people
+
+    def cookies(self, user: str) -> list[Any]:
+        """The cookies of a browser in which the user has logged in."""
+        named = {"sessionid": self.people[user]["session"], "csrftoken": "a" * 32}
+        return [{"name": name, "value": value, "url": self.url} for name, value in named.items()]
 
     def create_users(self, roles: dict[str, str]) -> None:
-        """People by name, with the password PASSWORD and a token."""
-        ran = self.served.manage("shell", "-c", CREATE_USERS.format(roles=roles, word=PASSWORD))
-        self.tokens |= json.loads(ran.stdout.splitlines()[-1])
-        self.roles |= roles
+        """More people by name."""
+        script = "import json; from tests.people import make_people as make; "
+        script += f"print(json.dumps(make({roles})))"
+        ran = self.served.manage("shell", "-v0", "-c", script)
+        self.people |= json.loads(ran.stdout.splitlines()[-1])
 
-    def session(self, browser: Browser, user: str) -> Any:
-        """The cookies of a browser in which the user has logged in, once for all tests."""
-        if user not in self.sessions:
-            with browser.new_context() as context:
-                page = context.new_page()
-                page.goto(f"{self.url}/login/")
-                page.get_by_label("User name").fill(user)
-                page.get_by_label("Password").fill(PASSWORD)
-                page.get_by_role("button", name="Log in").click()
-                page.wait_for_url(lambda address: "/login/" not in address)
-                self.sessions[user] = context.cookies()
-        return self.sessions[user]
+    def settle_flags(self) -> None:
+        """Restore what is withdrawn and clear what is flagged, whichever test did it."""
+        for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
+            for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
+                self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
 
     def api(self, user: str, method: str, path: str, body: Any = None) -> Any:
         """The parsed answer of the REST API; raises HTTPError for a refusal."""
@@ -62,7 +50,7 @@ class Site:
 
     def headers(self, user: str) -> dict[str, str]:
         """What a person's requests to the API carry; nobody's for an empty name."""
-        token = {"Authorization": f"Token {self.tokens[user]}"} if user else {}
+        token = {"Authorization": f"Token {self.people[user]['token']}"} if user else {}
         return {"Content-Type": "application/json", **token}
 
     def open_query(self, text: str, **fields: Any) -> int:
@@ -86,12 +74,6 @@ class Site:
         """A part of the query's list, as the user sees it."""
         path = f"/api/queries/{query}/candidates/?start_rank={start}&limit={limit}"
         return self.api(user, "GET", path)
-
-    def settle_flags(self) -> None:
-        """Restore what is withdrawn and clear what is flagged, whichever test did it."""
-        for state, decision in (("withdrawn", "restore"), ("open", "clear-flags")):
-            for one in self.api("rita", "GET", f"/api/flags/?state={state}&limit=200")["results"]:
-                self.api("rita", "POST", f"/api/images/{one['image']}/{decision}/", {})
 
     def judge(
         self,

@@ -19,13 +19,10 @@ from django.db import connection, connections
 
 from annotator.postgres.embedded import embedded_postgres
 from annotator.processes.supervisor import Child, Supervisor, python
+from annotator.web import static
 
 MODEL_SECONDS = 60.0
 """Seconds that the start waits for the model that encodes texts."""
-UNUSED_STATIC_FILES = ["rest_framework", "jquery.js", "select2.full.js", "xregexp.js"]
-"""No page needs these, and half of the time went into them: the API has no pages of its own, and
-Django's admin takes the short forms of its libraries.
-"""
 WORKER_OPTIONS = ("--without-gossip", "--without-mingle")
 
 
@@ -86,9 +83,7 @@ class Services:
         self.say("Preparing the database and the pages' static files ...")
         connection.ensure_connection()
         call_command("migrate", interactive=False, verbosity=0)
-        call_command(
-            "collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED_STATIC_FILES
-        )
+        static.collect()
         # From here on the parts use it; we keep the server up, not a connection.
         connections.close_all()
 

@@ -1,15 +1,39 @@
 """Static files under names with their content's hash, and Vega's script from a library."""
 
+import hashlib
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.staticfiles.finders import BaseStorageFinder
+from django.contrib.staticfiles.finders import BaseStorageFinder, get_finders
 from django.core.files.storage import FileSystemStorage
+from django.core.management import call_command
 from django.utils.functional import LazyObject
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-from annotator.processes.broker import write_whole
+from core.files import whole_file
+
+UNUSED = ["rest_framework", "jquery.js", "select2.full.js", "xregexp.js"]
+"""No page needs these, and half of the time went into them: the API has no pages of its own, and
+Django's admin takes the short forms of its libraries.
+"""
+
+
+def collect() -> None:
+    """Collect the static files, unless these very files were collected before: compressing them
+    takes seconds.
+    """
+    digest = hashlib.sha256(version("whitenoise").encode())
+    for finder in get_finders():
+        for path, storage in finder.list(UNUSED):
+            stat = Path(storage.path(path)).stat()
+            digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    collected = Path(settings.STATIC_ROOT) / "collected.txt"
+    if not collected.exists() or collected.read_text() != digest.hexdigest():
+        call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED)
+        with whole_file(collected) as file:
+            file.write(digest.hexdigest().encode())
 
 
 class StaticFilesStorage(CompressedManifestStaticFilesStorage):
@@ -42,8 +66,8 @@ class _VegaStorage(LazyObject):
         folder = settings.VAR_DIR / "vega" / version("vl-convert-python")
         script = folder / "js" / "vega.mjs"
         if not script.exists():
-            script.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(script, vl_convert.javascript_bundle())  # type: ignore[call-arg]
+            with whole_file(script) as file:
+                file.write(vl_convert.javascript_bundle().encode())  # type: ignore[call-arg]
         self._wrapped = FileSystemStorage(location=folder)
 
 

@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
-from annotator.postgres.embedded import embedded_postgres
-from annotator.postgres.guardian import locked
+from annotator.postgres.embedded import DATABASE, embedded_postgres
+from annotator.postgres.guardian import DATABASE_USER, Layout, locked, program_folder
 from demo.corpus import write_corpus
-from tests.processes import ROOT, Served
-from tests.settings import SESSION_DIR
+from tests.databases import copy_data, copy_database, kept_data, start_server
+from tests.processes import Served, database_url
+from tests.settings import PROCESS, ROOT, SESSION_DIR
 from tests.site import Site
 
 IMAGES = 260
@@ -38,64 +39,138 @@ ROLES = {
     "ada": "admin",
     "rosa": "researcher",
     "rolf": "researcher",
-    # Whose keys, colors and time zones are for the tests of these alone.
     **dict.fromkeys(("keyer", "adder", "nora", "zoe", "kim"), "annotator"),
 }
+WORLD = "world"
+#: What stays in a site's state folder: files that are there for the processes, or are the same
+#: whatever a test does.
+LASTING = {"broker", "log", "run", "secret_key", "static", "thumbnails", "vega"}
 expect.set_options(timeout=15_000)
 
 
-MAKE_STATE = """
+MAKE_WORLD = """
+import json
 from django.core.management import call_command
-from annotator.processes.serving import UNUSED_STATIC_FILES
+from annotator.web import static
 from core.jobs.models import Job
 from core.jobs.services import job_slice_run
 from retrieval.embedding.services import embedding_job_create
-call_command("migrate", verbosity=0)
-call_command("collectstatic", verbosity=0, ignore_patterns=UNUSED_STATIC_FILES)
+from tests.people import make_people
+
+static.collect()
 call_command("import_images", {images!r}, quiet=True)
-job = embedding_job_create(model_name="")
-while job.state in Job.UNFINISHED:
+embedding_job_create(model_name="")
+while job := Job.objects.filter(state__in=Job.UNFINISHED).first():
     job_slice_run(job_id=job.pk)
-    job.refresh_from_db()
-assert job.state == Job.State.DONE, job.error
+assert set(Job.objects.values_list("state", flat=True)) == {{"done"}}
+with open({people!r}, "w") as file:
+    json.dump(make_people({roles}), file)
 """
 
 
-def make_state(folder: Path) -> None:
-    """The state folder `var` of a site, with people, a corpus and its embeddings, and the people's
-    tokens; made by one process, since each start of the application takes seconds.
+def database(name: str) -> str:
+    """The DATABASE_URL of a database of the session's server."""
+    place = {"USER": DATABASE_USER, "HOST": Layout(SESSION_DIR).socket_dir, "NAME": name}
+    return database_url(place)
+
+
+def world() -> Path:
+    """What each site begins with, made by one process of the session for all: the database WORLD
+    and, in this folder, the state folder `var` with a corpus and its embeddings, and `people.json`.
     """
-    images = write_corpus(folder / "corpus", count=IMAGES) / "train.json"
-    made = Served(folder / "var", "shell", "-c", MAKE_STATE.format(images=str(images)))
-    assert made.process.wait(300) == 0, made.output.read_text()
-    site = Site(made)
-    site.create_users(ROLES)
-    embedded_postgres(made.var_dir).leave(wait=True)
-    (folder / "tokens.json").write_text(json.dumps(site.tokens))
+    start_server()
+    folder = SESSION_DIR / "world"
+    ready = folder / "people.json"
+    with locked(SESSION_DIR / "run" / "world.lock"):
+        if not ready.exists():
+            copy_database(WORLD)
+            images = write_corpus(folder / "corpus", count=IMAGES) / "train.json"
+            script = MAKE_WORLD.format(images=str(images), roles=ROLES, people=str(ready))
+            made = Served(
+                folder / "var", "shell", "-v0", "-c", script, DATABASE_URL=database(WORLD)
+            )
+            assert made.process.wait() == 0, made.output.read_text()
+    return folder
+
+
+def people(made: Path) -> dict[str, dict[str, str]]:
+    """The role, token and session of each person of the world."""
+    return dict(json.loads((made / "people.json").read_text()))
 
 
 def start_site(var_dir: Path, **environment: str) -> Site:
-    """A site over a copy of the state that one process of the session makes for all."""
-    made = SESSION_DIR / "site"
-    with locked(SESSION_DIR / "site.lock"):
-        if not (made / "tokens.json").exists():
-            make_state(made)
-    # PostgreSQL's files may be another user's, which `shutil` does not keep.
-    subprocess.run(["cp", "-a", made / "var", var_dir], check=True)
-    site = Site(Served(var_dir, **environment))
-    site.tokens, site.roles = json.loads((made / "tokens.json").read_text()), dict(ROLES)
-    return site
+    """A site with a PostgreSQL server of its own, over a copy of the world."""
+    made = world()
+    shutil.copytree(made / "var", var_dir, symlinks=True)
+    data = Layout(var_dir).data
+    copy_data(kept_data(), data)
+    # What this one has acknowledged survives it.
+    (data / "postgresql.auto.conf").unlink()
+    server = embedded_postgres(var_dir)
+    server.ensure()
+    program = str(program_folder() / "pg_dump")
+    where = ("-h", str(Layout(SESSION_DIR).socket_dir), "-U", DATABASE_USER)
+    dumped = subprocess.run([program, *where, WORLD], capture_output=True, check=True).stdout
+    subprocess.run(
+        [
+            *(str(program_folder() / "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-U", DATABASE_USER),
+            *("-h", str(Layout(var_dir).socket_dir), DATABASE),
+        ],
+        input=dumped,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    server.leave(wait=True)
+    return Site(Served(var_dir, **environment), people(made))
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One served application for all browser tests; each test makes queries of its own."""
-    site = start_site(tmp_path_factory.mktemp("site") / "var", CANDIDATE_DEPTH=str(DEPTH))
+def lasting_site() -> Iterator[Site]:
+    """The site of all browser tests of this process, on the session's database server."""
+    made = world()
+    name = f"site_{PROCESS}"
+    copy_database(name, WORLD)
+    var_dir = SESSION_DIR / name / "var"
+    shutil.copytree(made / "var", var_dir)
+    served = Served(var_dir, DATABASE_URL=database(name), CANDIDATE_DEPTH=str(DEPTH))
     try:
-        site.served.wait_healthy()
-        yield site
+        yield Site(served, people(made))
     finally:
-        site.served.end()
+        served.end()
+
+
+@pytest.fixture(scope="module")
+def site(lasting_site: Site) -> Site:
+    """A site as it is in the beginning: no test sees what those of another file have made."""
+    served = lasting_site.served
+    if served.process.poll() is not None:
+        served.start()
+    served.wait_healthy()
+    with served.database() as cursor:
+        cursor.execute(
+            "SELECT worker FROM annotator_workerheartbeat WHERE seen_at > now() - '1m'::interval"
+        )
+        workers = cursor.fetchall()
+    for message in (served.var_dir / "broker").glob("*.msg"):
+        message.unlink(missing_ok=True)
+    copy_database(f"site_{PROCESS}", WORLD)
+    with served.database() as cursor:
+        cursor.executemany(
+            "INSERT INTO annotator_workerheartbeat (worker, seen_at) VALUES (%s, now())", workers
+        )
+    for path in served.var_dir.iterdir():
+        if path.name not in LASTING:
+            shutil.rmtree(path)
+    made = world()
+    for path in (made / "var").iterdir():
+        if path.name not in LASTING:
+            shutil.copytree(path, served.var_dir / path.name)
+    # What they remember is of another world.
+    for process in served.find("gunicorn")[1:]:
+        process.kill()
+    served.wait_healthy()
+    lasting_site.people = people(made)
+    return lasting_site
 
 
 @pytest.fixture(scope="session")
@@ -147,8 +222,8 @@ def log_in(
         key = repr((user, options))
         context = idle_contexts[key].pop() if idle_contexts[key] else browser.new_context(**options)
         contexts.append((key, context))
-        context.add_cookies(site.session(browser, user))
-        if user not in known and site.roles[user] != "researcher":
+        context.add_cookies(site.cookies(user))
+        if user not in known and site.people[user]["role"] != "researcher":
             site.api(user, "PUT", "/api/preferences/labeling/", {"keys": {}, "view": {}})
         known.add(user)
         page = context.new_page()
