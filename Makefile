@@ -1,5 +1,6 @@
 # The two commands: `make demo` and `make test`. No virtual environment needs to be active.
 
+SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The application runs in many processes: the first compiles its modules, the others read them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test test-bench lint bench bench-trust clean
+.PHONY: demo serve check format test test-faults test-bench bench bench-trust clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -19,18 +20,33 @@ serve: $(VENV)/runtime
 
 # Tests wait for processes that they start, so one worker more than there are cores.
 WORKERS ?= $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 )))
+PYTEST := $(BIN)/python -m pytest --durations=20
+PURE = $(shell grep -rl --include='test_*.py' '^pytestmark = pytest.mark.pure' tests)
 
-## Checks of form and types, then all tests
-test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_OPTIONS)
+## Form, types and the tests that need neither database nor browser: after each edit
+check: $(VENV)/development
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) -q $(PURE)
+
+format: $(VENV)/development
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+## The checks above, then all other tests but those of faults
+test: $(VENV)/development
+	@time { $(MAKE) --no-print-directory check && \
+	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not pure and not faults" \
+	$(PYTEST_OPTIONS); }
+
+## What kills servers, fills disks and restarts machines: before a release
+test-faults: $(VENV)/development
+	$(PYTEST) -m faults $(PYTEST_OPTIONS)
 
 ## Tests of the benchmarks
 test-bench: $(VENV)/development
 	$(BIN)/python -m pytest tests/bench
-
-lint: $(VENV)/development
-	$(BIN)/ruff check .
-	$(BIN)/mypy
 
 ## Everything that is measured, into bench/RESULTS.md; or `make bench SECTIONS="ranking pages"`
 bench: $(VENV)/development
@@ -42,7 +58,7 @@ bench-trust: $(VENV)/development
 
 ## Removes what tools made, but neither var/ (your data) nor the virtual environment
 clean:
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results
+	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 # Each stamp holds the checksum of the requirements that were installed; the script leaves it

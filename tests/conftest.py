@@ -3,7 +3,7 @@
 import os
 import shutil
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,29 @@ from tests.retrieval.buckets import bucket_server as server_of_buckets
 from tests.settings import PROCESS
 from tests.site import PASSWORD
 
+#: What may be missing where nothing else may: in continuous integration.
+OPTIONAL = ("kubectl", "systemd-analyze", "only root", "there is no Python", "this checkout")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with whole applications, which take long, first with those that don't wait for the one
-    that browser tests share; short tests keep all busy at the end.
-    """
-    alone = ("tests/annotator", "tests/demo")
-    items.sort(
-        key=lambda item: (
-            item.get_closest_marker("e2e") is None,
-            not item.nodeid.startswith(alone),
-        )
-    )
+    """Begin with whole applications, which take long: short tests keep all busy at the end."""
+    for item in items:
+        if item.get_closest_marker("pure") and "_django_db_helper" in item.fixturenames:  # type: ignore[attr-defined]
+            raise pytest.UsageError(f"{item.nodeid} is marked as pure and uses the database.")
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Have a test fail that is skipped where all is installed."""
+    report = yield
+    if report.skipped and os.environ.get("CI") and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if not reason.startswith(OPTIONAL):
+            report.outcome, report.longrepr = "failed", f"Skipped, though all is here: {reason}"
+    return report
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
