@@ -3,10 +3,11 @@
 from django.contrib import admin
 
 from annotator.models import WorkerHeartbeat
+from core.generics import ModelAdmin
 
 
 @admin.register(WorkerHeartbeat)
-class WorkerHeartbeatAdmin(admin.ModelAdmin):
+class WorkerHeartbeatAdmin(ModelAdmin[WorkerHeartbeat]):
     """Workers' signs of life, to read only."""
 
     list_display = ("worker", "seen_at")

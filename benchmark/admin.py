@@ -4,10 +4,11 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from benchmark.releases.models import Release
+from core.generics import ModelAdmin
 
 
 @admin.register(Release)
-class ReleaseAdmin(admin.ModelAdmin):
+class ReleaseAdmin(ModelAdmin[Release]):
     """The list of releases, read-only."""
 
     list_display = (

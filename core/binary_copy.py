@@ -63,7 +63,7 @@ def parse_rows(data: bytes | memoryview, layout: np.dtype[Any]) -> NDArray[np.vo
     """
     view = memoryview(data)
     body = len(view) - len(HEADER) - len(END)
-    whole = body >= 0 and view[: len(HEADER)] == HEADER and view[-len(END) :] == END
+    whole = body >= 0 and bytes(view[: len(HEADER)]) == HEADER and bytes(view[-len(END) :]) == END
     if not whole or body % layout.itemsize:
         raise BadCopy("The database's rows are not of the expected layout.")
     rows = np.frombuffer(view, dtype=layout, offset=len(HEADER), count=body // layout.itemsize)

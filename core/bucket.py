@@ -57,7 +57,7 @@ class Bucket(S3Storage):
             self.client.list_objects_v2(Bucket=self.bucket_name, Prefix=self.key(""), MaxKeys=1)
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[File]:
+    def reading(self, name: str) -> Iterator[File[bytes]]:
         """As `Disk.reading`. Raises StorageAway besides."""
         with _answering():
             try:

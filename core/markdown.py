@@ -52,7 +52,8 @@ def markdown_html(text: str, *, heading: int = 3) -> SafeString:
                 links = urlize(part.content, autoescape=True)
                 elsewhere = '<a target="_blank" rel="noopener noreferrer" href='
                 part.type, part.content = "html_inline", links.replace("<a href=", elsewhere)
-    return mark_safe(_PARSER.renderer.render(tokens, _PARSER.options, {}).strip())
+    html: str = _PARSER.renderer.render(tokens, _PARSER.options, {})
+    return mark_safe(html.strip())
 
 
 def _image(token: Token) -> str:

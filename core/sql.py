@@ -12,7 +12,8 @@ def fetch_all(sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[
     """Execute one statement and return all its rows."""
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def copy(

@@ -40,17 +40,17 @@ class Disk(FileSystemStorage):
         self._folder = folder
 
     @property
-    def base_location(self) -> Any:  # type: ignore[override]
+    def base_location(self) -> Any:
         """The folder."""
         return self._folder or settings.VAR_DIR
 
     @property
-    def location(self) -> Any:  # type: ignore[override]
+    def location(self) -> Any:
         """The folder's absolute path."""
         return os.path.abspath(self.base_location)
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[File]:
+    def reading(self, name: str) -> Iterator[File[bytes]]:
         """Open a file, with its `size`, to be read once. Raises FileNotFoundError, OSError."""
         with open(self.path(name), "rb") as opened:
             file = File(opened)
@@ -111,7 +111,7 @@ def exists(path: Path) -> bool:
     return _storage().exists(name_of(path))
 
 
-def reading(path: Path) -> AbstractContextManager[File]:
+def reading(path: Path) -> AbstractContextManager[File[bytes]]:
     """Open a file, with its `size`, to be read once from its beginning. Raises FileNotFoundError,
     OSError, StorageAway.
     """
@@ -241,4 +241,5 @@ def signed_address(path: Path, *, content_type: str) -> str:
         "ResponseContentType": content_type,
         "ResponseCacheControl": "private, no-store",
     }
-    return cast("Bucket", default_storage).url(name_of(path), parameters=parameters)
+    address: str = cast("Bucket", default_storage).url(name_of(path), parameters=parameters)
+    return address

@@ -92,7 +92,8 @@ def day_groups(
     chord = 2 * np.sin(min(group_km / EARTH_KM, np.pi) / 2)
     pairs = cKDTree(points).query_pairs(chord, output_type="ndarray")
     links = coo_array((np.ones(len(pairs), bool), tuple(pairs.T)), shape=(len(places),) * 2)
-    return connected_components(links, directed=False)[1][place_of.reshape(-1)]
+    groups: np.ndarray = connected_components(links, directed=False)[1]
+    return groups[place_of.reshape(-1)]
 
 
 def unit_sphere(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:

@@ -54,15 +54,16 @@ def _nouns(scene: Scene, stated: set[str], rng: random.Random) -> tuple[str, str
     kind = scene.kind
     if "species" in stated:
         names = [kind.english] * 3 + [kind.other_name] * bool(kind.other_name)
-        name = rng.choice([*names, kind.scientific_name]).lower()
+        name: str = rng.choice([*names, kind.scientific_name]).lower()
         if name == kind.scientific_name.lower():
             return name, name
         return name, name + ("es" if name.endswith(("x", "sh", "ch")) else "s")
     if "plan" in stated:
         return rng.choice(kind.body_plan.nouns)
-    if "group" in stated:
-        return rng.choice(WORDS["group"][kind.body_plan.iconic_group])
-    return rng.choice(WORDS["animal"])
+    group = kind.body_plan.iconic_group
+    nouns: list[tuple[str, str]]
+    nouns = WORDS["group"][group] if "group" in stated else WORDS["animal"]
+    return rng.choice(nouns)
 
 
 def _behavior(scene: Scene, stated: set[str], rng: random.Random) -> str:
@@ -83,7 +84,8 @@ def _behavior(scene: Scene, stated: set[str], rng: random.Random) -> str:
                     f"holding {meal}",
                 )
             )
-    return rng.choice(WORDS["behavior"][scene.behavior])
+    phrases: list[str] = WORDS["behavior"][scene.behavior]
+    return rng.choice(phrases)
 
 
 def _word(scene: Scene, stated: set[str], rng: random.Random) -> str:

@@ -76,7 +76,8 @@ def rendered(cache: Path, count: int) -> np.ndarray:
                 pixels[index] = image
         pixels.flush()
         part.rename(done)
-    return np.load(done, mmap_mode="r")
+    stored: np.ndarray = np.load(done, mmap_mode="r")
+    return stored
 
 
 def captions_for(scenes: list[Scene], seed: int) -> list[Caption]:

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from core.generics import ModelAdmin
 from core.ids import id_of
 from labeling.candidates.models import CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent
@@ -17,7 +18,7 @@ from labeling.queries.models import Assignment, Benchmark, Query, QueryTransitio
 from retrieval.admin_lists import LargeTableAdmin
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
+class ReadOnlyAdmin(ModelAdmin[Any]):
     """Read-only: changes go through the services, which keep lists and history consistent."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from core.generics import ModelAdmin, TabularInline
 from core.ids import id_of
 from core.jobs.models import Job, JobItemError
 from retrieval.admin_lists import DatasetFilter, LargeTableAdmin
@@ -38,7 +39,7 @@ class ReadOnly:
         return False
 
 
-class SpeciesNameInline(ReadOnly, admin.TabularInline):
+class SpeciesNameInline(ReadOnly, TabularInline[SpeciesName, Species]):
     """Names of a species."""
 
     model = SpeciesName
@@ -46,7 +47,7 @@ class SpeciesNameInline(ReadOnly, admin.TabularInline):
 
 
 @admin.register(Species)
-class SpeciesAdmin(ReadOnly, admin.ModelAdmin):
+class SpeciesAdmin(ReadOnly, ModelAdmin[Species]):
     """Species."""
 
     list_display = ("scientific_name", "common_name", "family", "iconic_group")
@@ -88,21 +89,21 @@ class ImageAdmin(ReadOnly, LargeTableAdmin):
 
 
 @admin.register(ImageRoot)
-class ImageRootAdmin(ReadOnly, admin.ModelAdmin):
+class ImageRootAdmin(ReadOnly, ModelAdmin[ImageRoot]):
     """Roots of images left in place."""
 
     list_display = ("id", "location", "created_at")
 
 
 @admin.register(EmbeddingModel)
-class EmbeddingModelAdmin(ReadOnly, admin.ModelAdmin):
+class EmbeddingModelAdmin(ReadOnly, ModelAdmin[EmbeddingModel]):
     """Embedding models."""
 
     list_display = ("name", "dimension", "precision", "created_at")
 
 
 @admin.register(ImageFlag)
-class ImageFlagAdmin(ReadOnly, admin.ModelAdmin):
+class ImageFlagAdmin(ReadOnly, ModelAdmin[ImageFlag]):
     """Flags on images."""
 
     list_display = ("id", "image_id", "kind", "state", "raised_by", "raised_at", "decided_by")
@@ -112,7 +113,7 @@ class ImageFlagAdmin(ReadOnly, admin.ModelAdmin):
 
 
 @admin.register(ImageTakedown)
-class ImageTakedownAdmin(ReadOnly, admin.ModelAdmin):
+class ImageTakedownAdmin(ReadOnly, ModelAdmin[ImageTakedown]):
     """Images that were taken down."""
 
     list_display = ("image_id", "taken_down_at", "taken_down_by", "reason")
@@ -121,7 +122,7 @@ class ImageTakedownAdmin(ReadOnly, admin.ModelAdmin):
 
 
 @admin.register(ImageWithdrawal)
-class ImageWithdrawalAdmin(ReadOnly, admin.ModelAdmin):
+class ImageWithdrawalAdmin(ReadOnly, ModelAdmin[ImageWithdrawal]):
     """Withdrawals of images."""
 
     list_display = (
@@ -150,7 +151,7 @@ class JobItemErrorAdmin(ReadOnly, LargeTableAdmin):
 
 
 @admin.register(Job)
-class JobAdmin(ReadOnly, admin.ModelAdmin):
+class JobAdmin(ReadOnly, ModelAdmin[Job]):
     """Jobs."""
 
     list_display = ("id", "kind", "title", "state", "done", "failed", "total", "created_by")

@@ -10,17 +10,17 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from core.generics import ModelAdmin, Paginator
 from core.ids import id_of
 from retrieval.corpus.selectors import datasets
 
 MOST_LISTED: Final = 10_000
 
 
-class FirstRows(Paginator):
+class FirstRows(Paginator[Any]):
     """Pages of the first MOST_LISTED rows; the count stops there."""
 
     @cached_property
@@ -39,7 +39,7 @@ class FirstRowsList(ChangeList):
             self.title = f"{self.title}: the first {MOST_LISTED:,}. Search for others."
 
 
-class LargeTableAdmin(admin.ModelAdmin):
+class LargeTableAdmin(ModelAdmin[Any]):
     """A list of the first rows by primary key. A search is `searched`.
 
     It may hold filters whose column has an index together with the order.

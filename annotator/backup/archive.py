@@ -43,9 +43,9 @@ class ArchiveWriter:
         self._tar = tar
         self._sums = sums
 
-    def add_file(self, name: str, file: File) -> str:
+    def add_file(self, name: str, file: File[bytes]) -> str:
         """Add an open file; its SHA-256. Raises OSError where it can't be read whole."""
-        return self._add(name, file.size, file)  # type: ignore[arg-type]
+        return self._add(name, file.size, file)
 
     def add_bytes(self, name: str, data: bytes) -> str:
         """Add a member with these bytes; their SHA-256."""
@@ -58,7 +58,7 @@ class ArchiveWriter:
 
     def _add(self, name: str, size: int, file: IO[bytes]) -> str:
         hashed = _Hashed(file)
-        self._tar.addfile(_member(name, size), hashed)  # type: ignore[arg-type]
+        self._tar.addfile(_member(name, size), hashed)
         # tarfile keeps a record of each, which nothing here reads.
         self._tar.members.clear()  # type: ignore[attr-defined]
         sha256 = hashed.digest.hexdigest()
@@ -112,7 +112,7 @@ def members(path: Path | str) -> Iterator[Member]:
     with (
         _readable(path),
         storage.reading(name) as stored,
-        tarfile.open(fileobj=stored, mode="r|") as tar,  # type: ignore[call-overload]
+        tarfile.open(fileobj=stored, mode="r|") as tar,
     ):
         while (info := tar.next()) is not None:
             tar.members.clear()  # type: ignore[attr-defined]

@@ -66,6 +66,6 @@ def _sha256(storage: Disk | Bucket, name: str) -> str:
     """Of a file as it is stored; empty where it isn't."""
     try:
         with storage.reading(name) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return ""

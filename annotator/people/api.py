@@ -1,6 +1,6 @@
 """API of tokens: a token for a name and a password, and its end."""
 
-from typing import ClassVar
+from typing import Any
 
 from django.contrib.auth import authenticate
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -15,14 +15,14 @@ from rest_framework.views import APIView
 from annotator.people.tokens import TokenAuthentication, log_in_token_create
 
 
-class Credentials(serializers.Serializer):
+class Credentials(serializers.Serializer[Any]):
     """A name and a password."""
 
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=4096, trim_whitespace=False)
 
 
-class TokenAnswer(serializers.Serializer):
+class TokenAnswer(serializers.Serializer[Any]):
     """The token for the header `Authorization: Token …`."""
 
     token = serializers.CharField()
@@ -32,8 +32,8 @@ class TokenAnswer(serializers.Serializer):
 class TokenView(APIView):
     """Exchanges a name and a password for a new API token, and revokes the token that is sent."""
 
-    authentication_classes: ClassVar[list[type[BaseAuthentication]]] = []
-    permission_classes: ClassVar[list[type[BasePermission]]] = []
+    authentication_classes: list[type[BaseAuthentication]] = []
+    permission_classes: list[type[BasePermission]] = []
 
     def get_authenticate_header(self, request: Request) -> str:
         """Return the scheme that a 401 for wrong credentials must name."""

@@ -74,7 +74,7 @@ class InviteForm(RoleForm):
     )
 
 
-class NewPasswordForm(SetPasswordForm):
+class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]
     """A password of one's own, after an admin's link."""
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
@@ -85,8 +85,9 @@ class NewPasswordForm(SetPasswordForm):
 
     def save(self, commit: bool = True) -> User:
         """Store it by the service of all ways to change a password."""
-        password_set(user=self.user, password=self.cleaned_data["new_password1"])
-        return self.user
+        user: User = self.user
+        password_set(user=user, password=self.cleaned_data["new_password1"])
+        return user
 
 
 class PasswordForm(NewPasswordForm, PasswordChangeForm):

@@ -77,15 +77,13 @@ class _Described:
 class Backend(_Described, OIDCAuthenticationBackend):
     """Finds the person whom the provider answers for."""
 
-    def authenticate(  # type: ignore[override]
-        self, request: HttpRequest, *, nonce: str, code_verifier: str
-    ) -> User:
+    def authenticate(self, request: HttpRequest, *, nonce: str, code_verifier: str) -> User:
         """The person. It never leaves them to other backends, where this would count as a wrong
         password.
 
         Raises Forbidden with a text for people, and as `_Answered.dispatch` expects.
         """
-        user = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
+        user: User | None = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
         if user is None:
             raise SuspiciousOperation("The provider's answer names nobody.")
         return user
@@ -133,7 +131,10 @@ class _Answered(_Described):
         if request.user.is_authenticated:
             return redirect(settings.LOGIN_REDIRECT_URL)
         try:
-            return super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
+            answer: HttpResponseBase = super().dispatch(  # type: ignore[misc]
+                request, *args, **kwargs
+            )
+            return answer
         except Forbidden as error:
             text = str(error)
         except (requests.ConnectionError, requests.Timeout) as error:

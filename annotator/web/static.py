@@ -57,7 +57,7 @@ class StaticFilesStorage(CompressedManifestStaticFilesStorage):
         return super().url(name, force)
 
 
-class _VegaStorage(LazyObject):
+class _VegaStorage(LazyObject):  # type: ignore[type-arg]
     """The folder of `js/vega.mjs`, which is made on first use."""
 
     def _setup(self) -> None:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from benchmark.leaderboard import run_page as page
 from benchmark.leaderboard.choice import mean_title, read_measure, visible
 from benchmark.leaderboard.selectors import PAPER_MEASURES, BoardRuns, splits_of
-from benchmark.leaderboard.tables import GROUPINGS, SPLITS
+from benchmark.leaderboard.tables import GROUPINGS, SPLITS, printed, ranks_among
 from benchmark.releases.access import labels_visible_to
 from benchmark.releases.models import Release
 from benchmark.releases.selectors import get_release
@@ -228,8 +228,8 @@ def _figures(runs: BoardRuns, board: Any, row: int, place: int, task: str) -> li
             figures.append(
                 {
                     "title": measure,
-                    "text": page.printed(measure, float(values[row, 0])),
-                    "rank": int(page.ranks_among(values, board.oracles)[row, 0]),
+                    "text": printed(measure, float(values[row, 0])),
+                    "rank": int(ranks_among(values, board.oracles)[row, 0]),
                 }
             )
     return figures

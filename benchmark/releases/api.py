@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponseBase
@@ -31,7 +31,7 @@ from core.api.parameters import parameters
 from labeling.lifecycle.serializers import BenchmarkField, BenchmarkSerializer
 
 
-class ReleaseFileSerializer(serializers.Serializer[dict[str, Any]]):
+class ReleaseFileSerializer(serializers.Serializer[Any]):
     """One file of a release."""
 
     name = serializers.CharField(help_text="its path within the release")
@@ -215,7 +215,7 @@ class ReleaseViewSet(
     """Snapshots of the completed queries and their consensus, in every common format."""
 
     serializer_class = ReleaseSerializer
-    permission_classes: ClassVar = [ReleaseRole]
+    permission_classes = [ReleaseRole]
     queryset = Release.objects.none()
     lookup_value_converter = "id"
 

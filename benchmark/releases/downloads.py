@@ -63,7 +63,8 @@ def _download(request: HttpRequest, path: Path, kind: str) -> HttpResponseBase:
     # A range of an earlier version, before a takedown.
     if request.META.get("HTTP_IF_RANGE", file.etag) != file.etag:
         request.META.pop("HTTP_RANGE", None)
-    return WhiteNoiseMiddleware.serve(file, request)
+    answer: HttpResponseBase = WhiteNoiseMiddleware.serve(file, request)
+    return answer
 
 
 def content_type(name: str) -> str:

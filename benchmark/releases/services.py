@@ -370,7 +370,7 @@ def _archives(release: Release) -> list[dict[str, Any]]:
 def _stored_problem(path: Path, entry: dict[str, Any]) -> str:
     try:
         with storage.reading(path) as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+            found = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return "is gone"
     return "" if found == entry["sha256"] else "is not as it was made"

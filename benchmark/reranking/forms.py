@@ -14,6 +14,7 @@ from benchmark.reranking.services import MAX_NAME, RerankChoice
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.forms import number_field
 from benchmark.runs.models import Run
+from core.generics import ModelChoiceField
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 
@@ -24,12 +25,12 @@ USUAL_DEPTH = 100
 USUAL_RPM = 300
 
 
-class ModelChoice(forms.ModelChoiceField):
+class ModelChoice(ModelChoiceField[EmbeddingModel]):
     """A choice of embedding models by name."""
 
-    def label_from_instance(self, obj: Any) -> str:
+    def label_from_instance(self, obj: EmbeddingModel) -> str:
         """The model's name."""
-        return str(obj.name)
+        return obj.name
 
 
 class RerankForm(forms.Form):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -64,7 +64,7 @@ RELATED = ("release", "owner", "job", "embedding_model")
 class RunView(APIView):
     """A view for those who may see runs: researchers, reviewers and admins."""
 
-    permission_classes: ClassVar = [IsAuthenticated]
+    permission_classes = [IsAuthenticated]
 
     def check_permissions(self, request: Request) -> None:
         """Refuse annotators too."""
@@ -87,7 +87,7 @@ class RunViewSet(
     def get_queryset(self) -> QuerySet[Run]:
         return runs_visible_to(self.request.user).select_related(*RELATED)
 
-    def filter_queryset(self, queryset: QuerySet[Run]) -> QuerySet[Run]:
+    def filter_queryset(self, queryset: QuerySet[Run, Any]) -> QuerySet[Run, Any]:
         """By the parameters of a list."""
         if self.action != "list":
             return queryset
@@ -178,7 +178,7 @@ class ReleaseRunsView(RunView, GenericAPIView[Run]):
 
     queryset = Run.objects.none()
     serializer_class = RunSerializer
-    parser_classes: ClassVar = [MultiPartParser]
+    parser_classes = [MultiPartParser]
 
     def get_queryset(self) -> QuerySet[Run]:
         runs = runs_visible_to(self.request.user).filter(release=self.kwargs["pk"])

@@ -10,6 +10,7 @@ from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.requests import DEPTH, MOST
 from benchmark.runs.services import CARD_FIELDS, LARGEST_NUMBER
+from core.generics import ModelForm
 
 WEIGHTS = [("", "Not stated"), ("true", "Open"), ("false", "Closed")]
 SPLIT_CHOICES = [
@@ -31,7 +32,7 @@ def number_field(label: str, help_text: str) -> forms.FloatField:
     )
 
 
-class MethodCardForm(forms.ModelForm):
+class MethodCardForm(ModelForm[Run]):
     """The fields of a method card."""
 
     open_weights = forms.TypedChoiceField(

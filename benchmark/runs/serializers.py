@@ -109,7 +109,7 @@ class RunDetailSerializer(RunSerializer):
     """A run with its means on each release that it was scored on, as far as you may see them."""
 
     scores = serializers.SerializerMethodField()
-    errors = RunErrorSerializer(
+    errors = RunErrorSerializer(  # type: ignore[assignment]
         source="refused", many=True, read_only=True, help_text="why its file was refused"
     )
 

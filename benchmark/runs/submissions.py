@@ -217,7 +217,8 @@ def read_submission(
 
     def unknown(image_ids: Sequence[int]) -> list[int]:
         ids = np.array(image_ids, dtype=np.int64)
-        return ids[~in_corpus(release, ids)].tolist()
+        missing: list[int] = ids[~in_corpus(release, ids)].tolist()
+        return missing
 
     rerank = task == Run.Task.RERANK
     rankings, errors = read_run(

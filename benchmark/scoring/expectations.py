@@ -87,7 +87,8 @@ def random_ndcg_at_k(totals: npt.ArrayLike, sizes: npt.ArrayLike, k: Cutoffs) ->
     relevant, images = _checked(totals, sizes)
     depths = np.minimum(beside(images, cuts), cuts)
     gains = np.cumsum(discounts(np.arange(1, depths.max(initial=0) + 1)))
-    return beside(relevant / images, cuts) * gains[depths - 1] / ideal_gain(relevant, cuts)
+    expected: Floats = beside(relevant / images, cuts) * gains[depths - 1]
+    return expected / ideal_gain(relevant, cuts)
 
 
 def random_graded_ndcg_at_k(

@@ -135,7 +135,8 @@ def _ascending(
     owners: npt.NDArray[np.int64], images: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """(n - 1,) whether each pair follows the one before in (query, image)."""
-    return (owners[1:] > owners[:-1]) | ((owners[1:] == owners[:-1]) & (images[1:] > images[:-1]))
+    same: npt.NDArray[np.bool_] = owners[1:] == owners[:-1]
+    return (owners[1:] > owners[:-1]) | (same & (images[1:] > images[:-1]))
 
 
 def fit(relevant: Iterable[bool]) -> bool:

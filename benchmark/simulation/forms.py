@@ -9,6 +9,8 @@ from django.conf import settings
 
 from benchmark.releases.labels import complete_queries
 from benchmark.simulation.report import Plan
+from core.generics import ModelChoiceField
+from labeling.queries.models import Query
 
 #: Orders as pages name them.
 ORDER_TITLES: Final = {
@@ -19,8 +21,8 @@ ORDER_TITLES: Final = {
 MOST_SEEDS: Final = 2000
 
 
-class _QueryChoice(forms.ModelChoiceField):
-    def label_from_instance(self, obj: Any) -> str:
+class _QueryChoice(ModelChoiceField[Query]):
+    def label_from_instance(self, obj: Query) -> str:
         return f"{obj.query_id}: {obj.text}"
 
 

@@ -51,4 +51,5 @@ def best_named(
     products = images @ texts.T
     if allowed is not None:
         products[~allowed] = -np.inf
-    return products.argmax(axis=1)
+    best: Ids = products.argmax(axis=1)
+    return best

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -23,7 +23,7 @@ from core.jobs.services import job_cancel, job_retry
 class JobViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Job]):
     """Jobs: admins see all of them, others the ones that they started."""
 
-    permission_classes: ClassVar = [IsAuthenticated]
+    permission_classes = [IsAuthenticated]
     queryset = Job.objects.none()
     lookup_value_converter = "id"
 

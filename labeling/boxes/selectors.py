@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -148,7 +148,11 @@ class BoxWork:
 
     def tasks(self, user: Any, kind: str, *, first: int) -> tuple[int, list[BoxTask]]:
         """How many images there are of one of KINDS, and the first of them."""
-        chosen = {"waiting": self.waiting, "own": self._own, "disputed": lambda user: self.disputed}
+        chosen: dict[str, Callable[[Any], list[int]]] = {
+            "waiting": self.waiting,
+            "own": self._own,
+            "disputed": lambda _: self.disputed,
+        }
         pks = chosen[kind](user)
         images = Image.objects.in_bulk(pks[:first])
         tasks = [self._task(images[pk], user, shown=kind == "disputed") for pk in pks[:first]]

@@ -11,7 +11,7 @@ from labeling.boxes.matching import MOST_BOXES
 from labeling.boxes.selectors import KINDS
 
 
-class BoxSerializer(serializers.Serializer):
+class BoxSerializer(serializers.Serializer[Any]):
     """One box."""
 
     bbox = serializers.ListField(

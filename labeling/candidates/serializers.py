@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 
-class ListSerializer(serializers.Serializer):
+class ListSerializer(serializers.Serializer[Any]):
     """The candidate list; ask again each second while its state is building."""
 
     state = serializers.ChoiceField(choices=["none", "building", "ready", "failed"])

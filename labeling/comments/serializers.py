@@ -10,13 +10,13 @@ from core.api.fields import IdField, TextField, TruthField
 from labeling.comments.models import LONGEST_COMMENT, Comment
 
 
-class ThreadParameters(serializers.Serializer):
+class ThreadParameters(serializers.Serializer[Any]):
     """Which thread: without an image, the query's own."""
 
     image = IdField(required=False)
 
 
-class CommentWriteSerializer(serializers.Serializer):
+class CommentWriteSerializer(serializers.Serializer[Any]):
     """A comment to store."""
 
     image = IdField(allow_null=True, default=None, help_text="null: on the query itself")
@@ -24,7 +24,7 @@ class CommentWriteSerializer(serializers.Serializer):
     client_id = serializers.UUIDField(help_text="made by the client; a repeat is stored once")
 
 
-class ThreadStateSerializer(serializers.Serializer):
+class ThreadStateSerializer(serializers.Serializer[Any]):
     """Whether a thread is resolved."""
 
     image = IdField(allow_null=True, default=None, help_text="null: the query's own thread")

@@ -14,7 +14,7 @@ from labeling.judging.models import Judgment, JudgmentEvent, JudgmentSource, Rel
 from labeling.judging.services import MOST_SECONDS, SOURCES, RefusalCode
 
 
-class StopSerializer(serializers.Serializer):
+class StopSerializer(serializers.Serializer[Any]):
     """The stop rules applied to the labeled prefix of the list."""
 
     rule = serializers.ChoiceField(choices=["streak", "exhausted", "none"])
@@ -23,12 +23,14 @@ class StopSerializer(serializers.Serializer):
     )
     streak_met = serializers.BooleanField(help_text="allows to stop once minimum_met holds too")
     exhausted = serializers.BooleanField(help_text="every image of the filter is labeled")
-    required = serializers.IntegerField(help_text="consecutive negatives that meet the rule")
+    required = serializers.IntegerField(  # type: ignore[assignment]
+        help_text="consecutive negatives that meet the rule"
+    )
     minimum = serializers.IntegerField(help_text="labels required besides the streak, 0 for none")
     minimum_met = serializers.BooleanField()
 
 
-class RuleStateSerializer(serializers.Serializer):
+class RuleStateSerializer(serializers.Serializer[Any]):
     """How a rule stands."""
 
     rule = serializers.CharField(help_text="in full, as certificate:0.9:0.95")
@@ -40,14 +42,14 @@ class RuleStateSerializer(serializers.Serializer):
     sentence = serializers.CharField(help_text="how far it is")
 
 
-class WaySerializer(serializers.Serializer):
+class WaySerializer(serializers.Serializer[Any]):
     """Rules that together allow to hand in."""
 
     met = serializers.BooleanField()
     rules = RuleStateSerializer(many=True)
 
 
-class HandInSerializer(serializers.Serializer):
+class HandInSerializer(serializers.Serializer[Any]):
     """How the rule that allows to hand a query in stands."""
 
     rule = serializers.CharField()
@@ -56,7 +58,7 @@ class HandInSerializer(serializers.Serializer):
     ways = WaySerializer(many=True, help_text="one that is met suffices")
 
 
-class ProgressSerializer(serializers.Serializer):
+class ProgressSerializer(serializers.Serializer[Any]):
     """Counts over the query's current list; withdrawn images count nowhere."""
 
     candidates = serializers.IntegerField(source="stop.length")
@@ -85,7 +87,7 @@ class ProgressSerializer(serializers.Serializer):
 CLIENT_IDS = uuid.UUID("b7f0f7a4-2d0c-4c55-9a50-0a6f2f3f8f11")
 
 
-class JudgmentItemSerializer(serializers.Serializer):
+class JudgmentItemSerializer(serializers.Serializer[Any]):
     """One judgment, or with null the removal of one."""
 
     image = IdField()
@@ -99,7 +101,9 @@ class JudgmentItemSerializer(serializers.Serializer):
     seconds = NumberField(
         min_value=0, max_value=MOST_SECONDS, default=0, help_text="active time spent"
     )
-    source = serializers.ChoiceField(choices=SOURCES, default=JudgmentSource.LIST)
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=SOURCES, default=JudgmentSource.LIST
+    )
     expected = serializers.ChoiceField(
         choices=Relevance.choices,
         allow_null=True,
@@ -157,7 +161,7 @@ class JudgmentItemSerializer(serializers.Serializer):
             return uuid.uuid5(CLIENT_IDS, text)
 
 
-class JudgmentOutcomeSerializer(serializers.Serializer):
+class JudgmentOutcomeSerializer(serializers.Serializer[Any]):
     """The outcome of one item."""
 
     client_id = serializers.CharField(allow_null=True, help_text="as it was sent")
@@ -178,7 +182,7 @@ class JudgmentOutcomeSerializer(serializers.Serializer):
     rank = serializers.IntegerField(allow_null=True)
 
 
-class JudgmentAnswerSerializer(serializers.Serializer):
+class JudgmentAnswerSerializer(serializers.Serializer[Any]):
     """An outcome for each item, in the order sent, and one's own progress with them."""
 
     results = JudgmentOutcomeSerializer(many=True)
@@ -186,7 +190,7 @@ class JudgmentAnswerSerializer(serializers.Serializer):
     cursor = serializers.IntegerField(help_text="one's own latest judgment event on the query")
 
 
-class JudgmentSerializer(serializers.ModelSerializer):
+class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     """A current judgment."""
 
     image = serializers.IntegerField(source="image_id")
@@ -216,7 +220,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
         read_only_fields = fields
 
 
-class JudgmentParameters(serializers.Serializer):
+class JudgmentParameters(serializers.Serializer[Any]):
     """Which judgments."""
 
     image = IdField(required=False)
@@ -224,13 +228,13 @@ class JudgmentParameters(serializers.Serializer):
     relevance = serializers.ChoiceField(choices=Relevance.choices, required=False)
 
 
-class HistoryParameters(serializers.Serializer):
+class HistoryParameters(serializers.Serializer[Any]):
     """Whose history."""
 
     image = IdField()
 
 
-class EventSerializer(serializers.Serializer):
+class EventSerializer(serializers.Serializer[Any]):
     """One change of a judgment: who, when, from what, to what; null for none."""
 
     annotator = serializers.CharField(source="annotator.username")
@@ -239,7 +243,9 @@ class EventSerializer(serializers.Serializer):
     relevance = serializers.ChoiceField(choices=Relevance.choices, allow_null=True)
     grade = serializers.IntegerField(allow_null=True)
     reason = serializers.CharField()
-    source = serializers.ChoiceField(choices=JudgmentSource.choices)
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=JudgmentSource.choices
+    )
     rank = serializers.IntegerField(allow_null=True)
     revision = serializers.IntegerField(
         source="revision.number",
@@ -255,19 +261,19 @@ class EventSerializer(serializers.Serializer):
         return shown | {name: shown[name] or None for name in ("previous", "relevance")}
 
 
-class HistorySerializer(serializers.Serializer):
+class HistorySerializer(serializers.Serializer[Any]):
     """The changes of one image's judgments, the oldest first."""
 
     results = EventSerializer(many=True)
 
 
-class ExtendSerializer(serializers.Serializer):
+class ExtendSerializer(serializers.Serializer[Any]):
     """How much longer the list becomes."""
 
     count = serializers.IntegerField(min_value=1, max_value=5000, default=500)
 
 
-class ExtendedSerializer(serializers.Serializer):
+class ExtendedSerializer(serializers.Serializer[Any]):
     """How many candidates were added, and the list with them."""
 
     added = serializers.IntegerField()

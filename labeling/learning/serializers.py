@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 
-class QueuedSerializer(serializers.Serializer):
+class QueuedSerializer(serializers.Serializer[Any]):
     """An image of a queue; its place is its position in `queue`, from 1."""
 
     image = serializers.IntegerField(source="image_id", help_text="its id")
@@ -15,7 +17,7 @@ class QueuedSerializer(serializers.Serializer):
     )
 
 
-class RevisionQueueSerializer(serializers.Serializer):
+class RevisionQueueSerializer(serializers.Serializer[Any]):
     """A revision and the first images that one hasn't judged, in its order."""
 
     id = serializers.IntegerField(

@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q
 
 from core.access import Role
+from core.generics import ModelForm
 from core.ids import ids_of
 from labeling.lifecycle.benchmarks import setting_fields
 from labeling.lifecycle.team import MOST_WANTED
@@ -55,7 +56,7 @@ class SpeciesForm(forms.Form):
         return list(Species.objects.filter(pk__in=pks).prefetch_related("names"))
 
 
-class QueryForm(SpeciesForm, forms.ModelForm):
+class QueryForm(SpeciesForm, ModelForm[Query]):
     """A query's fields; its benchmark where there are two."""
 
     text = forms.CharField(
@@ -132,11 +133,13 @@ class QueryForm(SpeciesForm, forms.ModelForm):
 
     def clean_order(self) -> str:
         """One that isn't sent stays what it was."""
-        return self.cleaned_data["order"] or self.instance.order
+        order: str = self.cleaned_data["order"]
+        return order or self.instance.order
 
     def clean_benchmark(self) -> Benchmark:
         """One that isn't sent stays what it was."""
-        return self.cleaned_data["benchmark"] or self.instance.benchmark
+        benchmark: Benchmark | None = self.cleaned_data["benchmark"]
+        return benchmark or self.instance.benchmark
 
 
 class BenchmarkForm(SpeciesForm):

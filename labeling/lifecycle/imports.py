@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -164,7 +164,7 @@ def _import_row(
         fields["benchmark"] = benchmark
     query = Query.objects.filter(query_id=row.query_id).first()
     if query is None:
-        query_create(created_by=by, **fields)  # type: ignore[typeddict-item]
+        query_create(created_by=by, **fields)
         return "added"
     changes = _changes(query, fields, row.columns)
     if not changes:
@@ -185,7 +185,7 @@ def _changes(query: Query, fields: QueryFields, columns: frozenset[str]) -> Quer
                 changes[name] = value
         elif getattr(query, name) != value or (name == "split" and not query.split_settled):
             changes[name] = value
-    return QueryFields(**changes)  # type: ignore[typeddict-item]
+    return cast("QueryFields", changes)
 
 
 def judgments_import(*, data: bytes, name: str, annotator: Any) -> ImportReport:

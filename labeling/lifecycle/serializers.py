@@ -29,7 +29,7 @@ class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
         fields = ("id", "name")
 
 
-class QuerySerializer(serializers.Serializer):
+class QuerySerializer(serializers.Serializer[Any]):
     """A query with its progress: one's own for annotators, the consensus for reviewers."""
 
     id = serializers.IntegerField(source="query.pk")
@@ -93,7 +93,7 @@ class QuerySerializer(serializers.Serializer):
         return ListSerializer(list_status(row.query)).data
 
 
-class GivenUpSerializer(serializers.Serializer):
+class GivenUpSerializer(serializers.Serializer[Any]):
     """A request to reject the query."""
 
     by = serializers.CharField(source="annotator.username")
@@ -102,7 +102,7 @@ class GivenUpSerializer(serializers.Serializer):
     at = serializers.DateTimeField(source="handed_in_at")
 
 
-class AssignmentSerializer(serializers.Serializer):
+class AssignmentSerializer(serializers.Serializer[Any]):
     """A part in the query that is handed in: by the rule that was met, or with a reason or note."""
 
     handed_in_at = serializers.DateTimeField()
@@ -113,7 +113,7 @@ class AssignmentSerializer(serializers.Serializer):
     note = serializers.CharField()
 
 
-class PartSerializer(serializers.Serializer):
+class PartSerializer(serializers.Serializer[Any]):
     """Somebody's part in the query."""
 
     annotator = serializers.CharField(source="annotator.username")
@@ -123,7 +123,7 @@ class PartSerializer(serializers.Serializer):
     sent_back_note = serializers.CharField(help_text="what a reviewer asks for")
 
 
-class OpenPointSerializer(serializers.Serializer):
+class OpenPointSerializer(serializers.Serializer[Any]):
     """Something that completing the query now would leave open."""
 
     kind = serializers.ChoiceField(choices=["rule", "unsure", "disputed", "audit", "second"])
@@ -192,10 +192,11 @@ class BenchmarkField(serializers.PrimaryKeyRelatedField[Benchmark]):
 
     def to_internal_value(self, data: Any) -> Any:
         """Also as it was read."""
-        return super().to_internal_value(data.get("id") if isinstance(data, Mapping) else data)
+        pk: Any = data.get("id") if isinstance(data, Mapping) else data
+        return super().to_internal_value(pk)
 
 
-class QueryWriteSerializer(serializers.Serializer):
+class QueryWriteSerializer(serializers.Serializer[Any]):
     """What can be written of a query."""
 
     text = TextField(max_length=500, trim_whitespace=False)
@@ -280,7 +281,7 @@ class QueryWriteSerializer(serializers.Serializer):
         return attrs
 
 
-class SearchToQuerySerializer(serializers.Serializer):
+class SearchToQuerySerializer(serializers.Serializer[Any]):
     """A search that becomes a draft query."""
 
     text = TextField(max_length=500)
@@ -291,7 +292,7 @@ class SearchToQuerySerializer(serializers.Serializer):
     validate_species = QueryWriteSerializer.validate_species
 
 
-class QueryParameters(serializers.Serializer):
+class QueryParameters(serializers.Serializer[Any]):
     """Which queries."""
 
     search = serializers.CharField(
@@ -303,7 +304,7 @@ class QueryParameters(serializers.Serializer):
     benchmark = IdField(required=False, help_text="its id")
 
 
-class ImportSerializer(serializers.Serializer):
+class ImportSerializer(serializers.Serializer[Any]):
     """One CSV or several, all imported or none."""
 
     file = serializers.ListField(
@@ -316,7 +317,7 @@ class ImportSerializer(serializers.Serializer):
     split = serializers.ChoiceField(choices=Query.Split.choices, required=False, allow_blank=True)
 
 
-class ImportParameters(serializers.Serializer):
+class ImportParameters(serializers.Serializer[Any]):
     """What a CSV that is the whole body doesn't say."""
 
     name = serializers.CharField(
@@ -327,7 +328,7 @@ class ImportParameters(serializers.Serializer):
     )
 
 
-class ImportReportSerializer(serializers.Serializer):
+class ImportReportSerializer(serializers.Serializer[Any]):
     """The number of rows by outcome."""
 
     added = serializers.IntegerField()
@@ -335,7 +336,7 @@ class ImportReportSerializer(serializers.Serializer):
     unchanged = serializers.IntegerField()
 
 
-class OpenQueriesSerializer(serializers.Serializer):
+class OpenQueriesSerializer(serializers.Serializer[Any]):
     """Which queries to open, by `id`."""
 
     queries = serializers.ListField(
@@ -345,14 +346,14 @@ class OpenQueriesSerializer(serializers.Serializer):
     )
 
 
-class OpeningRefusalSerializer(serializers.Serializer):
+class OpeningRefusalSerializer(serializers.Serializer[Any]):
     """A query that stays as it is, by its number in the CSV files, and why."""
 
     query_id = serializers.IntegerField()
     detail = serializers.CharField()
 
 
-class OpeningReportSerializer(serializers.Serializer):
+class OpeningReportSerializer(serializers.Serializer[Any]):
     """The outcome by query; those that don't exist aren't counted."""
 
     opened = serializers.IntegerField()

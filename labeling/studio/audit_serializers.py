@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 from core.api.fields import IdField, TruthField
@@ -10,7 +12,7 @@ from labeling.candidates.serializers import ListSerializer
 from labeling.studio.serializers import CandidateSerializer, QueryStatusSerializer
 
 
-class CertificateSerializer(serializers.Serializer):
+class CertificateSerializer(serializers.Serializer[Any]):
     """What the audits bound."""
 
     sentence = serializers.CharField()
@@ -31,7 +33,7 @@ class DrawnImageSerializer(CandidateSerializer):
     to_judge = serializers.BooleanField(help_text="it waits for a judgment")
 
 
-class AuditSerializer(serializers.Serializer):
+class AuditSerializer(serializers.Serializer[Any]):
     """A query's audits of its present list, by everybody's judgments."""
 
     annotator = serializers.IntegerField(help_text="one's own user id")
@@ -55,7 +57,7 @@ class AuditSerializer(serializers.Serializer):
     )
 
 
-class BlindQueueSerializer(serializers.Serializer):
+class BlindQueueSerializer(serializers.Serializer[Any]):
     """What a person is to judge blindly: of audits for releases, second opinions, or what runs
     request.
     """
@@ -71,13 +73,13 @@ class BlindQueueSerializer(serializers.Serializer):
     )
 
 
-class DrawSerializer(serializers.Serializer):
+class DrawSerializer(serializers.Serializer[Any]):
     """How many draws shall wait to be judged, those that wait already among them."""
 
     count = serializers.IntegerField(min_value=1, max_value=LARGEST_DRAW, default=10)
 
 
-class CheckSerializer(serializers.Serializer):
+class CheckSerializer(serializers.Serializer[Any]):
     """Whether people are checked with an image."""
 
     image = IdField()

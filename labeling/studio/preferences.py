@@ -124,7 +124,7 @@ class KeysField(serializers.DictField):
         return super().to_internal_value(data)
 
 
-class PreferencesSerializer(serializers.Serializer):
+class PreferencesSerializer(serializers.Serializer[Any]):
     """Keys and view as the labeling page starts from them."""
 
     keys = KeysField(help_text="of every action")
@@ -132,7 +132,7 @@ class PreferencesSerializer(serializers.Serializer):
     view = serializers.DictField(help_text="stored for the page")
 
 
-class PreferencesWriteSerializer(serializers.Serializer):
+class PreferencesWriteSerializer(serializers.Serializer[Any]):
     """What is to be stored; a member that is left out stays as it is."""
 
     keys = KeysField(

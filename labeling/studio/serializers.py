@@ -27,7 +27,7 @@ _RANK = "[1-9][0-9]{0,8}"
 _DEGREES = r"-?[0-9]{1,3}(\.[0-9]{1,20})?(e-[0-9]{1,3})?"
 
 
-class CandidateSerializer(serializers.Serializer):
+class CandidateSerializer(serializers.Serializer[Any]):
     """One candidate; relevance is one's own."""
 
     rank = serializers.IntegerField()
@@ -55,7 +55,7 @@ class CandidateSerializer(serializers.Serializer):
     )
 
 
-class CandidatesSerializer(serializers.Serializer):
+class CandidatesSerializer(serializers.Serializer[Any]):
     """Part of a candidate list; results are empty while it isn't ready."""
 
     list = ListSerializer()
@@ -82,7 +82,7 @@ class RanksField(serializers.RegexField):
         return sorted(set(map(int, text.split(","))))
 
 
-class CandidatesParameters(serializers.Serializer):
+class CandidatesParameters(serializers.Serializer[Any]):
     """Which part of a list."""
 
     start_rank = serializers.IntegerField(min_value=1, max_value=LARGEST_RANK, default=1)
@@ -93,14 +93,14 @@ class CandidatesParameters(serializers.Serializer):
     )
 
 
-class QueryStatusSerializer(serializers.Serializer):
+class QueryStatusSerializer(serializers.Serializer[Any]):
     """A query's state, and whether one may label it now."""
 
     state = serializers.ChoiceField(choices=Query.State.choices)
     can_label = serializers.BooleanField()
 
 
-class OutlineSerializer(serializers.Serializer):
+class OutlineSerializer(serializers.Serializer[Any]):
     """The whole list in short: one item for each rank, beginning with rank 1."""
 
     annotator = serializers.IntegerField(help_text="whose labels these are: one's own user id")
@@ -133,7 +133,7 @@ class OutlineSerializer(serializers.Serializer):
     cursor = serializers.IntegerField(help_text="for `changes`")
 
 
-class ReviewParameters(serializers.Serializer):
+class ReviewParameters(serializers.Serializer[Any]):
     """Which images to review."""
 
     kind = serializers.ChoiceField(
@@ -141,7 +141,7 @@ class ReviewParameters(serializers.Serializer):
     )
 
 
-class VoteSerializer(serializers.Serializer):
+class VoteSerializer(serializers.Serializer[Any]):
     """Somebody's current judgment of an image."""
 
     annotator = serializers.IntegerField(source="annotator_id", help_text="their user id")
@@ -156,7 +156,7 @@ class VoteSerializer(serializers.Serializer):
         return vote.annotator.role in DECIDING_ROLES
 
 
-class ModelRankSerializer(serializers.Serializer):
+class ModelRankSerializer(serializers.Serializer[Any]):
     """Where a model of the list ranked an image."""
 
     model = serializers.CharField()
@@ -169,7 +169,7 @@ class ReviewCandidateSerializer(CandidateSerializer):
 
     rank = serializers.IntegerField(allow_null=True, help_text="null outside the list")
     score = serializers.FloatField(allow_null=True, help_text="null outside the list")
-    source = serializers.ChoiceField(
+    source = serializers.ChoiceField(  # type: ignore[assignment]
         choices=JudgmentSource.choices, allow_null=True, help_text="of one's own relevance"
     )
     votes = VoteSerializer(many=True, help_text="everybody's, the latest last")
@@ -178,7 +178,7 @@ class ReviewCandidateSerializer(CandidateSerializer):
     )
 
 
-class ReviewSerializer(serializers.Serializer):
+class ReviewSerializer(serializers.Serializer[Any]):
     """The images about which people are or were unsure, or disagree."""
 
     annotator = serializers.IntegerField(help_text="one's own user id")
@@ -188,7 +188,7 @@ class ReviewSerializer(serializers.Serializer):
     cursor = serializers.IntegerField(help_text="for `changes`")
 
 
-class MatchingParameters(serializers.Serializer):
+class MatchingParameters(serializers.Serializer[Any]):
     """All of these must hold; of several values for one, any."""
 
     date_from = serializers.DateField(
@@ -253,21 +253,21 @@ class MatchingParameters(serializers.Serializer):
         return attrs
 
 
-class MatchingSerializer(serializers.Serializer):
+class MatchingSerializer(serializers.Serializer[Any]):
     """The candidates that pass a filter, without withdrawn ones."""
 
     count = serializers.IntegerField()
     ranks = serializers.ListField(child=serializers.IntegerField(), help_text="ascending")
 
 
-class LicenseCountSerializer(serializers.Serializer):
+class LicenseCountSerializer(serializers.Serializer[Any]):
     """A license and how many images have it."""
 
     value = serializers.CharField(allow_blank=True, help_text="empty for unknown")
     count = serializers.IntegerField(source="images")
 
 
-class SpeciesCountSerializer(serializers.Serializer):
+class SpeciesCountSerializer(serializers.Serializer[Any]):
     """A species and how many images it has."""
 
     id = serializers.IntegerField(source="value.pk")
@@ -276,14 +276,14 @@ class SpeciesCountSerializer(serializers.Serializer):
     count = serializers.IntegerField(source="images")
 
 
-class DatesSerializer(serializers.Serializer):
+class DatesSerializer(serializers.Serializer[Any]):
     """The first and last day of observation."""
 
     first = serializers.DateField(source="first_date", allow_null=True)
     last = serializers.DateField(source="last_date", allow_null=True)
 
 
-class FacetsSerializer(serializers.Serializer):
+class FacetsSerializer(serializers.Serializer[Any]):
     """What a list can be filtered by, with the number of images."""
 
     licenses = LicenseCountSerializer(many=True)
@@ -294,7 +294,7 @@ class FacetsSerializer(serializers.Serializer):
     with_place = serializers.IntegerField()
 
 
-class OwnChangeSerializer(serializers.Serializer):
+class OwnChangeSerializer(serializers.Serializer[Any]):
     """The last of one's own judgments of an image since the cursor."""
 
     image = serializers.IntegerField()
@@ -302,11 +302,13 @@ class OwnChangeSerializer(serializers.Serializer):
     relevance = serializers.ChoiceField(
         choices=Relevance.choices, allow_null=True, help_text="null: taken back"
     )
-    source = serializers.ChoiceField(choices=JudgmentSource.choices)
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=JudgmentSource.choices
+    )
     grade = serializers.IntegerField(allow_null=True)
 
 
-class OtherAnnotatorSerializer(serializers.Serializer):
+class OtherAnnotatorSerializer(serializers.Serializer[Any]):
     """Somebody else who judged for the query in the last 24 hours."""
 
     annotator = serializers.CharField()
@@ -314,7 +316,7 @@ class OtherAnnotatorSerializer(serializers.Serializer):
     last = serializers.DateTimeField()
 
 
-class ListBriefSerializer(serializers.Serializer):
+class ListBriefSerializer(serializers.Serializer[Any]):
     """Which list it is, and whether it has grown."""
 
     id = serializers.IntegerField(allow_null=True)
@@ -322,20 +324,20 @@ class ListBriefSerializer(serializers.Serializer):
     state = serializers.ChoiceField(choices=["none", "building", "ready", "failed"])
 
 
-class ChangesParameters(serializers.Serializer):
+class ChangesParameters(serializers.Serializer[Any]):
     """Since when."""
 
     cursor = IdField(default=0, help_text="of the last answer")
 
 
-class CommentCountSerializer(serializers.Serializer):
+class CommentCountSerializer(serializers.Serializer[Any]):
     """How many comments an image has."""
 
     image = serializers.IntegerField(help_text="its id")
     comments = serializers.IntegerField()
 
 
-class ChangesSerializer(serializers.Serializer):
+class ChangesSerializer(serializers.Serializer[Any]):
     """What is new since a cursor, and how the query stands."""
 
     cursor = serializers.IntegerField(help_text="for the next request")
@@ -350,14 +352,14 @@ class ChangesSerializer(serializers.Serializer):
     comments = CommentCountSerializer(many=True, help_text="of images whose comments one may read")
 
 
-class SimilarParameters(serializers.Serializer):
+class SimilarParameters(serializers.Serializer[Any]):
     """Similar to which image, and how many."""
 
     image = IdField()
     limit = serializers.IntegerField(min_value=1, max_value=MOST_SIMILAR, default=60)
 
 
-class SimilarImageSerializer(serializers.Serializer):
+class SimilarImageSerializer(serializers.Serializer[Any]):
     """An image near the requested one."""
 
     image = serializers.IntegerField(source="image.pk", help_text="its id")
@@ -373,7 +375,7 @@ class SimilarImageSerializer(serializers.Serializer):
     )
 
 
-class SimilarSerializer(serializers.Serializer):
+class SimilarSerializer(serializers.Serializer[Any]):
     """The nearest images, the most similar first."""
 
     within = serializers.ChoiceField(
@@ -382,7 +384,7 @@ class SimilarSerializer(serializers.Serializer):
     results = SimilarImageSerializer(many=True)
 
 
-class ExampleImageSerializer(serializers.Serializer):
+class ExampleImageSerializer(serializers.Serializer[Any]):
     """An image that shows a species."""
 
     image = serializers.IntegerField(source="pk", help_text="its id")
@@ -390,7 +392,7 @@ class ExampleImageSerializer(serializers.Serializer):
     thumbnail_url = serializers.CharField()
 
 
-class LookalikeSerializer(serializers.Serializer):
+class LookalikeSerializer(serializers.Serializer[Any]):
     """A species that is easily taken for another."""
 
     id = serializers.IntegerField(source="species.pk")
@@ -406,14 +408,14 @@ class LookalikeSerializer(serializers.Serializer):
         return one.image.thumbnail_url if one.image else None
 
 
-class VernacularSerializer(serializers.Serializer):
+class VernacularSerializer(serializers.Serializer[Any]):
     """A vernacular name."""
 
     language = serializers.CharField(help_text="BCP 47 code")
     name = serializers.CharField()
 
 
-class SpeciesReferenceSerializer(serializers.Serializer):
+class SpeciesReferenceSerializer(serializers.Serializer[Any]):
     """A species of the filter with what shows it."""
 
     id = serializers.IntegerField(source="species.pk")
@@ -438,7 +440,7 @@ class SpeciesReferenceSerializer(serializers.Serializer):
         return [{"language": name.language, "name": name.name} for name in names]
 
 
-class ExampleSerializer(serializers.Serializer):
+class ExampleSerializer(serializers.Serializer[Any]):
     """An image that an admin pinned."""
 
     image = serializers.IntegerField(source="image.pk", help_text="its id")
@@ -448,7 +450,7 @@ class ExampleSerializer(serializers.Serializer):
     note = serializers.CharField(allow_blank=True)
 
 
-class ExampleWriteSerializer(serializers.Serializer):
+class ExampleWriteSerializer(serializers.Serializer[Any]):
     """An example to pin or change."""
 
     image = IdField()
@@ -456,7 +458,7 @@ class ExampleWriteSerializer(serializers.Serializer):
     note = TextField(allow_blank=True, default="", max_length=500, help_text="why, for annotators")
 
 
-class ReferenceSerializer(serializers.Serializer):
+class ReferenceSerializer(serializers.Serializer[Any]):
     """What candidates are compared with."""
 
     guidelines = serializers.CharField(allow_blank=True, help_text="in Markdown")

@@ -41,7 +41,8 @@ def features(places: NDArray[np.float64], months: NDArray[np.int64], degree: int
     known = months > 0
     waves = [wave(k * turns) for k in (1, 2) for wave in (np.cos, np.sin)]
     seasons = [np.ones(len(months)), *(np.where(known, wave, 0.0) for wave in waves)]
-    product = np.stack(columns, axis=1)[:, :, None] * np.stack(seasons, axis=1)[:, None, :]
+    product: np.ndarray = np.stack(columns, axis=1)[:, :, None]
+    product = product * np.stack(seasons, axis=1)[:, None, :]
     return product.reshape(len(months), -1).astype(np.float32)
 
 

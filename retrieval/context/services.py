@@ -177,7 +177,7 @@ def _rows(rows: list[tuple[Any, ...]]) -> Rows:
 
 
 def _only(rows: Rows, mask: np.ndarray) -> Rows:
-    return tuple(column[mask] for column in rows)  # type: ignore[return-value]
+    return tuple(column[mask] for column in rows)
 
 
 def _of(rows: Rows, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

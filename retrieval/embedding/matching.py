@@ -180,7 +180,8 @@ def rows_left_out(left_out: LeftOut, *, limit: int) -> list[tuple[int, str | Non
             f" WHERE {condition} ORDER BY k.position LIMIT %s",
             [limit],
         )
-        return cursor.fetchall()
+        rows: list[tuple[int, str | None]] = cursor.fetchall()
+        return rows
 
 
 def _candidates(layout: Layout, dataset: str | None, column: str | None) -> list[Key]:

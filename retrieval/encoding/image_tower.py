@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,7 +57,8 @@ class ImageTower:
         self.precision = "fp32"
         self._type = torch.float32
         size = model.visual.image_size
-        self.height, self.width = size if isinstance(size, tuple | list) else (size, size)
+        sides: Sequence[int] = size if isinstance(size, tuple | list) else (size, size)
+        self.height, self.width = sides
         if self._cuda:
             bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
             self.precision = "bf16" if bf16 else "fp16"

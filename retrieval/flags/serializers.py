@@ -19,7 +19,9 @@ from retrieval.flags.services import LONGEST_NOTE
 class FlagSerializer(serializers.ModelSerializer[ImageFlag]):
     """A flag; annotators get null for the `note` and `raised_by` of other people's flags."""
 
-    label = serializers.CharField(source="get_kind_display", read_only=True)
+    label = serializers.CharField(  # type: ignore[assignment]
+        source="get_kind_display", read_only=True
+    )
     own = serializers.SerializerMethodField()
     note = serializers.SerializerMethodField()
     raised_by = serializers.SerializerMethodField()

@@ -90,7 +90,7 @@ Image.init()
 
 # Blocks of pixels from 32 MB on go back to the system when they are freed; of Pillow's usual 16 MB
 # glibc keeps those of each thread (Pillow, "Block allocator"; mallopt(3), M_MMAP_THRESHOLD).
-Image.core.set_block_size(64 * 1024 * 1024)
+Image.core.set_block_size(64 * 1024 * 1024)  # type: ignore[attr-defined]
 
 # Pillow's own limit holds for the whole process and allows twice its value; `open_header` checks
 # ours.

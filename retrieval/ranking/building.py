@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 from django.db import connection
+from numpy.typing import NDArray
 
 from core.binary_copy import microseconds, moment_of
 from core.files import sync_path, whole_file
@@ -455,7 +456,8 @@ def _differing(model: EmbeddingModel, mapped: Mapped, rows: Rows) -> Rows:
         return rows
     places = np.searchsorted(stored.image_ids, image_ids)
     places[places == len(stored.image_ids)] = 0
-    same = (stored.image_ids[places] == image_ids) & (stored.moments[places] == moments)
+    same: NDArray[np.bool_] = stored.image_ids[places] == image_ids
+    same &= stored.moments[places] == moments
     ours, theirs = vectors_of(parts, rows), stored.vectors[places]
     same &= (ours.view(np.int16) == theirs.view(np.int16)).all(axis=1)
     return rows[~same]

@@ -124,7 +124,7 @@ class ResolveSerializer(serializers.Serializer[Any]):
         default=list,
         help_text="scientific or vernacular names, ids, or a genus, family or look-alike group",
     )
-    groups = GroupNameSerializer(
+    groups = GroupNameSerializer(  # type: ignore[call-arg]
         many=True,
         max_length=100,
         default=list,
@@ -174,7 +174,7 @@ class SpeciesViewSet(
     serializer_class = SpeciesSerializer
     lookup_value_converter = "id"
 
-    def filter_queryset(self, queryset: QuerySet[Species]) -> Any:
+    def filter_queryset(self, queryset: QuerySet[Species, Any]) -> Any:
         """Return the matches of `search`, best first, or all species."""
         if self.action != "list":
             return queryset
