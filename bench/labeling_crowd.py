@@ -22,7 +22,7 @@ class CrowdSite(Site):
     """A served application with an admin and annotators, whose lists have `depth` candidates."""
 
     def __init__(self, served: Served, depth: int, annotators: int) -> None:
-        super().__init__(served)
+        super().__init__(served, {})
         self.depth = depth
         self.annotators = [f"ann{number}" for number in range(annotators)]
         self.create_users({ADMIN: "admin"} | dict.fromkeys(self.annotators, "annotator"))

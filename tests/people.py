@@ -14,11 +14,12 @@ def make_people(roles: dict[str, str]) -> dict[str, dict[str, str]]:
 
     from annotator.people.services import user_create
     from annotator.people.tokens import token_create
+    from core.access import Role
 
     PBKDF2PasswordHasher.iterations = 1
     made = {}
     for name, role in roles.items():
-        user = user_create(username=name, role=role, password=PASSWORD)
+        user = user_create(username=name, role=Role(role), password=PASSWORD)
         client = Client()
         client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
         token = token_create(user=user, name="tests", days=30)[1]
