@@ -17,6 +17,8 @@ from curation import filters, sampling, splits
 from curation.errors import CurationRefused
 from curation.tables import Connection, connect
 
+pytestmark = pytest.mark.pure
+
 NOTHING: dict[str, Any] = {
     "photos": 1, "species": "Rana temporaria", "observer": "ann", "day": date(2021, 5, 1),
     "latitude": 10.0, "longitude": 20.0, "license": "cc-by", "quality_grade": "research",

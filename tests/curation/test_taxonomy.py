@@ -6,6 +6,8 @@ from curation.sources import read
 from curation.taxonomy import map_labels, read_names, read_taxonomy
 from tests.curation import archives
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.fixture
 def connection(tmp_path):

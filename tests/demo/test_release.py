@@ -3,12 +3,15 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from benchmark.scoring.run_files import Ranking
 from demo.corpus import corpus_scene
 from demo.queries import JUDGED, QUERIES
 from demo.release import damaged_run, simulated_labels
 from labeling.queries.categories import CATEGORIES
+
+pytestmark = pytest.mark.pure
 
 
 def test_labels_end_after_a_streak_of_negatives_but_not_before_the_least():

@@ -20,6 +20,8 @@ from demo.species import SPECIES
 from demo.train import training_scene
 from labeling.queries.categories import CATEGORIES
 
+pytestmark = pytest.mark.pure
+
 BY_NAME = {kind.english: kind for kind in SPECIES}
 INAT_IMAGE_KEYS = {
     "id", "file_name", "width", "height", "license", "rights_holder", "date", "latitude",
