@@ -1,9 +1,9 @@
 """Workers in Django's admin; people have pages of their own."""
 
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 
 from annotator.models import WorkerHeartbeat
-from core.generics import ModelAdmin
 
 
 @admin.register(WorkerHeartbeat)

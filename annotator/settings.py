@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import django_stubs_ext
 from csp.constants import NONE, SELF
 
 from annotator.environment import BadSetting, Environment, chosen_model
@@ -16,6 +17,9 @@ from annotator.secret_key import secret_key
 from core.access import Role
 from core.ids import LARGEST_ID
 from labeling.candidates.rules import DEFAULT_RULE, parse_rule
+
+# So that classes such as ModelAdmin can be written with their model, as their types are.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = (BASE_DIR / "manage.py").is_file()

@@ -1,10 +1,10 @@
 """Releases in Django's admin: to be looked at, never changed."""
 
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest
 
 from benchmark.releases.models import Release
-from core.generics import ModelAdmin
 
 
 @admin.register(Release)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from core.generics import ModelAdmin
 from core.ids import id_of
 from labeling.candidates.models import CandidateList
 from labeling.judging.models import Judgment, JudgmentEvent

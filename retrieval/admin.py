@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin, TabularInline
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from core.generics import ModelAdmin, TabularInline
 from core.ids import id_of
 from core.jobs.models import Job, JobItemError
 from retrieval.admin_lists import DatasetFilter, LargeTableAdmin

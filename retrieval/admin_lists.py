@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any, Final
 
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from core.generics import ModelAdmin, Paginator
 from core.ids import id_of
 from retrieval.corpus.selectors import datasets
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.forms import ModelChoiceField
 
 from benchmark.releases.models import Release
 from benchmark.reranking.multimodal.answers import Prices
@@ -14,7 +15,6 @@ from benchmark.reranking.services import MAX_NAME, RerankChoice
 from benchmark.reranking.setup import EndpointSetup
 from benchmark.runs.forms import number_field
 from benchmark.runs.models import Run
-from core.generics import ModelChoiceField
 from retrieval.embedding.counts import embedded_models
 from retrieval.embedding.models import EmbeddingModel
 

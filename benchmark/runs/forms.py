@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.forms import ModelForm
 
 from benchmark.releases.models import Release
 from benchmark.runs.models import Run
 from benchmark.runs.requests import DEPTH, MOST
 from benchmark.runs.services import CARD_FIELDS, LARGEST_NUMBER
-from core.generics import ModelForm
 
 WEIGHTS = [("", "Not stated"), ("true", "Open"), ("false", "Closed")]
 SPLIT_CHOICES = [

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from django import forms
 from django.conf import settings
+from django.forms import ModelChoiceField
 
 from benchmark.releases.labels import complete_queries
 from benchmark.simulation.report import Plan
-from core.generics import ModelChoiceField
 from labeling.queries.models import Query
 
 #: Orders as pages name them.

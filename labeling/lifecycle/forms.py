@@ -8,9 +8,9 @@ from typing import Any
 from django import forms
 from django.contrib.auth import get_user_model
 from django.db.models import Q
+from django.forms import ModelForm
 
 from core.access import Role
-from core.generics import ModelForm
 from core.ids import ids_of
 from labeling.lifecycle.benchmarks import setting_fields
 from labeling.lifecycle.team import MOST_WANTED
