@@ -345,9 +345,8 @@ export const json = (body, status = 200) => new Response(JSON.stringify(body), {
 /** Stands for the server's judgments, as labeling/judging/services.py answers: each client id counts once. */
 export class JudgingServer {
   constructor() {
-    /** Every act of judging: [user, query, image, relevance]. */
-    this.events = [];
-    this.labels = new Map();
+    /** Every act of judging: {user, query, image, relevance, source, grade, reason}. */
+    this.acts = [];
     this.seen = new Map();
     /** Who is logged in; null for nobody. */
     this.user = 1;
@@ -380,14 +379,19 @@ export class JudgingServer {
     return answer instanceof Response ? answer : json(answer);
   }
 
-  label(user, query, image) {
-    return this.labels.get(`${user} ${query} ${image}`) ?? null;
+  /** The acts in short: [user, query, image, relevance]. */
+  get events() {
+    return this.acts.map(({ user, query, image, relevance }) => [user, query, image, relevance]);
   }
 
-  /** Somebody judges on another device. */
-  judge(user, query, image, relevance) {
-    this.events.push([user, query, image, relevance]);
-    this.labels.set(`${user} ${query} ${image}`, relevance);
+  /** The last act of a person on an image. */
+  last(user, query, image) {
+    return this.acts.findLast((one) => one.user === user && one.query === query && one.image === image) ?? null;
+  }
+
+  /** Somebody judges, here or on another device. */
+  judge(user, query, image, relevance, { source = "list", grade = null, reason = "" } = {}) {
+    this.acts.push({ user, query, image, relevance, source, grade, reason });
   }
 
   #judge(query, { body }) {
@@ -395,12 +399,13 @@ export class JudgingServer {
     return {
       results: body.map((item) => this.#one(query, item)),
       progress: { active_seconds: 7 },
-      cursor: this.events.length,
+      cursor: this.acts.length,
     };
   }
 
-  #one(query, { client_id: clientId, image, relevance, expected }) {
-    const current = this.label(this.user, query, image);
+  #one(query, item) {
+    const { client_id: clientId, image, relevance, expected } = item;
+    const current = this.last(this.user, query, image)?.relevance ?? null;
     const told = { client_id: clientId, image, current, relevance };
     if (this.seen.has(clientId)) return { ...told, status: "repeated" };
     if (this.state.get(query) === "closed") {
@@ -409,7 +414,7 @@ export class JudgingServer {
     if (expected !== undefined && expected !== current) {
       return { ...told, status: "refused", code: "conflict", detail: "It has another label." };
     }
-    this.judge(this.user, query, image, relevance);
+    this.judge(this.user, query, image, relevance, item);
     this.seen.set(clientId, image);
     return { ...told, status: "stored", current: relevance };
   }
