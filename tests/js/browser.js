@@ -75,6 +75,15 @@ export class FakeElement extends EventTarget {
 
   setAttribute(name, value) {
     this.attributes[name] = value;
+    if (name === "hidden") this.hidden = true;
+  }
+
+  showModal() {
+    this.open = true;
+  }
+
+  close() {
+    this.open = false;
   }
 
   append(...children) {
@@ -82,6 +91,11 @@ export class FakeElement extends EventTarget {
       if (child instanceof FakeElement) child.parent = this;
       this.children.push(child);
     }
+  }
+
+  prepend(child) {
+    child.parent = this;
+    this.children.unshift(child);
   }
 
   replaceChildren(...children) {
@@ -100,6 +114,12 @@ export class FakeElement extends EventTarget {
 
   click() {
     this.dispatchEvent(new Event("click"));
+  }
+
+  /** The innermost elements that have just this text. */
+  withText(text) {
+    const within = this.children.filter((child) => child instanceof FakeElement).flatMap((child) => child.withText(text));
+    return within.length || this.textContent !== text ? within : [this];
   }
 }
 

@@ -89,16 +89,21 @@ export class LabelingServer extends JudgingServer {
   }
 }
 
-/** The studio of the query on a page, without views, at the first image that has no label. */
-export async function studioOn(page, dataset = {}) {
+/**
+ * The studio of the query on a page, without views, at the first image that has no label.
+ * @param {[string, string][]} mounts scripts, and what of each is mounted
+ */
+export async function studioOn(page, mounts = []) {
   const { Studio } = await page.load("studio/studio.js");
+  const parts = await Promise.all(mounts.map(async ([path, name]) => (await page.load(path))[name]));
   const root = new FakeElement();
-  Object.assign(root.dataset, { api: `/api/queries/${QUERY}/`, query: String(QUERY), ...dataset });
+  Object.assign(root.dataset, { api: `/api/queries/${QUERY}/`, query: String(QUERY) });
   const studio = new Studio(root, {
     user: { id: page.user, name: "ann", role: "annotator", names_hidden: false },
     keymap: { actions: [], signs: {} },
     preferences: { view: {}, keys: {} },
   });
+  for (const mount of parts) mount(studio);
   await studio.start();
   await settle();
   return studio;

@@ -15,7 +15,8 @@ const MOST_SPECIES = 200;
 const MONTHS = Array.from({ length: 12 }, (_, index) =>
   new Date(Date.UTC(2001, index, 1)).toLocaleDateString("en", { month: "long", timeZone: "UTC" }),
 );
-const NOTHING = {
+/** No filter at all. */
+export const NOTHING = {
   judged: "",
   flagged: "",
   species: [],
@@ -33,7 +34,7 @@ const NOTHING = {
  * to be sent.
  * @param {Choice} choice
  */
-function parametersOf({ flagged, species, from, to, months, box, licenses }) {
+export function parametersOf({ flagged, species, from, to, months, box, licenses }) {
   const parameters = new URLSearchParams();
   if (flagged) parameters.append("flagged", flagged);
   for (const id of species) parameters.append("species", id);
@@ -46,7 +47,7 @@ function parametersOf({ flagged, species, from, to, months, box, licenses }) {
 }
 
 /** The filters in words, one phrase for each; empty without any. @param {Choice} choice @returns {string[]} */
-function inWords({ judged, flagged, species, from, to, months, box, licenses }) {
+export function inWords({ judged, flagged, species, from, to, months, box, licenses }) {
   return [
     { yes: "labeled by you", no: "not labeled by you" }[judged],
     { yes: "flagged", no: "not flagged" }[flagged],

@@ -257,7 +257,7 @@ const NEARLY = 0.94;
  *   `whole` for images that are not cropped
  * @returns {{columns: number, rows: number}}
  */
-function bestLayout({ width, height, count, whole = false, gap = GAP }) {
+export function bestLayout({ width, height, count, whole = false, gap = GAP }) {
   const longest = whole ? LONGEST.whole : LONGEST.cropped;
   const found = [];
   for (let columns = 1; columns <= Math.max(1, count); columns += 1) {

@@ -512,7 +512,7 @@ class GridTools {
 /** @typedef {CandidateStore} Store */
 
 /** `size` ranks that end before `rank`, or the first ones where fewer are before it. */
-function pageBefore(store, rank, size) {
+export function pageBefore(store, rank, size) {
   let first = store.previous(rank);
   if (first === null) return [];
   for (let step = 1; step < size; step += 1) first = store.previous(first) ?? first;
@@ -520,7 +520,7 @@ function pageBefore(store, rank, size) {
 }
 
 /** The last page of what the filter shows; empty where it shows nothing. */
-function lastPage(store, size) {
+export function lastPage(store, size) {
   return pageBefore(store, store.size + 1, size);
 }
 
@@ -533,7 +533,7 @@ function lastPage(store, size) {
  * @param {number} size
  * @returns {number[]} empty when all is labeled
  */
-function following(store, ranks, left, size) {
+export function following(store, ranks, left, size) {
   const after = store.next(ranks.at(-1) ?? 0, { unlabeled: true });
   const from = after ?? (left.length ? null : store.next(0, { unlabeled: true }));
   const more = from === null ? [] : store.visibleRanks(from, size);
