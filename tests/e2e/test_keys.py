@@ -1,4 +1,7 @@
-"""Keys: shown where they work, changed by pressing others, the same in every browser."""
+"""Keys: shown where they work, changed by pressing others, the same in every browser.
+
+How keys are read and compared is tested in tests/js/keys.test.js.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ def shown_key(page: Page, action: str) -> str:
     return page.locator(f"[data-key-for={action}]").first.inner_text()
 
 
-def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[..., Page]) -> None:
+def test_the_help_lists_every_action_and_grades_have_keys_and_reasons(
+    site: Site, log_in: Callable[..., Page]
+) -> None:
     query = site.open_query("a mouse in straw", grades="partly")
     page = log_in("ann")
     open_label_page(page, site, query)
@@ -35,14 +40,12 @@ def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[
     expect(dialog).to_be_visible()
     for action in ACTIONS:
         row = dialog.locator(f"[data-keys-of={action.name}]")
-        expect(row).to_contain_text(action.label)
         assert row.locator(".keys-key:not(.add)").count() == len(action.keys)
     page.keyboard.press("r")  # keys of the page rest while the help is open
     assert painted(page) == 1
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     press(page, "r")
-    wait_painted(page, 2)
     page.locator("[data-reason]").fill("Not in straw 3")
     page.locator("[data-reason]").press("Enter")
     press(page, "2")
@@ -54,7 +57,6 @@ def test_the_help_lists_every_action_with_its_keys(site: Site, log_in: Callable[
         ("relevant", 2, "Not in straw 3"),
         ("not_relevant", 0, ""),
     ]
-    assert shown_key(page, "relevant") == "R"
     # After a reload too, undo gives a grade back with its reason, and the history tells both.
     page.goto(f"{site.url}/queries/{query}/label/?rank=2")
     wait_painted(page, 2)
@@ -95,13 +97,27 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     dialog.get_by_role("button", name="Unsure: U. Replace", exact=True).click()
     page.keyboard.press("n")
     expect(dialog.locator("[data-keys-state]")).to_contain_text("N is a key of “Not relevant”")
+    dialog.get_by_role("button", name="Reassign").click()
+
+    row = dialog.locator("[data-keys-of=skip]")
+    keys = row.locator(".keys-key:not(.add)")
+    row.get_by_role("button", name="Add a key for Skip").click()
+    page.keyboard.press("Escape")  # leaves it as it is, and the dialog open
+    expect(keys).to_have_text(["→", "S"])
+    row.get_by_role("button", name="Add a key for Skip").click()
+    page.keyboard.press("Control+ArrowRight")
+    expect(keys).to_have_text(["→", "S", "Ctrl+→"])
+    row.get_by_role("button", name=": S. Replace").click()
     with page.expect_response(lambda answer: "/preferences/" in answer.url) as kept:
-        dialog.get_by_role("button", name="Reassign").click()
+        dialog.get_by_role("button", name="Remove this key").click()
     assert kept.value.ok
+    expect(keys).to_have_text(["→", "Ctrl+→"])
     dialog.get_by_role("button", name="Done").click()
-    assert shown_key(page, "relevant") == "Q"
-    assert shown_key(page, "unsure") == "N"
-    assert shown_key(page, "not_relevant") == "2"
+    assert [shown_key(page, name) for name in ("relevant", "unsure", "not_relevant")] == [
+        "Q",
+        "N",
+        "2",
+    ]
 
     page.keyboard.press("r")  # nothing any more
     press(page, "q")
@@ -109,6 +125,8 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     page.reload()
     wait_painted(page, 3)
     press(page, "2")
+    page.keyboard.press("Control+ArrowRight")
+    wait_painted(page, 5)
     saved(page)
     other = log_in("keyer")
     open_label_page(other, site, query)
@@ -120,6 +138,9 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     assert given == ["relevant", "unsure", "not_relevant", "relevant", None]
 
     other.keyboard.press("?")
+    row = other.locator("[data-keys-of=skip]")
+    row.get_by_role("button", name="Reset the keys of Skip").click()
+    expect(row.locator(".keys-key:not(.add)")).to_have_text(["→", "S"])
     with other.expect_response(lambda answer: "/preferences/" in answer.url):
         other.get_by_role("button", name="Reset all keys").click()
     other.keyboard.press("Escape")
@@ -127,31 +148,7 @@ def test_changed_keys_hold_at_once_after_a_reload_and_in_another_browser(
     assert site.api("keyer", "GET", "/api/preferences/labeling/")["keys"]["unsure"] == ["u", "3"]
 
 
-def test_a_key_is_added_taken_away_and_reset(site: Site, log_in: Callable[..., Page]) -> None:
-    query = site.open_query("a calf in a meadow")
-    page = log_in("adder")
-    open_label_page(page, site, query)
-    page.keyboard.press("?")
-    dialog = page.get_by_role("dialog", name="Keys")
-    row = dialog.locator("[data-keys-of=skip]")
-    row.get_by_role("button", name="Add a key for Skip").click()
-    page.keyboard.press("Escape")  # leaves it as it is, and the dialog open
-    expect(row.locator(".keys-key:not(.add)")).to_have_count(2)
-    row.get_by_role("button", name="Add a key for Skip").click()
-    page.keyboard.press("Control+ArrowRight")
-    expect(row.locator(".keys-key:not(.add)")).to_have_text(["→", "S", "Ctrl+→"])
-    row.get_by_role("button", name=": S. Replace").click()
-    dialog.get_by_role("button", name="Remove this key").click()
-    expect(row.locator(".keys-key:not(.add)")).to_have_text(["→", "Ctrl+→"])
-    page.keyboard.press("Escape")
-    page.keyboard.press("Control+ArrowRight")
-    wait_painted(page, 2)
-    page.keyboard.press("?")
-    row.get_by_role("button", name="Reset the keys of Skip").click()
-    expect(row.locator(".keys-key:not(.add)")).to_have_text(["→", "S"])
-
-
-def test_other_layouts_typing_and_input_methods(site: Site, log_in: Callable[..., Page]) -> None:
+def test_other_layouts_typing_and_held_keys(site: Site, log_in: Callable[..., Page]) -> None:
     query = site.open_query("a cat at a window")
     page = log_in("ann")
     open_label_page(page, site, query)
@@ -162,8 +159,6 @@ def test_other_layouts_typing_and_input_methods(site: Site, log_in: Callable[...
     key_event(page, "n", "KeyN", isComposing=True)
     key_event(page, "n", "KeyN", ctrlKey=True)
     key_event(page, "n", "KeyN", repeat=True)
-    assert shown(page, "judged").inner_text() == "2"
-
     page.keyboard.press("/")
     field = page.get_by_role("combobox").or_(page.locator("input[type=search]")).first
     field.focus()
