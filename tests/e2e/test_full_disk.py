@@ -16,7 +16,7 @@ from tests.e2e.outboxes import events, images_of
 from tests.processes import fill, wait_for
 from tests.site import Site
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.faults]
 
 #: PostgreSQL writes its log until there is no room for another file of it, and stops.
 WRITE = """

@@ -9,6 +9,8 @@ import pytest
 from labeling.candidates.rules import Evidence, parse_rule
 from labeling.candidates.stopping import stop_state
 
+pytestmark = pytest.mark.pure
+
 CASES = json.loads((Path(__file__).parent / "rule_vectors.json").read_text())["cases"]
 NAMES = {"r": "relevant", "n": "not_relevant", "u": "unsure"}
 
