@@ -1,4 +1,4 @@
-"""How rules that allow to hand in stand: tests/js/rules.test.js holds the page to the same cases."""
+"""How hand-in rules stand: tests/js/rules.test.js holds the page to the same cases."""
 
 import json
 from pathlib import Path
