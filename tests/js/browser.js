@@ -374,6 +374,8 @@ export class JudgingServer {
     this.state = new Map();
     /** Called before each answer: a Response or an error that it gives goes out instead. */
     this.trouble = null;
+    /** Called between an answer and its arrival. */
+    this.late = null;
     /** How many answers get lost on their way. */
     this.lose = 0;
     /** What other addresses answer, by path without its parameters. */
@@ -396,7 +398,9 @@ export class JudgingServer {
       this.lose -= 1;
       throw new TypeError("The answer was lost");
     }
-    return answer instanceof Response ? answer : json(answer);
+    const response = answer instanceof Response ? answer : json(answer);
+    await this.late?.(request);
+    return response;
   }
 
   /** The acts in short: [user, query, image, relevance]. */

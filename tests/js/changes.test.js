@@ -75,16 +75,34 @@ test("what waits here stands here until the server has said what it makes of it"
   assert.deepEqual(labels(store, 4), [null, null, "relevant", "relevant"]);
 });
 
-test("a label given while an answer was on its way is not replaced by it", async (t) => {
-  const { server, store, changes, judge } = await start(t);
+test("a label given and saved while an answer was on its way is not replaced by it", async (t) => {
+  const { server, store, outbox, changes } = await start(t);
   server.judge(1, QUERY, imageAt(1), "unsure");
-  server.trouble = async ({ path }) => {
+  server.judge(1, QUERY, imageAt(2), "unsure");
+  server.late = async ({ path }) => {
     if (!path.includes("/changes/")) return;
-    server.trouble = stuck;
-    await judge(1, "relevant");
+    server.late = null;
+    await outbox.add([{ image: imageAt(1), relevance: "relevant" }]);
+    store.set(imageAt(1), "relevant");
+    await outbox.drained();
   };
   await changes.poll();
-  assert.deepEqual(labels(store, 1), ["relevant"]);
+  assert.deepEqual(labels(store, 2), ["relevant", "unsure"]);
+  // What was left out is asked for again.
+  assert.equal(store.cursor, 0);
+  await changes.poll();
+  assert.deepEqual([labels(store, 2), store.cursor], [["relevant", "unsure"], 3]);
+});
+
+test("a refused label leaves alone what was judged after it", async (t) => {
+  const { server, browser, store, outbox, judge } = await start(t);
+  server.judge(1, QUERY, imageAt(1), "not_relevant");
+  const seen = [];
+  outbox.addEventListener("refused", ({ detail }) => seen.push([detail.record.relevance, store.entry(1).relevance]));
+  await judge(1, "relevant");
+  await judge(1, "unsure");
+  await browser.until(() => seen.length === 2);
+  assert.deepEqual(seen, [["relevant", "unsure"], ["unsure", "not_relevant"]]);
 });
 
 test("two tabs have each other's labels at once", async (t) => {

@@ -53,6 +53,25 @@ test("a page opened with judgments waiting shows them", async (t) => {
   assert.equal(store.progress.judged, 3);
 });
 
+test("a judgment that is answered while the list is read shows as it ends", async (t) => {
+  const { server, browser } = start(t);
+  const stuck = ({ path }) => (path.endsWith("/judgments/") ? new Response("{}", { status: 503 }) : null);
+  server.trouble = stuck;
+  const { Outbox } = await browser.page().load("saving/outbox.js");
+  const box = new Outbox({ user: 1, query: QUERY, url: `/api/queries/${QUERY}/judgments/` });
+  await box.add([{ image: imageAt(1), relevance: "relevant" }, { image: imageAt(2), relevance: "relevant", expected: null }]);
+  await settle();
+  server.late = async ({ path }) => {
+    if (!path.includes("/outline/")) return;
+    server.trouble = null;
+    server.judge(1, QUERY, imageAt(2), "unsure");
+    await box.drained();
+  };
+  // The outline had neither label yet; the second one was refused.
+  assert.deepEqual(labels(await storeOn(browser.page()), 2), ["relevant", null]);
+  assert.deepEqual((await box.refused()).map(({ record }) => record.image), [imageAt(2)]);
+});
+
 test("what waits is of its own person and query only", async (t) => {
   const { server, browser } = start(t);
   server.trouble = ({ path }) => (path.endsWith("/judgments/") ? new Response("{}", { status: 503 }) : null);
