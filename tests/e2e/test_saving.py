@@ -103,8 +103,7 @@ def test_a_killed_server_a_full_disk_and_an_expired_session_in_one_go(
     page.unroute(ADDRESS)
     saved(page, "Logged out")
     judge(page, "r")
-    log_in_again(page.context, site, "ann").close()
-    page.bring_to_front()
+    log_in_again(page, site, "ann")
     saved(page)
     assert events(site, query) == acts(site, query, *row("rnnnuur"))
 
@@ -255,10 +254,7 @@ def test_an_open_page_stores_nothing_as_who_logs_in_beside_it(
     open_label_page(page, site, query)
     image = images_of(site, query, 1)[0]
     before = site.api("otto", "GET", "/api/preferences/labeling/")["view"]
-    page.context.clear_cookies()
-    log_in_again(page.context, site, "otto").close()
-
-    page.bring_to_front()
+    log_in_again(page, site, "otto")
     judge(page, "rn")
     saved(page, "Other user")
     with page.expect_response("**/api/preferences/labeling/") as kept:
@@ -274,8 +270,6 @@ def test_an_open_page_stores_nothing_as_who_logs_in_beside_it(
     assert site.api("otto", "GET", "/api/preferences/labeling/")["view"] == before
     flags = site.api("otto", "GET", f"/api/images/{image}/flags/")
     assert (flags["results"] if isinstance(flags, dict) else flags) == []
-    page.context.clear_cookies()
-    log_in_again(page.context, site, "ann").close()
-    page.bring_to_front()
+    log_in_again(page, site, "ann")
     saved(page)
     assert events(site, query) == acts(site, query, *row("rn"))

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Browser, settle } from "./browser.js";
-import { imageAt, labels, LabelingServer, QUERY } from "./labeling.js";
+import { imageAt, labels, LabelingServer, QUERY, studioOn } from "./labeling.js";
 
 async function start(t, options) {
   const server = new LabelingServer(options);
@@ -211,4 +211,24 @@ test("a page left open takes no changes of who logged in since, and goes on with
   server.user = 1;
   await changes.poll();
   assert.deepEqual([changes.failing, labels(store, 2)], [false, ["unsure", null]]);
+});
+
+test("the page follows: on from a withdrawn image, along with its image in another list, and closed with its query", async (t) => {
+  const server = new LabelingServer({ size: 20, total: 300 });
+  const studio = await studioOn(new Browser(t, server).page(), [["studio/changes.js", "mountWatch"]]);
+  const { changes, notices } = studio;
+  await studio.go(3);
+  server.withdrawn = [3, 4];
+  await changes.poll();
+  assert.deepEqual([studio.rank, studio.hint.textContent], [5, "That image was withdrawn and needs no label."]);
+  server.list = { ...server.list, id: 2, size: 30 };
+  await changes.poll();
+  assert.deepEqual([studio.rank, notices.shown.has("list")], [5, true]);
+  server.query = { state: "complete", can_label: false };
+  await changes.poll();
+  assert.match(studio.closed, /completed/);
+  assert.equal(studio.judge([{ image: imageAt(5), relevance: "relevant" }]), false);
+  server.query = { state: "open", can_label: true };
+  await changes.poll();
+  assert.deepEqual([studio.closed, notices.shown.has("closed")], ["", false]);
 });

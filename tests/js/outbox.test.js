@@ -479,6 +479,23 @@ test("a judgment is on the disk, past a power failure, before it counts as store
   assert.deepEqual(first.arguments, [["queue"], "readwrite", { durability: "strict" }]);
 });
 
+test("a database that can't be read for a while keeps what waits, and it is sent then", async (t) => {
+  const { server, browser } = start(t);
+  const here = await desk(browser.page());
+  const { database } = await here.page.load("saving/database.js");
+  const { run } = database;
+  const broken = t.mock.method(database, "run", (names, mode, ...rest) => {
+    if (mode === "readonly") throw new DOMException("", "DataError");
+    return run.call(database, names, mode, ...rest);
+  });
+  await here.judge([1, "relevant"]);
+  await settle();
+  assert.deepEqual([problem(here), here.box.waiting, here.box.durable], ["server", 1, true]);
+  broken.mock.restore();
+  await browser.until(() => !here.box.waiting);
+  assert.deepEqual(server.events, arrived([[1, "relevant"]]));
+});
+
 test("a connection to the database that the browser has closed is opened again", async (t) => {
   const { server, browser } = start(t);
   const page = browser.page();
