@@ -67,20 +67,20 @@ def test_labeling_goes_on_without_a_connection(site: Site, log_in: Callable[...,
     page.wait_for_function(
         "() => new Set(performance.getEntriesByType('resource')"
         ".map(({ name }) => new URL(name).pathname)"
-        ".filter((path) => /^.images.\\d+.[0-9a-f]+[.]jpg$/.test(path))).size > 40"
+        ".filter((path) => /^.images.\\d+.[0-9a-f]+[.]jpg$/.test(path))).size > 24"
     )
     page.context.set_offline(True)
-    judge(page, "nnuu" + "n" * 26)
-    undo(page, 31, 30)
+    judge(page, "nnuu" + "n" * 14)
+    undo(page, 19, 18)
     page.keyboard.press("y")
-    saved(page, "33 waiting")
+    saved(page, "21 waiting")
     expect(page.locator("[data-notices]")).to_contain_text("no connection")
-    expect(shown(page, "judged")).to_have_text("31")
+    expect(shown(page, "judged")).to_have_text("19")
     assert site.progress("ann", query)["judged"] == 2
     page.context.set_offline(False)
     saved(page)
     expect(page.locator("[data-notices]")).not_to_contain_text("no connection")
-    steps = [*row("rnnnuu" + "n" * 26), "-32", "-31", "n31"]
+    steps = [*row("rnnnuu" + "n" * 14), "-20", "-19", "n19"]
     assert events(site, query) == acts(site, query, *steps)
 
 
